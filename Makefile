@@ -1,0 +1,37 @@
+# Each target sets up .venv by itself, once. PYTHON picks the interpreter (3.11 or newer).
+PYTHON ?= python3
+BIN := .venv/bin
+export PIP_CONSTRAINT := constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test check docs bench clean
+
+demo: .venv/ready
+	$(BIN)/reslab demo
+
+test: .venv/ready-dev
+	$(BIN)/python -m pytest
+
+check: .venv/ready-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+	$(BIN)/python -m pytest tests/test_architecture.py -n 0 -q
+
+docs: .venv/ready-dev
+	$(BIN)/zensical build --clean
+
+bench: .venv/ready-dev
+	$(BIN)/python benchmarks/networks.py
+
+clean:
+	rm -rf .venv site build dist
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+.venv/ready-dev: .venv/ready
+	$(BIN)/python -m pip install --quiet --editable '.[test,check,docs]'
+	touch $@

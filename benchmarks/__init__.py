@@ -1,0 +1,1 @@
+"""Speed claims: ours beside a peer in the same run, printed as ratios."""

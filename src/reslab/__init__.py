@@ -1,0 +1,69 @@
+"""Deep residual learning, whole: describe, build, run, record, report.
+
+Names below load on first use, so that `import reslab` and the command line's help do not wait for torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reslab.errors import UserError
+    from reslab.networks import (
+        Network,
+        build,
+        create_model,
+        foreign_state_dict,
+        load_model,
+        measure_cost,
+        read_weights,
+        save_model,
+    )
+    from reslab.spec import NetworkSpec, Preprocess, StageSpec, StemSpec, find, list_models
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Network",
+    "NetworkSpec",
+    "Preprocess",
+    "StageSpec",
+    "StemSpec",
+    "UserError",
+    "build",
+    "create_model",
+    "find",
+    "foreign_state_dict",
+    "list_models",
+    "load_model",
+    "measure_cost",
+    "read_weights",
+    "save_model",
+]
+
+_HOMES = {
+    "reslab.errors": ("UserError",),
+    "reslab.spec": ("NetworkSpec", "Preprocess", "StageSpec", "StemSpec", "find", "list_models"),
+    "reslab.networks": (
+        "Network",
+        "build",
+        "create_model",
+        "foreign_state_dict",
+        "load_model",
+        "measure_cost",
+        "read_weights",
+        "save_model",
+    ),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(home), name)
+    raise AttributeError(f"module 'reslab' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,5 @@
+"""`python -m reslab`, which torchrun needs."""
+
+from reslab.cli import main
+
+main()

@@ -1,0 +1,40 @@
+"""The command line: `reslab VERB SUBJECT... [field=value ...] [--flags]`.
+
+Verbs load when they run, so help answers in a blink. A user's mistake ends in one sentence and exit code 2.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from cyclopts import App
+from cyclopts.exceptions import CycloptsError
+
+import reslab
+from reslab.errors import UserError
+
+app = App(
+    name="reslab",
+    help="Deep residual learning, whole. What describes a network or a run is written field=value.",
+    version=reslab.__version__,
+)
+app.command("reslab.cli.demo:demo", name="demo", help="Describe and time the paper's networks on this machine.")
+app.command("reslab.cli.networks:networks", name="networks", help="List the networks that can be built.")
+app.command("reslab.cli.describe:describe", name="describe", help="Layers, sizes, parameters, multiply-adds, memory.")
+app.command("reslab.cli.compare:compare", name="compare", help="What differs between two networks, and what it costs.")
+app.command("reslab.cli.draw:draw", name="draw", help="Draw networks and their blocks as SVG.")
+app.command("reslab.cli.convert:convert", name="convert", help="Rewrite a weight file in another library's form.")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one verb; exit with 0, with 2 after a user's mistake, with 130 after Ctrl-C."""
+    try:
+        app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+    except (UserError, CycloptsError) as error:
+        print(f"reslab: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:  # the reader, `head` for one, has seen enough
+        sys.stderr.close()
+        sys.exit(0)

@@ -1,0 +1,36 @@
+"""`reslab convert WEIGHTS-FILE --to FORM`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reslab.cli.show import console, progress_console
+from reslab.errors import UserError, choices
+
+
+def convert(weights: Path, *, to: str, out: Path | None = None) -> None:
+    """Rewrite a weight file in another library's form, or a foreign one in ours.
+
+    Parameters
+    ----------
+    weights
+        Any weight file: ours, torchvision's, timm's, akamaster's, the authors' Caffe names.
+    to
+        reslab, torchvision, timm, akamaster or caffe.
+    out
+        The file to write (safetensors); by default beside the old one.
+    """
+    with progress_console.status("converting"):
+        from reslab.networks import foreign_state_dict, load_model, save_model
+        from reslab.networks.weights.adapters import ADAPTERS
+        from reslab.networks.weights.file import write_tensors
+
+        if to != "reslab" and to not in ADAPTERS:
+            raise UserError(f"--to is '{to}'; choose {choices(['reslab', *ADAPTERS])}")
+        network = load_model(weights)
+        if to == "reslab":
+            path = save_model(network, out or weights.parent, provenance={"converted_from": weights.name})
+        else:
+            path = out or weights.with_name(f"{weights.stem}-{to}.safetensors")
+            write_tensors(path, foreign_state_dict(network, to), {"format": "pt"})
+    console.print(f"wrote {path}", soft_wrap=True)

@@ -1,0 +1,112 @@
+"""`reslab describe NAME|WEIGHTS-FILE [field=value ...]`."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from reslab.cli.show import console, count, make_table, memory, print_json, progress_console, shape
+from reslab.cli.subjects import read_spec, split_words, take_count
+from reslab.errors import UserError
+from reslab.spec import Spec, name_of, spec_to_dict
+from reslab.spec.codec import encode
+
+if TYPE_CHECKING:
+    from reslab.networks import Cost, LayerCost
+
+# Operators that are told together with the layer they follow.
+TOLD_WITH = ("batch norm", "ReLU", "Dropout", "Tanh", "SiLU")
+
+
+def describe(subject: str, *fields: str, layers: bool = False, json: bool = False) -> None:
+    """Print a network's layers, output sizes, parameters, multiply-adds and activation memory.
+
+    Parameters
+    ----------
+    subject
+        A network's name or a weight file.
+    fields
+        field=value pairs: the spec's fields (shortcut=C, classes=2, input_size=320), batch=N, weights=FILE.
+    layers
+        Print every layer instead of every part.
+    json
+        Print JSON, layers included.
+    """
+    others, given = split_words(fields)
+    if others:
+        raise UserError(f"describe takes one network and got '{others[0]}' too; `reslab compare` takes two")
+    batch = take_count(given, "batch", 1)
+    with progress_console.status("building"):
+        from reslab.networks import measure_cost
+
+        spec = read_spec(subject, given)
+        cost = measure_cost(spec, batch=batch)
+    if json:
+        about = {"name": name_of(spec), "depth": spec.depth, "spec": spec_to_dict(spec)}
+        print_json(about | encode(cost))
+    else:
+        _print_header(spec, cost)
+        _print_rows(cost.layers if layers else _parts(cost.layers))
+
+
+def _print_header(spec: Spec, cost: Cost) -> None:
+    depth = f"{spec.depth} layers, " if spec.depth else ""
+    console.print(f"[bold]{name_of(spec)}[/bold]  {depth}input {' x '.join(map(str, cost.input_shape))}")
+    console.print(
+        f"{count(cost.params)} parameters · {count(cost.multiply_adds)} multiply-adds · "
+        f"{memory(cost.activation_bytes)} kept for backward\n"
+    )
+
+
+def _print_rows(rows: tuple[LayerCost, ...]) -> None:
+    table = make_table("", "part", "what<", "output", "parameters", "multiply-adds", "kept")
+    for row in rows:
+        table.add_row(
+            row.name,
+            row.operator,
+            shape(row.output_shape),
+            count(row.params),
+            count(row.multiply_adds),
+            memory(row.activation_bytes),
+        )
+    console.print(table)
+
+
+def _parts(layers: tuple[LayerCost, ...]) -> tuple[LayerCost, ...]:
+    """Sum the layers of each stage, or of each part where there are no stages."""
+    from reslab.networks import LayerCost
+
+    parts: list[LayerCost] = []
+    for name, group in itertools.groupby(layers, key=lambda layer: _part(layer.name)):
+        members = list(group)
+        output = members[-1].output_shape
+        if parts and all(layer.operator in TOLD_WITH for layer in members):
+            previous = parts.pop()
+            name, what, output, members = previous.name, previous.operator, previous.output_shape, [previous, *members]
+        else:
+            what = _what(members)
+        parts.append(
+            LayerCost(
+                name=name,
+                operator=what,
+                output_shape=output,
+                params=sum(layer.params for layer in members),
+                multiply_adds=sum(layer.multiply_adds for layer in members),
+                activation_bytes=sum(layer.activation_bytes for layer in members),
+            )
+        )
+    return tuple(parts)
+
+
+def _what(members: list[LayerCost]) -> str:
+    blocks = len({layer.name.split(".")[1] for layer in members if layer.name.startswith("blocks.")})
+    computing = [layer for layer in members if layer.multiply_adds]
+    what = f"{len(computing)} layers" if len(computing) > 1 else (computing or members)[0].operator
+    return f"{blocks} block{'s' * (blocks > 1)}, {what}" if blocks else what
+
+
+def _part(name: str) -> str:
+    words = name.split(".")
+    if words[0] == "blocks":
+        return words[1].split("_")[0] + "_x"
+    return ".".join(words[1:3]) or "(rest)" if words[0] in ("steps", "model") else words[0]

@@ -1,0 +1,42 @@
+"""`reslab draw NAME... [field=value ...]`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from reslab.cli.show import console, progress_console
+from reslab.cli.subjects import read_spec, split_words
+from reslab.errors import UserError
+from reslab.files import write_text
+from reslab.spec import NetworkSpec, name_of
+
+
+def draw(*words: str, out: Path = Path()) -> None:
+    """Write SVG pictures of networks, side by side, and of each one's blocks.
+
+    Parameters
+    ----------
+    words
+        One or more networks, then field=value pairs for all of them.
+    out
+        The folder to write to.
+    """
+    subjects, fields = split_words(words)
+    if not subjects:
+        raise UserError("draw needs a network's name; `reslab networks` lists them")
+    with progress_console.status("drawing"):
+        from reslab.drawing import draw_blocks, draw_networks
+
+        specs = [read_spec(subject, fields) for subject in subjects]
+        pictures = {f"{'-'.join(_slug(name_of(spec)) for spec in specs)}.svg": draw_networks(specs)}
+        for spec in specs:
+            if isinstance(spec, NetworkSpec):
+                pictures[f"{_slug(name_of(spec))}-blocks.svg"] = draw_blocks(spec)
+    for name, picture in pictures.items():
+        write_text(out / name, picture)
+        console.print(f"wrote {out / name}", soft_wrap=True)
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-")[:100]

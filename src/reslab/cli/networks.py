@@ -1,0 +1,43 @@
+"""`reslab networks [PATTERN]`."""
+
+from __future__ import annotations
+
+from reslab.cli.show import console, make_table, print_json
+from reslab.errors import UserError
+from reslab.spec import NetworkSpec, find, list_models
+from reslab.spec.catalogue import FAMILIES, PUBLISHED_ONLY
+
+
+def networks(pattern: str = "*", *, json: bool = False) -> None:
+    """List the networks that can be built.
+
+    Parameters
+    ----------
+    pattern
+        Shell-style, such as 'resnet*'.
+    json
+        Print JSON.
+    """
+    names = list_models(pattern)
+    if not names:
+        raise UserError(f"no network's name matches '{pattern}'; `reslab networks` lists them all")
+    if json:
+        print_json(names)
+        return
+    table = make_table("Networks", "name", "depth", "shortcut<", "block<", "input", "classes")
+    for name in names:
+        spec = find(name)
+        residual = isinstance(spec, NetworkSpec)
+        table.add_row(
+            name,
+            str(spec.depth or ""),
+            spec.shortcut if residual else "",
+            spec.block if residual else spec.kind,
+            " x ".join(map(str, spec.input_shape)),
+            str(spec.classes),
+        )
+    console.print(table)
+    if pattern == "*":
+        families = ", ".join(f"{family}-N" for family in FAMILIES)
+        console.print(f"\nAt any depth of their family: {families}.")
+        console.print(f"Shown as published numbers only: {', '.join(PUBLISHED_ONLY)}.")

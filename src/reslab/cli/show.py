@@ -1,0 +1,62 @@
+"""How numbers and tables look on a terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+# A pipe has no width of its own: give tables room rather than fold them.
+console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+progress_console = Console(stderr=True, highlight=False)
+
+
+def print_json(data: Any) -> None:
+    """Print plain data as JSON, and nothing else."""
+    print(json.dumps(data, indent=2))
+
+
+def make_table(title: str, *columns: str) -> Table:
+    """Start a table whose first column is text and whose others are numbers, unless marked with a trailing '<'."""
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        header_style="dim",
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+    )
+    for index, column in enumerate(columns):
+        left = index == 0 or column.endswith("<")
+        table.add_column(column.removesuffix("<"), justify="left" if left else "right", overflow="fold")
+    return table
+
+
+def count(number: float) -> str:
+    """Format a count exactly: 25,557,032."""
+    return f"{number:,.0f}"
+
+
+def printed(number: float | None) -> str:
+    """Format a number as the paper prints it: 3.8G, 0.27M; nothing where it prints none."""
+    if number is None:
+        return ""
+    return f"{number / 1e9:g}G" if number >= 1e9 else f"{number / 1e6:g}M"
+
+
+def memory(size: float) -> str:
+    """Format bytes: 185.5 MiB."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            break
+        size /= 1024
+    return f"{size:.0f} {unit}" if unit == "B" else f"{size:,.1f} {unit}"
+
+
+def shape(sizes: tuple[int, ...]) -> str:
+    """Format a shape without its batch: 64x56x56."""
+    return "x".join(map(str, sizes[1:])) or "-"

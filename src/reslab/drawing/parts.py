@@ -1,0 +1,57 @@
+"""What a picture of a whole network consists of, before anything has a place on the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+ShortcutKind = Literal["identity", "zero-padding", "projection"]
+# How the line of each kind is drawn; the paper dots the shortcuts that increase dimensions.
+LINES: dict[ShortcutKind, str] = {"identity": "solid", "zero-padding": "dotted", "projection": "dashed"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box:
+    """One box of a column.
+
+    `layers` counts the weight layers it stands for; `width` is the channels that give it its colour (0: none);
+    `size` is the note on the map that leaves it.
+    """
+
+    text: str
+    size: str
+    width: int = 0
+    layers: int = 0
+    folded: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shortcut:
+    """The line beside a block."""
+
+    kind: ShortcutKind
+    gated: bool = False
+    label: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One block with its shortcut, or one layer outside any block."""
+
+    boxes: tuple[Box, ...]
+    shortcut: Shortcut | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One network from input to output; `facts` stand under its name."""
+
+    name: str
+    facts: tuple[str, ...]
+    source: str
+    steps: tuple[Step, ...]
+
+    @property
+    def boxes(self) -> tuple[Box, ...]:
+        """All boxes from top to bottom."""
+        return tuple(box for step in self.steps for box in step.boxes)

@@ -1,0 +1,73 @@
+"""Networks that torchvision builds, under our interface: logits out, activations by name.
+
+GoogLeNet's auxiliary classifiers join the training loss with the weight its authors gave them (0.3), never the output.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import torchvision
+from torch import Tensor, nn
+from torchvision.models.feature_extraction import create_feature_extractor, get_graph_node_names
+
+from reslab.errors import UserError
+from reslab.networks.network import Network
+from reslab.spec import TorchvisionSpec
+
+AUXILIARY_WEIGHT = 0.3
+
+
+class TorchvisionNetwork(Network):
+    """A torchvision model that returns logits in training too."""
+
+    spec: TorchvisionSpec
+
+    def __init__(self, spec: TorchvisionSpec) -> None:
+        super().__init__(spec)
+        options = {"init_weights": True, "aux_logits": True} if spec.architecture == "googlenet" else {}
+        if spec.architecture == "vit_b_16":
+            options = {"image_size": spec.input_size}
+            if spec.input_size % 16:
+                raise UserError(
+                    f"input_size is {spec.input_size}; ViT-B/16 cuts images into patches of 16, so give a multiple"
+                )
+        self.model = torchvision.models.get_model(spec.architecture, weights=None, num_classes=spec.classes, **options)
+        if spec.channels != 3:
+            _replace_first_convolution(self.model, spec.channels)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.weighted_logits(x)[0][1]
+
+    def weighted_logits(self, x: Tensor) -> list[tuple[float, Tensor]]:
+        """Return the logits, and with GoogLeNet in training its two auxiliary ones."""
+        output = self.model(x)
+        if isinstance(output, Tensor):
+            return [(1.0, output)]
+        auxiliary = [(AUXILIARY_WEIGHT, logits) for logits in (output.aux_logits1, output.aux_logits2)]
+        return [(1.0, output.logits), *auxiliary]
+
+    def activations(self, x: Tensor) -> dict[str, Tensor]:
+        """Return what leaves each module, by torchvision's name for it; the last is the logits."""
+        return self._extractor()(x)
+
+    @functools.cache  # noqa: B019 - tracing is slow, and the trace holds the same parameters
+    def _extractor(self) -> nn.Module:
+        names = get_graph_node_names(self.model, suppress_diff_warning=True)[1]
+        extractor = create_feature_extractor(self.model, names[1:], suppress_diff_warning=True)
+        return extractor.eval()
+
+
+def _replace_first_convolution(model: nn.Module, channels: int) -> None:
+    name, first = next((name, module) for name, module in model.named_modules() if isinstance(module, nn.Conv2d))
+    parent_name, _, attribute = name.rpartition(".")
+    parent = model.get_submodule(parent_name)
+    new = nn.Conv2d(
+        channels,
+        first.out_channels,
+        first.kernel_size,  # pyright: ignore[reportArgumentType]
+        stride=first.stride,  # pyright: ignore[reportArgumentType]
+        padding=first.padding,  # pyright: ignore[reportArgumentType]
+        bias=first.bias is not None,
+    )
+    setattr(parent, attribute, new)

@@ -1,0 +1,27 @@
+"""A spec becomes a network."""
+
+from __future__ import annotations
+
+import torch
+
+from reslab.networks.highway import HighwayNetwork
+from reslab.networks.lenet import LeNet
+from reslab.networks.network import Network
+from reslab.networks.resnet import ResidualNetwork
+from reslab.spec import HighwaySpec, LeNetSpec, NetworkSpec, Spec
+
+
+def build(spec: Spec, *, device: torch.device | str | None = None) -> Network:
+    """Build the network `spec` describes, freshly initialized from torch's generator, in train mode."""
+    with torch.device(device or torch.get_default_device()):
+        match spec:
+            case NetworkSpec():
+                return ResidualNetwork(spec)
+            case HighwaySpec():
+                return HighwayNetwork(spec)
+            case LeNetSpec():
+                return LeNet(spec)
+            case _:
+                from reslab.networks.borrowed import TorchvisionNetwork  # torchvision is slow to import
+
+                return TorchvisionNetwork(spec)

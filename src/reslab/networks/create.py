@@ -1,0 +1,123 @@
+"""Networks by name, with or without weights: the functions users call first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from reslab.errors import UserError
+from reslab.networks.build import build
+from reslab.networks.network import Network
+from reslab.networks.weights.adapters import to_foreign
+from reslab.networks.weights.file import Weights, write_weights
+from reslab.networks.weights.reading import load_tensors, read_weights
+from reslab.spec import Spec, find, name_of
+from reslab.spec.catalogue import asserted_fields
+from reslab.spec.codec import override
+from reslab.spec.material import contradictions
+
+# What a name and a file must agree on even if nothing was overridden.
+STRUCTURE = (
+    "kind",
+    "architecture",
+    "stages.",
+    "block",
+    "dimensions",
+    "stem.kernel",
+    "stem.width",
+    "stem.stride",
+    "neck",
+)
+
+
+def create_model(
+    name: str,
+    weights: str | Path | None = None,
+    num_classes: int | None = None,
+    in_chans: int | None = None,
+    **overrides: Any,
+) -> Network:
+    """Create the network `name`, in train mode; `overrides` are its spec's fields, dotted for the nested ones.
+
+    With `weights` (any file `read_weights` knows) the network is built as those weights were trained, whatever the
+    name leaves open; an override that contradicts them is refused. Another `num_classes` gets a fresh classifier.
+    """
+    if num_classes is not None:
+        overrides["classes"] = num_classes
+    if in_chans is not None:
+        overrides["channels"] = in_chans
+    asked = find(name, overrides)
+    if weights is None:
+        return build(asked)
+    read = read_weights(weights)
+    _refuse_contradictions(asked, {*overrides, *asserted_fields(name)}, read.spec, origin=str(weights))
+    return _build_with(read, {key: value for key, value in overrides.items() if key != "block"}, origin=str(weights))
+
+
+def load_model(path: str | Path, **overrides: Any) -> Network:
+    """Rebuild a network from a weight file alone."""
+    read = read_weights(path)
+    asked = override(read.spec, overrides)
+    _refuse_contradictions(asked, set(overrides), read.spec, origin=str(path))
+    return _build_with(read, overrides, origin=str(path))
+
+
+def save_model(
+    network: Network,
+    target: str | Path,
+    *,
+    metrics: Mapping[str, float] | None = None,
+    provenance: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write `network` to the file `target`, or into the folder `target` under a name with a hash; return the path."""
+    weights = Weights(
+        spec=network.spec,
+        tensors=network.state_dict(),
+        preprocess=network.preprocess,
+        class_names=network.class_names,
+        metrics=dict(metrics or {}),
+        provenance=dict(provenance or {}),
+    )
+    return write_weights(weights, Path(target))
+
+
+def foreign_state_dict(network: Network, target: str) -> dict[str, Any]:
+    """Return the weights under another library's names: torchvision, timm, akamaster or caffe."""
+    return to_foreign(target, network.spec, network.state_dict())
+
+
+def _build_with(weights: Weights, overrides: Mapping[str, Any], *, origin: str) -> Network:
+    network = build(override(weights.spec, overrides))
+    tensors = dict(weights.tensors)
+    if network.spec.classes != weights.spec.classes:
+        tensors |= _fresh_head(network, weights.spec)
+    else:
+        network.class_names = weights.class_names
+    load_tensors(network, tensors, origin=origin)
+    network.preprocess = weights.preprocess
+    return network
+
+
+def _fresh_head(network: Network, trained: Spec) -> dict[str, Any]:
+    """Return the tensors whose shape hangs on the number of classes, as `network` drew them."""
+    shapes = {name: tensor.shape for name, tensor in build(trained, device="meta").state_dict().items()}
+    return {name: tensor for name, tensor in network.state_dict().items() if tensor.shape != shapes.get(name)}
+
+
+def _refuse_contradictions(asked: Spec, explicit: set[str], trained: Spec, *, origin: str) -> None:
+    """Refuse a request that differs from what the file was trained as, where it was explicit or structural."""
+    for field, (wanted, found) in contradictions(asked, trained).items():
+        said = any(field == name or field.startswith(f"{name}.") for name in explicit)
+        if (field == "shortcut" and _branch(wanted) != _branch(found)) or field.startswith(STRUCTURE):
+            raise UserError(
+                f"{origin} holds {name_of(trained)}, not {name_of(asked)}: ask for that, or give another file"
+            )
+        if said and field != "classes":
+            raise UserError(
+                f"{field}={wanted} contradicts {origin}, which was trained with {field}={found}; leave the field out"
+            )
+
+
+def _branch(shortcut: str | None) -> str | None:
+    return shortcut if shortcut in ("none", "gated") else "residual"

@@ -1,0 +1,121 @@
+"""The weight layers: a convolution with its normalization and activation, in 0 to 3 spatial dimensions."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from reslab.spec.network import LayerPlan, NetworkSpec, Norm
+
+Observer: TypeAlias = Callable[[str, Tensor], None]
+
+CONVOLUTIONS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
+BATCH_NORMS = {0: nn.BatchNorm1d, 1: nn.BatchNorm1d, 2: nn.BatchNorm2d, 3: nn.BatchNorm3d}
+MAX_POOLS = {1: nn.MaxPool1d, 2: nn.MaxPool2d, 3: nn.MaxPool3d}
+
+
+class FrozenBatchNorm(nn.Module):
+    """Batch normalization with constant statistics and affine: nothing here is trained or updated."""
+
+    weight: Tensor
+    bias: Tensor
+    running_mean: Tensor
+    running_var: Tensor
+
+    def __init__(self, width: int, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.eps = eps
+        self.register_buffer("weight", torch.ones(width))
+        self.register_buffer("bias", torch.zeros(width))
+        self.register_buffer("running_mean", torch.zeros(width))
+        self.register_buffer("running_var", torch.ones(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
+
+
+class Maxout(nn.Module):
+    """The largest of several linear pieces a channel (Goodfellow et al., 2013)."""
+
+    def __init__(self, pieces: int) -> None:
+        super().__init__()
+        self.pieces = pieces
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.unflatten(1, (-1, self.pieces)).amax(2)
+
+
+class Layer(nn.Sequential):
+    """Convolution, normalization and activation in the order asked for.
+
+    Its *response* (paper, Fig. 7) is what leaves the convolution and its normalization, before the
+    nonlinearity or the addition.
+    """
+
+    def __init__(self, operators: Mapping[str, nn.Module]) -> None:
+        super().__init__(OrderedDict(operators))
+        self.operators = tuple(operators)
+        self.responds_at = "norm" if self.operators[:2] == ("conv", "norm") else "conv"
+
+    def forward(self, input: Tensor, observe: Observer | None = None, name: str = "") -> Tensor:
+        x = input
+        for operator, module in zip(self.operators, self, strict=True):
+            x = module(x)
+            if observe and operator == self.responds_at:
+                observe(name, x.clone())  # the activation works in place
+        return x
+
+
+def make_layer(spec: NetworkSpec, plan: LayerPlan, *, bias: bool = False) -> Layer:
+    """Make the layer a plan describes; a convolution without normalization has a bias in its stead."""
+    pieces = max(1, spec.maxout) if "activation" in plan.operators else 1
+    conv_width = plan.out_width * pieces
+    norm_width = conv_width if plan.operators[0] == "conv" else plan.in_width
+    makers: dict[str, Callable[[], nn.Module]] = {
+        "conv": lambda: make_convolution(
+            spec.dimensions,
+            plan.in_width,
+            conv_width,
+            kernel=plan.kernel,
+            stride=plan.stride,
+            bias=bias or spec.norm == "none",
+        ),
+        "norm": lambda: make_norm(spec.norm, norm_width, spec.dimensions),
+        "activation": lambda: Maxout(spec.maxout) if spec.maxout else nn.ReLU(inplace=True),
+    }
+    wanted = [operator for operator in plan.operators if operator != "norm" or spec.norm != "none"]
+    if wanted[0] == "activation":
+        makers["activation"] = nn.ReLU  # the layer's input is also the shortcut's: leave it alone
+    return Layer({operator: makers[operator]() for operator in wanted})
+
+
+def make_convolution(
+    dimensions: int, in_width: int, out_width: int, *, kernel: int, stride: int = 1, bias: bool = False
+) -> nn.Module:
+    """Make a convolution that keeps the map's size but for its stride; over no dimensions, a linear layer."""
+    if dimensions == 0:
+        return nn.Linear(in_width, out_width, bias=bias)
+    return CONVOLUTIONS[dimensions](in_width, out_width, kernel, stride=stride, padding=kernel // 2, bias=bias)
+
+
+def make_norm(norm: Norm, width: int, dimensions: int) -> nn.Module:
+    """Make the normalization of one layer."""
+    if norm == "batch":
+        return BATCH_NORMS[dimensions](width)
+    if norm == "frozen":
+        return FrozenBatchNorm(width)
+    if norm == "group":
+        return nn.GroupNorm(math.gcd(32, max(1, width // 2)), width)  # 32 groups, of two channels at least
+    return nn.Identity()
+
+
+def make_norm_activation(spec: NetworkSpec, width: int) -> nn.Sequential:
+    """Make the normalization and ReLU that stand outside any layer."""
+    activation = nn.ReLU(inplace=spec.norm != "none")
+    return nn.Sequential(OrderedDict(norm=make_norm(spec.norm, width, spec.dimensions), activation=activation))

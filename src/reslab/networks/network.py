@@ -1,0 +1,51 @@
+"""What every network here is, whatever its family: logits, named activations, and what its weights were made for."""
+
+from __future__ import annotations
+
+import abc
+
+from torch import Tensor, nn
+
+from reslab.spec import Preprocess, Spec
+
+
+class Network(nn.Module, abc.ABC):
+    """A network that knows its spec. `preprocess` and `class_names` come with trained weights."""
+
+    def __init__(self, spec: Spec) -> None:
+        super().__init__()
+        self.spec = spec
+        self.preprocess: Preprocess | None = None
+        self.class_names: tuple[str, ...] | None = None
+
+    @abc.abstractmethod
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the logits."""
+
+    @abc.abstractmethod
+    def activations(self, x: Tensor) -> dict[str, Tensor]:
+        """Return the intermediate results by name, in the order they arise; the last is the logits."""
+
+    def weighted_logits(self, x: Tensor) -> list[tuple[float, Tensor]]:
+        """Return what the training loss sums over: each set of logits with its weight."""
+        return [(1.0, self(x))]
+
+
+class Chain(Network):
+    """A network that is one step after the other; the last step gives the logits."""
+
+    def __init__(self, spec: Spec, steps: dict[str, nn.Module]) -> None:
+        super().__init__(spec)
+        self.steps = nn.ModuleDict(steps)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for step in self.steps.values():
+            x = step(x)
+        return x
+
+    def activations(self, x: Tensor) -> dict[str, Tensor]:
+        """Return what leaves each step, by its name."""
+        seen: dict[str, Tensor] = {}
+        for name, step in self.steps.items():
+            x = seen[name] = step(x)
+        return seen

@@ -1,0 +1,107 @@
+"""Plain and residual networks: stem, stages of blocks, global average pool, classifier (paper, Table 1).
+
+Parameters are named after the paper: ``blocks.conv3_1.layers.0.conv.weight`` is the first layer of conv3_1.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from torch import Tensor, nn
+
+from reslab.networks.blocks import Block
+from reslab.networks.checkpointing import run_checkpointed
+from reslab.networks.initialization import initialize
+from reslab.networks.layers import MAX_POOLS, Observer, make_layer, make_norm_activation
+from reslab.networks.network import Network
+from reslab.spec.network import LayerPlan, NetworkSpec
+
+
+class ResidualNetwork(Network):
+    """The network a `NetworkSpec` describes."""
+
+    spec: NetworkSpec
+
+    def __init__(self, spec: NetworkSpec) -> None:
+        super().__init__(spec)
+        plans = list(spec.layout())
+        self.stem = make_layer(spec, _stem_plan(spec), bias=spec.stem.bias)
+        self.pool = _make_pool(spec)
+        self.blocks = nn.ModuleDict({plan.name: Block(spec, plan) for plan in plans})
+        self.stages = [[plan.name for plan in group] for _, group in itertools.groupby(plans, lambda plan: plan.stage)]
+        self.final = make_norm_activation(spec, plans[-1].out_width) if spec.order == "pre" else nn.Identity()
+        self.classifier = nn.Linear(plans[-1].out_width, spec.classes)
+        self.checkpointing = spec.checkpointing
+        initialize(self)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.pool(self.stem(x))
+        for names in self.stages:
+            blocks = [self.blocks[name] for name in names]
+            if self.checkpointing and x.requires_grad:
+                x = run_checkpointed(blocks, x)
+            else:
+                for block in blocks:
+                    x = block(x)
+        return self.classifier(self.average(self.final(x)))
+
+    def activations(self, x: Tensor) -> dict[str, Tensor]:
+        """Return named intermediate results in order.
+
+        ``conv1``, ``pool1``, each block (``conv2_1``, ...), ``pooled`` and ``logits`` are what leaves that part;
+        ``conv2_1.response_2`` is the response of the block's second layer: after its normalization, before
+        the nonlinearity or the addition.
+        """
+        seen: dict[str, Tensor] = {}
+        self.observe(x, seen.__setitem__)
+        return seen
+
+    def observe(self, x: Tensor, see: Observer) -> Tensor:
+        """Run forward and hand each intermediate result to `see` as it arises, so that none need be kept."""
+        x = self.stem(x, see, "conv1.response")
+        see("conv1", x)
+        if not isinstance(self.pool, nn.Identity):
+            x = self.pool(x)
+            see("pool1", x)
+        for block in self.blocks.values():
+            x = block(x, see)
+        if not isinstance(self.final, nn.Identity):
+            x = self.final(x)
+            see("final", x)
+        x = self.average(x)
+        see("pooled", x)
+        x = self.classifier(x)
+        see("logits", x)
+        return x
+
+    def average(self, x: Tensor) -> Tensor:
+        """Global average pool over whatever map there is, so inputs may be of any size."""
+        return x.mean(tuple(range(2, x.dim()))) if x.dim() > 2 else x
+
+    @property
+    def stage_strides(self) -> dict[str, int]:
+        """How many input pixels one step on each stage's map spans."""
+        return self.spec.stage_strides
+
+    @property
+    def stage_widths(self) -> dict[str, int]:
+        """Channels each stage puts out."""
+        return self.spec.stage_widths
+
+
+def _stem_plan(spec: NetworkSpec) -> LayerPlan:
+    return LayerPlan(
+        in_width=spec.channels,
+        out_width=spec.stem.width,
+        kernel=spec.stem.kernel,
+        stride=spec.stem.stride,
+        operators=("conv", "norm", "activation"),
+    )
+
+
+def _make_pool(spec: NetworkSpec) -> nn.Module:
+    if spec.pool == "none":
+        return nn.Identity()
+    # The authors' Caffe pools without padding and rounds up; the common choice pads and rounds down.
+    padding, ceil_mode = (0, True) if spec.pool == "ceil" else (1, False)
+    return MAX_POOLS[spec.dimensions](3, stride=2, padding=padding, ceil_mode=ceil_mode)

@@ -1,0 +1,1 @@
+"""Weight files: ours, and everyone else's both ways."""

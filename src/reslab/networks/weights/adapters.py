@@ -1,0 +1,89 @@
+"""Foreign weights, both ways: how each source names its tensors, and what it takes for granted.
+
+v1 and v1.5 bottlenecks have the same tensors, and so have the two max-pools and the two zero paddings: only the
+source knows which it was trained with, so an adapter infers the whole spec, not just names.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from reslab.errors import UserError, choices
+from reslab.networks.build import build
+from reslab.networks.weights import akamaster, caffe, torchvision
+from reslab.networks.weights.places import Place, parse_place
+from reslab.spec import NetworkSpec, Preprocess, Spec, TorchvisionSpec, name_of
+from reslab.spec.material import contradictions
+
+COUNTER = "num_batches_tracked"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adapter:
+    """One foreign convention: `name_place` gives its name for a place (None: it does not store that)."""
+
+    recognizes: Callable[[Mapping[str, Tensor]], bool]
+    infer: Callable[[Mapping[str, Tensor]], tuple[Spec, Preprocess]]
+    name_place: Callable[[Place, NetworkSpec], str | None]
+
+
+_TORCHVISION = Adapter(recognizes=torchvision.recognizes, infer=torchvision.infer, name_place=torchvision.name_place)
+ADAPTERS: dict[str, Adapter] = {
+    "torchvision": _TORCHVISION,
+    "timm": _TORCHVISION,  # timm names and builds these networks exactly as torchvision does
+    "akamaster": Adapter(recognizes=akamaster.recognizes, infer=akamaster.infer, name_place=akamaster.name_place),
+    "caffe": Adapter(recognizes=caffe.recognizes, infer=caffe.infer, name_place=caffe.name_place),
+}
+
+
+def find_adapter(tensors: Mapping[str, Tensor]) -> str | None:
+    """Return the name of the adapter that knows these names, if any does."""
+    return next((name for name, adapter in ADAPTERS.items() if adapter.recognizes(tensors)), None)
+
+
+def from_foreign(source: str, tensors: Mapping[str, Tensor]) -> tuple[Spec, Preprocess, dict[str, Tensor]]:
+    """Return what a foreign state dict implies, and its tensors by our names (unknown names kept as they are)."""
+    adapter = _adapter(source)
+    spec, preprocess = adapter.infer(tensors)
+    ours = {theirs: key for key, theirs in _names(source, spec).items() if theirs is not None}
+    return spec, preprocess, {ours.get(name, name): tensor for name, tensor in tensors.items()}
+
+
+def to_foreign(target: str, spec: Spec, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Rename our tensors for another library; refused where that library would compute something else with them."""
+    names = _names(target, spec)
+    renamed = {names[key]: tensor for key, tensor in tensors.items() if names[key] is not None}
+    foreign = {name: tensor for name, tensor in renamed.items() if name is not None}
+    implied, _ = _adapter(target).infer(foreign)
+    different = contradictions(spec, implied)
+    if different:
+        told = ", ".join(f"{field} is {ours} here and {theirs} there" for field, (ours, theirs) in different.items())
+        raise UserError(f"{name_of(spec)} would compute something else in {target}'s form: {told}")
+    return foreign
+
+
+def _adapter(name: str) -> Adapter:
+    if name not in ADAPTERS:
+        raise UserError(f"there is no adapter '{name}'; choose {choices(ADAPTERS)}")
+    return ADAPTERS[name]
+
+
+@functools.lru_cache(maxsize=32)
+def _names(source: str, spec: Spec) -> dict[str, str | None]:
+    """Map each of our keys to the source's, or to None where the source does not store it."""
+    keys = list(build(spec, device="meta").state_dict())
+    if isinstance(spec, TorchvisionSpec) and _adapter(source) is _TORCHVISION:
+        return {key: key.removeprefix("model.") for key in keys}
+    names: dict[str, str | None] = {}
+    for key in keys:
+        place = parse_place(key)
+        if place is None or not isinstance(spec, NetworkSpec):
+            raise UserError(
+                f"{source} has no name for '{key}' of {name_of(spec)}; keep these weights in our own format"
+            )
+        names[key] = _adapter(source).name_place(place, spec)
+    return names

@@ -1,0 +1,77 @@
+"""Tensors out of any weight file, without ever running what is inside it.
+
+safetensors files are plain data. torch.save files are pickles: they are read in torch's weights-only mode, which
+knows tensors and plain containers and nothing else; a file that asks for more is refused.
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from reslab.errors import UserError
+
+PREFIXES = ("module.", "_orig_mod.")
+NESTS = ("state_dict", "model", "model_state_dict", "net")
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Return the named tensors of a file, and its text metadata if it is a safetensors file."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(9)
+    except FileNotFoundError:
+        raise UserError(f"there is no weight file {path}; give the path of an existing one") from None
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from error
+    if not head:
+        raise UserError(f"{path} is empty; fetch or write it again")
+    if head[8:] == b"{":
+        return _read_safetensors(path)
+    return _unwrap(_read_torch(path), path), {}
+
+
+def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError, KeyError) as error:
+        raise UserError(f"{path} is damaged or truncated ({error}); fetch or write it again") from error
+
+
+def _read_torch(path: Path) -> Any:
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        asked = re.search(r"GLOBAL (\S+)", str(error))
+        if asked:
+            raise UserError(
+                f"{path} is refused: loading it would run code ({asked[1]}); "
+                "ask its author for a plain state dict or a safetensors file"
+            ) from error
+        raise UserError(f"{path} is not a weight file, or a damaged one; fetch or write it again") from error
+    except Exception as error:  # torch raises nearly anything on a damaged file
+        raise UserError(f"{path} is not a weight file, or a damaged one; fetch or write it again") from error
+
+
+def _unwrap(data: Any, path: Path) -> dict[str, Tensor]:
+    """Find the state dict inside a checkpoint and strip what wrappers put before its names."""
+    for nest in NESTS:
+        if isinstance(data, Mapping) and isinstance(data.get(nest), Mapping):
+            data = data[nest]
+    if not isinstance(data, Mapping) or not data or not all(isinstance(value, Tensor) for value in data.values()):
+        raise UserError(
+            f"{path} holds no state dict (names to tensors, alone or under 'state_dict'); save one with state_dict()"
+        )
+    names = list(data)
+    for prefix in PREFIXES:
+        if all(name.startswith(prefix) for name in names):
+            names = [name.removeprefix(prefix) for name in names]
+    return dict(zip(names, data.values(), strict=True))

@@ -1,0 +1,44 @@
+"""The places of a network that foreign formats have names for: stem, block layers, projections, classifier."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+PATTERN = re.compile(
+    r"(?:stem|blocks\.conv(?P<stage>\d+)_(?P<block>\d+)\.(?:layers\.(?P<layer>\d+)|(?P<shortcut>shortcut)))"
+    r"\.(?P<operator>conv|norm)\.(?P<leaf>\w+)"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a tensor belongs, counted as the paper counts: stages from conv2, blocks and layers from 1."""
+
+    part: Literal["stem", "layer", "projection", "classifier"]
+    operator: Literal["conv", "norm", "fc"]
+    leaf: str
+    stage: int = 1
+    block: int = 1
+    layer: int = 1
+
+
+def parse_place(key: str) -> Place | None:
+    """Return the place one of our parameter names stands for, or None if no foreign format has it."""
+    if key.startswith("classifier."):
+        return Place(part="classifier", operator="fc", leaf=key.removeprefix("classifier."))
+    match = PATTERN.fullmatch(key)
+    if match is None:
+        return None
+    operator: Literal["conv", "norm"] = "conv" if match["operator"] == "conv" else "norm"
+    if match["stage"] is None:
+        return Place(part="stem", operator=operator, leaf=match["leaf"])
+    return Place(
+        part="projection" if match["shortcut"] else "layer",
+        operator=operator,
+        leaf=match["leaf"],
+        stage=int(match["stage"]),
+        block=int(match["block"]),
+        layer=int(match["layer"] or 0) + 1,
+    )

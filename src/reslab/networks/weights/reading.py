@@ -1,0 +1,58 @@
+"""Any weight file, ours or foreign, read, recognized and fitted to a network; what does not fit is listed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from reslab.errors import UserError, choices
+from reslab.networks.network import Network
+from reslab.networks.weights.adapters import ADAPTERS, COUNTER, find_adapter, from_foreign
+from reslab.networks.weights.container import read_tensors
+from reslab.networks.weights.file import KEY, Weights, parse_weights
+from reslab.networks.weights.torchvision import modernize
+
+
+def read_weights(path: str | Path) -> Weights:
+    """Read a weight file in any form we know and find out which it is."""
+    path = Path(path)
+    tensors, metadata = read_tensors(path)
+    if KEY in metadata:
+        return parse_weights(path, tensors, metadata)
+    tensors = modernize(tensors)
+    source = find_adapter(tensors)
+    if source is None:
+        shown = ", ".join(list(tensors)[:3])
+        raise UserError(
+            f"{path} names its tensors like nothing we know ({shown}, ...); we read ours, {choices(ADAPTERS)}"
+        )
+    spec, preprocess, renamed = from_foreign(source, tensors)
+    return Weights(spec=spec, tensors=renamed, preprocess=preprocess, source=source)
+
+
+def load_tensors(network: Network, tensors: Mapping[str, Tensor], *, origin: str) -> None:
+    """Copy `tensors` into `network`, strictly: every name and shape must agree."""
+    expected = network.state_dict()
+    # Batch counters carry no weights: older files lack them, frozen normalization has none.
+    given = {name: tensor for name, tensor in tensors.items() if name in expected or not name.endswith(COUNTER)}
+    given |= {
+        name: torch.zeros_like(old) for name, old in expected.items() if name.endswith(COUNTER) and name not in given
+    }
+    problems = []
+    missing = [name for name in expected if name not in given]
+    unexpected = [name for name in given if name not in expected]
+    misshapen = [
+        f"{name} {tuple(given[name].shape)} for {tuple(old.shape)}"
+        for name, old in expected.items()
+        if name in given and given[name].shape != old.shape
+    ]
+    for what, names in (("missing", missing), ("unexpected", unexpected), ("of the wrong shape", misshapen)):
+        if names:
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            problems.append(f"{what}: {', '.join(names[:5])}{more}")
+    if problems:
+        raise UserError(f"{origin} does not fit the network; {'; '.join(problems)}")
+    network.load_state_dict(given)

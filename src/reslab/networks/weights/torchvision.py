@@ -1,0 +1,101 @@
+"""torchvision's names (timm's are the same) and what its weights were trained with.
+
+Its ResNets are v1.5: stride in the 3x3, padded max-pool, projections where dimensions change.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import get_args
+
+from torch import Tensor
+
+from reslab.errors import UserError
+from reslab.networks.build import build
+from reslab.networks.weights.places import Place
+from reslab.spec import NetworkSpec, Preprocess, Spec, StageSpec, StemSpec, TorchvisionSpec
+from reslab.spec.comparators import TorchvisionName
+from reslab.spec.preprocess import TORCHVISION, TORCHVISION_GOOGLENET
+
+
+def recognizes(tensors: Mapping[str, Tensor]) -> bool:
+    """Whether these are a torchvision ResNet's names, or those of one of its networks we build."""
+    return {"conv1.weight", "layer1.0.conv1.weight", "fc.weight"} <= tensors.keys() or bool(_architecture(tensors))
+
+
+def modernize(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Rename what torchvision's published DenseNet files still call 'norm.1' to today's 'norm1'."""
+    old = re.compile(r"(denselayer\d+\.(?:norm|conv))\.(\d)")
+    return {old.sub(r"\1\2", name): tensor for name, tensor in tensors.items()}
+
+
+def infer(tensors: Mapping[str, Tensor]) -> tuple[Spec, Preprocess]:
+    """Return the network these tensors were trained as."""
+    architecture = _architecture(tensors)
+    if architecture:
+        return _infer_other(architecture, tensors)
+    stem = tensors["conv1.weight"]
+    large = stem.shape[-1] == 7
+    block = "bottleneck" if "layer1.0.conv3.weight" in tensors else "basic"
+    return NetworkSpec(
+        stem=StemSpec(kernel=stem.shape[-1], width=stem.shape[0], stride=2 if large else 1),
+        pool="padded" if large else "none",
+        stages=infer_stages(tensors),
+        block=block,
+        shortcut="B",
+        stride_in="3x3",
+        init="he-fan-out",
+        classes=tensors["fc.weight"].shape[0],
+        channels=stem.shape[1],
+        input_size=224 if large else 32,
+    ), TORCHVISION if large else replace(TORCHVISION, resize=None, crop=None)
+
+
+def infer_stages(tensors: Mapping[str, Tensor]) -> tuple[StageSpec, ...]:
+    """Read the stages off the names and shapes of ``layerN.M.convK.weight``."""
+    counts: dict[int, int] = {}
+    for name in tensors:
+        match = re.match(r"layer(\d+)\.(\d+)\.", name)
+        if match:
+            stage, block = int(match[1]), int(match[2])
+            counts[stage] = max(counts.get(stage, 0), block + 1)
+    stages = []
+    for stage, blocks in sorted(counts.items()):
+        first = tensors.get(f"layer{stage}.0.conv1.weight")
+        if first is None:
+            raise UserError(f"the file lacks layer{stage}.0.conv1.weight; fetch it again")
+        stages.append(StageSpec(blocks=blocks, width=first.shape[0], stride=1 if stage == 1 else 2))
+    return tuple(stages)
+
+
+def name_place(place: Place, spec: NetworkSpec) -> str:
+    """Return torchvision's name for a place."""
+    if place.part == "classifier":
+        return f"fc.{place.leaf}"
+    if place.part == "stem":
+        return f"{'conv1' if place.operator == 'conv' else 'bn1'}.{place.leaf}"
+    block = f"layer{place.stage - 1}.{place.block - 1}"
+    if place.part == "projection":
+        return f"{block}.downsample.{0 if place.operator == 'conv' else 1}.{place.leaf}"
+    return f"{block}.{'conv' if place.operator == 'conv' else 'bn'}{place.layer}.{place.leaf}"
+
+
+def _infer_other(architecture: TorchvisionName, tensors: Mapping[str, Tensor]) -> tuple[Spec, Preprocess]:
+    matrices = [tensor for tensor in tensors.values() if tensor.dim() == 2]
+    first = next(tensor for tensor in tensors.values() if tensor.dim() == 4)
+    spec = TorchvisionSpec(architecture=architecture, classes=matrices[-1].shape[0], channels=first.shape[1])
+    return spec, TORCHVISION_GOOGLENET if architecture == "googlenet" else TORCHVISION
+
+
+def _architecture(tensors: Mapping[str, Tensor]) -> TorchvisionName | None:
+    given = {name for name in tensors if not name.endswith("num_batches_tracked")}
+    return next((name for name in get_args(TorchvisionName) if _names_of(name) == given), None)
+
+
+@functools.cache
+def _names_of(architecture: TorchvisionName) -> set[str]:
+    names = build(TorchvisionSpec(architecture=architecture), device="meta").state_dict()
+    return {name.removeprefix("model.") for name in names if not name.endswith("num_batches_tracked")}

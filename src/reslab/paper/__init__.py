@@ -1,0 +1,1 @@
+"""What was published, as data; no torch here."""

@@ -1,0 +1,30 @@
+"""What is wanted, as frozen data; no torch here."""
+
+from reslab.spec.catalogue import Spec, differences, find, list_models, name_of, spec_from_dict, spec_to_dict
+from reslab.spec.comparators import HighwaySpec, LeNetSpec, TorchvisionSpec, highway
+from reslab.spec.families import cifar, dense, imagenet
+from reslab.spec.network import BlockPlan, LayerPlan, NetworkSpec, StageSpec, StemSpec
+from reslab.spec.preprocess import Preprocess
+
+__all__ = [
+    "BlockPlan",
+    "HighwaySpec",
+    "LayerPlan",
+    "LeNetSpec",
+    "NetworkSpec",
+    "Preprocess",
+    "Spec",
+    "StageSpec",
+    "StemSpec",
+    "TorchvisionSpec",
+    "cifar",
+    "dense",
+    "differences",
+    "find",
+    "highway",
+    "imagenet",
+    "list_models",
+    "name_of",
+    "spec_from_dict",
+    "spec_to_dict",
+]

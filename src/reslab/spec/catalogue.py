@@ -1,0 +1,216 @@
+"""Names to specs and back: `resnet-56`, `plain-34`, `resnet-50-v1.5`, `highway-19`, `cifar-resnet-164`.
+
+18/34/50/101/152 always mean the ImageNet networks and the paper's six CIFAR depths the CIFAR ones; any other
+depth of a family is asked for by the family's name. Hyphens, underscores and case do not matter.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias
+
+from reslab.errors import UserError, choices, suggest
+from reslab.spec.codec import convert, decode, encode, override
+from reslab.spec.comparators import HighwaySpec, LeNetSpec, TorchvisionName, TorchvisionSpec, highway
+from reslab.spec.families import IMAGENET_BLOCKS, cifar, dense, imagenet
+from reslab.spec.network import Block, NetworkSpec
+
+Spec: TypeAlias = NetworkSpec | HighwaySpec | LeNetSpec | TorchvisionSpec
+SPEC_TYPES: dict[str, type[Spec]] = {cls.kind: cls for cls in (NetworkSpec, HighwaySpec, LeNetSpec, TorchvisionSpec)}
+
+CIFAR_DEPTHS = (20, 32, 44, 56, 110, 1202)
+TORCHVISION_NAMES: dict[str, TorchvisionName] = {
+    "alexnet": "alexnet",
+    "vgg-16": "vgg16",
+    "vgg-19": "vgg19",
+    "vgg-16-bn": "vgg16_bn",
+    "vgg-19-bn": "vgg19_bn",
+    "googlenet": "googlenet",
+    "densenet-121": "densenet121",
+    "efficientnet-b0": "efficientnet_b0",
+    "vit-b-16": "vit_b_16",
+}
+PUBLISHED_ONLY = ("nin", "dsn", "fitnet", "maxout", "prelu-net", "bn-inception", "overfeat")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How to make a named spec.
+
+    Where the name fixes the depth, another kind of block means another n; `asserts` are the fields that the name
+    itself speaks of.
+    """
+
+    make: Callable[..., Spec]
+    takes_block: bool = False
+    asserts: tuple[str, ...] = ()
+
+
+# Networks that exist at every depth of their family.
+FAMILIES: dict[str, Callable[[int], Entry]] = {
+    "cifar-resnet": lambda depth: Entry(lambda **block: cifar(depth, **block), takes_block=True),
+    "cifar-plain": lambda depth: Entry(lambda **block: cifar(depth, **block).plain(), takes_block=True),
+    "dense-resnet": lambda depth: Entry(lambda: dense(depth)),
+    "dense-plain": lambda depth: Entry(lambda: dense(depth).plain()),
+}
+
+
+def list_models(pattern: str = "*") -> list[str]:
+    """Return the names `create_model` knows that match a shell-style pattern."""
+    return [name for name in _named() if fnmatch.fnmatch(name, pattern.lower().replace("_", "-"))]
+
+
+def find(name: str, overrides: Mapping[str, Any] | None = None) -> Spec:
+    """Return the spec that `name` stands for, with dotted fields overridden."""
+    overrides = dict(overrides or {})
+    entry = _entry(name)
+    block = {}
+    if entry.takes_block and "block" in overrides:
+        block = {"block": convert(Block, overrides.pop("block"), where="block")}
+    return override(entry.make(**block), overrides)
+
+
+def asserted_fields(name: str) -> tuple[str, ...]:
+    """Return the fields that `name` fixes by saying so, as the v1.5 names do."""
+    return _entry(name).asserts
+
+
+def name_of(spec: Spec) -> str:
+    """Return what one would type to get `spec`: the nearest name, then the fields that differ from it."""
+    candidates = [(len(differing), name, differing) for name, differing in _nearest(spec)]
+    if not candidates:
+        return f"custom-{_branch(spec)}-{spec.depth}" if isinstance(spec, NetworkSpec) else spec.kind
+    _, name, differing = min(candidates, key=lambda candidate: candidate[0])
+    return " ".join([name, *[f"{field}={_written(value)}" for field, value in differing.items()]])
+
+
+def spec_to_dict(spec: Spec) -> dict[str, Any]:
+    """Return `spec` as plain data that says which kind it is."""
+    return {"kind": spec.kind, **encode(spec)}
+
+
+def spec_from_dict(data: Mapping[str, Any]) -> Spec:
+    """Rebuild a spec from `spec_to_dict`'s data."""
+    rest = dict(data)
+    kind = rest.pop("kind", None)
+    if kind not in SPEC_TYPES:
+        raise UserError(f"kind is {kind!r}; choose {choices(SPEC_TYPES)}")
+    return decode(SPEC_TYPES[kind], rest)
+
+
+def differences(one: Spec, other: Spec) -> dict[str, tuple[Any, Any]]:
+    """Return the dotted fields in which two specs differ, with both values (None where one lacks the field)."""
+    left, right = _flatten(spec_to_dict(one)), _flatten(spec_to_dict(other))
+    keys = [*left, *[key for key in right if key not in left]]
+    return {key: (left.get(key), right.get(key)) for key in keys if left.get(key) != right.get(key)}
+
+
+@functools.cache
+def _named() -> dict[str, Entry]:
+    named: dict[str, Entry] = {}
+    for depth in IMAGENET_BLOCKS:
+        named[f"resnet-{depth}"] = Entry(partial(imagenet, depth))
+        named[f"plain-{depth}"] = Entry(imagenet(depth).plain)
+        named[f"gated-resnet-{depth}"] = Entry(partial(imagenet, depth, shortcut="gated"))
+        named[f"resnet-{depth}-v1.5"] = Entry(
+            partial(replace, imagenet(depth, shortcut="B"), stride_in="3x3", pool="padded", init="he-fan-out"),
+            asserts=("shortcut", "stride_in", "pool"),
+        )
+    for depth in CIFAR_DEPTHS:
+        named[f"resnet-{depth}"] = FAMILIES["cifar-resnet"](depth)
+        named[f"plain-{depth}"] = FAMILIES["cifar-plain"](depth)
+        named[f"gated-resnet-{depth}"] = Entry(partial(cifar, depth, shortcut="gated"), takes_block=True)
+    for depth in (19, 32):
+        named[f"highway-{depth}"] = Entry(partial(highway, depth))
+    named["lenet-5"] = Entry(LeNetSpec)
+    for name, architecture in TORCHVISION_NAMES.items():
+        named[name] = Entry(partial(TorchvisionSpec, architecture=architecture))
+    return dict(sorted(named.items(), key=lambda item: _natural(item[0])))
+
+
+def _entry(name: str) -> Entry:
+    squeezed = _squeeze(name)
+    for known, entry in _named().items():
+        if _squeeze(known) == squeezed:
+            return entry
+    for family, entry_of_depth in FAMILIES.items():
+        match = re.fullmatch(rf"{_squeeze(family)}(\d+)", squeezed)
+        if match:
+            return entry_of_depth(int(match[1]))
+    raise UserError(_unknown(name, squeezed))
+
+
+def _unknown(name: str, squeezed: str) -> str:
+    match = re.fullmatch(r"(resnet|plain)(\d+)", squeezed)
+    if match:
+        family, depth = f"cifar-{match[1]}", int(match[2])
+        if depth > 7 and (depth - 2) % 6 == 0:
+            return f"'{name}' is not a depth of the paper: say '{family}-{depth}' for the CIFAR network of that depth"
+        below = max(1, (depth - 2) // 6) * 6 + 2
+        return (
+            f"'{name}' has depth {depth}, which is neither one of ImageNet's "
+            f"({choices(IMAGENET_BLOCKS)}) nor of the form 6n+2 of CIFAR's: "
+            f"try '{family}-{below}' or '{family}-{below + 6}'"
+        )
+    if squeezed in map(_squeeze, PUBLISHED_ONLY):
+        return f"'{name}' stands in the paper's tables as a published number only: build one of `reslab networks`"
+    hint = suggest(name.lower().replace("_", "-"), [*_named(), *FAMILIES, *PUBLISHED_ONLY])
+    return f"there is no network '{name}'{hint or '; `reslab networks` lists the names'}"
+
+
+def _nearest(spec: Spec) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each name of a like network with the fields in which `spec` differs from it."""
+    names, block = list(_named()), {}
+    if isinstance(spec, NetworkSpec):
+        stem = f"{_branch(spec)}-{spec.depth}"
+        names = [stem, f"{stem}-v1.5", *[f"{family}-{spec.depth}" for family in FAMILIES]]
+        block = {"block": spec.block}
+    for name in names:
+        for overrides in ({}, block) if block else ({},):
+            try:
+                base = find(name, overrides)
+            except UserError:
+                continue
+            if _likeness(base) != _likeness(spec):
+                continue
+            mine, theirs = _flatten(encode(spec)), _flatten(encode(base))
+            yield name, overrides | {key: value for key, value in mine.items() if theirs[key] != value}
+
+
+def _likeness(spec: Spec) -> tuple[object, ...]:
+    """What a spec and its nearest name must have in common."""
+    if isinstance(spec, TorchvisionSpec):
+        return spec.kind, spec.architecture
+    if isinstance(spec, NetworkSpec):
+        return spec.kind, spec.depth, spec.dimensions == 0, len(spec.stages)
+    return spec.kind, spec.depth
+
+
+def _branch(spec: NetworkSpec) -> str:
+    return {"none": "plain", "gated": "gated-resnet"}.get(spec.shortcut, "resnet")
+
+
+def _flatten(data: Any, prefix: str = "") -> dict[str, Any]:
+    if isinstance(data, (dict, list)):
+        items = data.items() if isinstance(data, dict) else enumerate(data)
+        return {key: leaf for name, item in items for key, leaf in _flatten(item, f"{prefix}{name}.").items()}
+    return {prefix[:-1]: data}
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+
+def _squeeze(name: str) -> str:
+    return re.sub(r"[-_. ]", "", name.lower())
+
+
+def _natural(name: str) -> list[Any]:
+    """Sort key that puts resnet-20 before resnet-110."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]

@@ -1,0 +1,127 @@
+"""Frozen dataclasses to plain data and back, and dotted overrides: strict keys, typed values.
+
+`encode` and `decode` are inverse; `override(spec, {"stages.0.width": "32"})` changes one leaf. Values may
+be strings (from a command line) or already typed; either way a wrong one is named with what is allowed.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+from reslab.errors import UserError, choices, suggest
+
+T = TypeVar("T")
+
+
+def encode(value: Any) -> Any:
+    """Turn a dataclass, at any depth, into dicts, lists and scalars."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: encode(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, (tuple, list)):
+        return [encode(item) for item in value]
+    return value
+
+
+def decode(cls: type[T], data: Mapping[str, Any], *, where: str = "") -> T:
+    """Build `cls` from plain data; unknown keys and wrong values are refused by name."""
+    hints = typing.get_type_hints(cls)
+    names = [field.name for field in fields(cls)]  # pyright: ignore[reportArgumentType]
+    for key in data:
+        if key not in names:
+            raise UserError(f"there is no field '{where}{key}'{suggest(key, names) or '; it has ' + ', '.join(names)}")
+    values = {key: convert(hints[key], value, where=f"{where}{key}") for key, value in data.items()}
+    try:
+        return cls(**values)
+    except TypeError as error:
+        missing = [name for name in names if name not in values and name in str(error)]
+        raise UserError(f"{where or cls.__name__} lacks {choices(missing) if missing else error}") from error
+
+
+def override(spec: T, changes: Mapping[str, Any]) -> T:
+    """Return `spec` with the dotted fields in `changes` replaced."""
+    data = encode(spec)
+    for path, value in changes.items():
+        *parents, leaf = path.split(".")
+        target: Any = data
+        for depth, key in enumerate(parents):
+            target = _descend(target, key, path, parents[:depth])
+        if isinstance(target, list):
+            _descend(target, leaf, path, parents)
+            target[int(leaf)] = value
+        elif isinstance(target, dict):
+            target[leaf] = value
+        else:
+            raise UserError(f"'{'.'.join(parents)}' has no field '{leaf}': it is a single value")
+    return decode(type(spec), data)
+
+
+def convert(hint: Any, value: Any, *, where: str) -> Any:
+    """Convert `value` to the type `hint`, or say what `where` takes."""
+    origin, args = get_origin(hint), get_args(hint)
+    if is_dataclass(hint) and isinstance(hint, type):
+        if isinstance(value, hint):
+            return value
+        data = _parse_json(value, where)
+        if not isinstance(data, Mapping):
+            raise UserError(f"{where} is {value!r}; give its fields one by one as {where}.FIELD=value")
+        return decode(hint, data, where=f"{where}.")
+    if origin is Literal:
+        for allowed in args:
+            if value == allowed or (isinstance(value, str) and value.lower() == str(allowed).lower()):
+                return allowed
+        raise UserError(f"{where} is {value!r}; choose {choices(args)}")
+    if origin is tuple:
+        data = _parse_json(value, where)
+        if not isinstance(data, Sequence) or isinstance(data, str):
+            raise UserError(f"{where} is {value!r}; give a list such as [1,2]")
+        return tuple(convert(args[0], item, where=f"{where}.{index}") for index, item in enumerate(data))
+    if origin in (Union, types.UnionType):
+        if value is None or (isinstance(value, str) and value.lower() == "none"):
+            return None
+        return convert(next(arg for arg in args if arg is not type(None)), value, where=where)
+    return _scalar(hint, value, where)
+
+
+def _scalar(hint: Any, value: Any, where: str) -> Any:
+    if hint is bool:
+        words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+        if str(value).lower() in words:
+            return words[str(value).lower()]
+        raise UserError(f"{where} is {value!r}; choose true or false")
+    if hint is str and isinstance(value, str):
+        return value
+    if hint in (int, float) and not isinstance(value, bool):
+        try:
+            number = hint(value)
+        except (TypeError, ValueError):
+            number = None
+        if number is not None and (isinstance(value, str) or number == value):
+            return number
+    noun = {int: "a whole number", float: "a number"}.get(hint, "text")
+    raise UserError(f"{where} is {value!r}; give {noun}")
+
+
+def _parse_json(value: Any, where: str) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except json.JSONDecodeError as error:
+        raise UserError(f'{where} is {value!r}; write lists as [1,2] and tables as {{"key": value}}') from error
+
+
+def _descend(target: Any, key: str, path: str, parents: Sequence[str]) -> Any:
+    here = ".".join(parents) or "the spec"
+    if isinstance(target, list):
+        if not key.isdigit() or int(key) >= len(target):
+            raise UserError(f"'{path}': {here} has items 0 to {len(target) - 1}, and no '{key}'")
+        return target[int(key)]
+    if not isinstance(target, dict) or key not in target:
+        known = target if isinstance(target, dict) else ()
+        raise UserError(f"'{path}': {here} has no field '{key}'{suggest(key, known)}")
+    return target[key]

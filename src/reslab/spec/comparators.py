@@ -1,0 +1,119 @@
+"""The networks the paper is compared with, as frozen data.
+
+Highway networks and LeNet-5 are built here; the others come from torchvision under one spec.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+from reslab.errors import UserError, choices
+from reslab.spec.network import StageSpec
+
+TorchvisionName = Literal[
+    "alexnet",
+    "vgg16",
+    "vgg19",
+    "vgg16_bn",
+    "vgg19_bn",
+    "googlenet",
+    "densenet121",
+    "efficientnet_b0",
+    "vit_b_16",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageSpec:
+    """What every comparator has: square images in, classes out."""
+
+    classes: int = 1000
+    channels: int = 3
+    input_size: int = 224
+
+    def __post_init__(self) -> None:
+        for field in ("classes", "channels", "input_size"):
+            if getattr(self, field) < 1:
+                raise UserError(f"{field} is {getattr(self, field)}; it must be at least 1")
+
+    @property
+    def depth(self) -> int | None:
+        """Weight layers, where they make one path to count along."""
+        return None
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Shape of one input, channels first."""
+        return (self.channels, self.input_size, self.input_size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HighwaySpec(ImageSpec):
+    """Srivastava et al. (2015): a plain convolution opens each stage, highway layers fill it.
+
+    `stages` counts the highway layers (`blocks`); a 1x1 convolution of `neck` channels precedes the
+    average pool; `dropout` stands before the input, between stages and before the classifier.
+    """
+
+    kind: ClassVar[str] = "highway"
+
+    stages: tuple[StageSpec, ...]
+    neck: int = 100
+    dropout: float = 0.2
+    gate_bias: float = -2.0
+    classes: int = 10
+    input_size: int = 32
+
+    def __post_init__(self) -> None:
+        if not self.stages:
+            raise UserError("stages is empty; give at least one stage")
+        super().__post_init__()
+
+    @property
+    def depth(self) -> int:
+        """Weight layers: one to open each stage, its highway layers, the neck and the classifier."""
+        return sum(1 + stage.blocks for stage in self.stages) + 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeNetSpec(ImageSpec):
+    """LeCun et al. (1998): two convolutions with average pools, then three wide layers."""
+
+    kind: ClassVar[str] = "lenet"
+
+    classes: int = 10
+    channels: int = 1
+    input_size: int = 32
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.input_size < 32:
+            raise UserError(f"input_size is {self.input_size}; LeNet-5's last convolution needs at least 32")
+
+    @property
+    def depth(self) -> int:
+        """Three convolutions and two fully-connected layers."""
+        return 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorchvisionSpec(ImageSpec):
+    """A network of torchvision's by its own name."""
+
+    kind: ClassVar[str] = "torchvision"
+
+    architecture: TorchvisionName
+
+    def __post_init__(self) -> None:
+        if self.architecture not in get_args(TorchvisionName):
+            raise UserError(f"architecture is {self.architecture!r}; choose {choices(get_args(TorchvisionName))}")
+        super().__post_init__()
+
+
+def highway(depth: int) -> HighwaySpec:
+    """Return Highway-19 (the authors' layout) or Highway-32 (ours, 1.25M parameters: docs/deviations.md)."""
+    layouts = {19: ((4, 32), (5, 80), (5, 128)), 32: ((9, 18), (9, 44), (9, 72))}
+    if depth not in layouts:
+        raise UserError(f"there is no Highway network of {depth} layers: choose {choices(layouts)}")
+    return HighwaySpec(stages=tuple(StageSpec(blocks=blocks, width=width) for blocks, width in layouts[depth]))

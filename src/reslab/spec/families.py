@@ -1,0 +1,78 @@
+"""The paper's two families of networks, turned by its own dial, the depth, and a dense one beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reslab.errors import UserError, choices
+from reslab.spec.network import BLOCK_KERNELS, Block, NetworkSpec, Shortcut, StageSpec, StemSpec
+
+IMAGENET_BLOCKS: dict[int, tuple[Block, tuple[int, int, int, int]]] = {
+    18: ("basic", (2, 2, 2, 2)),
+    34: ("basic", (3, 4, 6, 3)),
+    50: ("bottleneck", (3, 4, 6, 3)),
+    101: ("bottleneck", (3, 4, 23, 3)),
+    152: ("bottleneck", (3, 8, 36, 3)),
+}
+
+
+def imagenet(depth: int, *, shortcut: Shortcut | None = None) -> NetworkSpec:
+    """Return the ImageNet network of Table 1; option A for 18 and 34 layers, B for the deeper ones."""
+    if depth not in IMAGENET_BLOCKS:
+        raise UserError(f"depth {depth} is not in Table 1: choose {choices(IMAGENET_BLOCKS)}")
+    block, blocks = IMAGENET_BLOCKS[depth]
+    return NetworkSpec(
+        stem=StemSpec(kernel=7, width=64, stride=2),
+        pool="ceil",
+        stages=_stages(blocks, width=64),
+        block=block,
+        shortcut=shortcut or ("A" if block == "basic" else "B"),
+    )
+
+
+def cifar(depth: int, *, block: Block = "basic", shortcut: Shortcut = "A") -> NetworkSpec:
+    """Return the CIFAR network of section 4.2: three stages of n blocks, 6n+2 layers (9n+2 with bottlenecks)."""
+    per_n = 3 * len(BLOCK_KERNELS[block])
+    if depth < per_n + 2 or (depth - 2) % per_n:
+        raise UserError(_wrong_cifar_depth(depth, block, per_n))
+    return NetworkSpec(
+        stem=StemSpec(kernel=3, width=16),
+        stages=_stages([(depth - 2) // per_n] * 3, width=16),
+        block=block,
+        shortcut=shortcut,
+        classes=10,
+        input_size=32,
+    )
+
+
+def dense(depth: int, *, width: int = 64, channels: int = 64, shortcut: Shortcut = "A") -> NetworkSpec:
+    """Return a stack of fully-connected residual blocks for vectors: 2n+2 layers of one width."""
+    if depth < 4 or depth % 2:
+        raise UserError(
+            f"depth {depth} is not 2n+2: a dense stack has two layers a block, so choose an even depth >= 4"
+        )
+    return NetworkSpec(
+        stem=StemSpec(kernel=1, width=width),
+        stages=(StageSpec(blocks=(depth - 2) // 2, width=width),),
+        shortcut=shortcut,
+        classes=10,
+        channels=channels,
+        dimensions=0,
+        input_size=1,
+    )
+
+
+def _stages(blocks: Sequence[int], *, width: int) -> tuple[StageSpec, ...]:
+    """Each stage after the first halves the map and doubles the width."""
+    return tuple(
+        StageSpec(blocks=count, width=width * 2**index, stride=1 if index == 0 else 2)
+        for index, count in enumerate(blocks)
+    )
+
+
+def _wrong_cifar_depth(depth: int, block: Block, per_n: int) -> str:
+    below = max(1, (depth - 2) // per_n) * per_n + 2
+    hint = f"{below} or {below + per_n}"
+    if block == "basic" and depth >= 11 and (depth - 2) % 9 == 0:
+        hint += f", or {depth} with block=bottleneck"
+    return f"depth {depth} is not {per_n}n+2, the rule for CIFAR networks of {block} blocks: choose {hint}"

@@ -1,0 +1,91 @@
+"""Which specs describe a network at all: allowed values first, then the combinations that contradict themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, get_args
+
+from reslab.errors import UserError, choices
+from reslab.spec.network import Block, Init, NetworkSpec, Norm, Order, Pool, Shortcut
+
+
+def check(spec: NetworkSpec) -> None:
+    """Refuse a spec that no network fits, naming the field and the remedy."""
+    for field, allowed in (
+        ("pool", Pool),
+        ("block", Block),
+        ("shortcut", Shortcut),
+        ("zero_padding", Literal["after", "both"]),
+        ("stride_in", Literal["1x1", "3x3"]),
+        ("order", Order),
+        ("norm", Norm),
+        ("init", Init),
+        ("dimensions", Literal[0, 1, 2, 3]),
+    ):
+        value = getattr(spec, field)
+        if value not in get_args(allowed):
+            raise UserError(f"{field} is {value!r}; choose {choices(get_args(allowed))}")
+    if not spec.stages:
+        raise UserError("stages is empty; give at least one stage")
+    counts = {"classes": spec.classes, "channels": spec.channels, "input_size": spec.input_size}
+    counts |= {f"stem.{key}": getattr(spec.stem, key) for key in ("kernel", "width", "stride")}
+    for index, stage in enumerate(spec.stages):
+        counts |= {f"stages.{index}.{key}": getattr(stage, key) for key in ("blocks", "width", "stride")}
+    for field, value in counts.items():
+        if value < 1:
+            raise UserError(f"{field} is {value}; it must be at least 1")
+    for field in ("maxout", "squeeze_excitation"):
+        if getattr(spec, field) < 0:
+            raise UserError(f"{field} is {getattr(spec, field)}; it must be 0 (off) or more")
+    for field in ("dropout", "stochastic_depth"):
+        if not 0 <= getattr(spec, field) < 1:
+            raise UserError(f"{field} is {getattr(spec, field)}; it is a probability, from 0 up to but not including 1")
+    for impossible, reason in _impossible(spec):
+        if impossible:
+            raise UserError(reason)
+
+
+def _impossible(spec: NetworkSpec) -> Iterator[tuple[bool, str]]:
+    """Yield the combinations that describe no network, each with its reason and remedy."""
+    plain, order = not spec.residual, spec.order
+    yield (
+        plain and order not in ("post", "pre"),
+        f"order={order} needs an addition and shortcut=none has none: use order=post or pre",
+    )
+    yield (
+        plain and spec.stochastic_depth > 0,
+        "stochastic_depth drops residual branches and shortcut=none has nothing else to pass on: set it to 0",
+    )
+    yield (
+        plain and spec.zero_gamma,
+        "zero_gamma would make a plain network's output zero: use it with shortcut=A, B, C or gated",
+    )
+    yield (
+        spec.zero_gamma and (spec.norm == "none" or "norm" not in spec.operator_order.last or order == "pre"),
+        f"zero_gamma needs a normalization that ends the residual branch, and norm={spec.norm} order={order} has none: "
+        "use norm=batch with order=post",
+    )
+    yield (
+        order == "bn-after-addition" and spec.norm == "none",
+        "order=bn-after-addition and norm=none contradict each other: use order=post",
+    )
+    yield (
+        spec.maxout == 1,
+        "maxout=1 takes the largest of one piece, which is no nonlinearity: use 2 or more, or 0 for ReLU",
+    )
+    yield (
+        spec.maxout > 1 and order == "pre",
+        "maxout with order=pre would need every block's input to come in pieces: use order=post",
+    )
+    strided = spec.stem.stride > 1 or spec.pool != "none" or any(stage.stride > 1 for stage in spec.stages)
+    yield (
+        spec.dimensions == 0 and strided,
+        "dimensions=0 is a stack of fully-connected layers without a map to stride over: "
+        "set every stride to 1 and pool=none",
+    )
+    for plan in spec.layout():
+        yield (
+            plan.shortcut == "zero-padding" and plan.in_width > plan.out_width,
+            f"shortcut=A pads with zeros and cannot shrink {plan.in_width} channels to {plan.out_width} "
+            f"at {plan.name}: use shortcut=B",
+        )

@@ -1,0 +1,23 @@
+"""`reslab networks`."""
+
+from __future__ import annotations
+
+import json
+
+from reslab.spec import list_models
+
+
+def test_the_list_is_complete(reslab) -> None:
+    """Every name, the families and what is published only."""
+    out = reslab("networks").out
+    assert all(name in out for name in list_models())
+    assert "cifar-resnet-N" in out
+    assert "prelu-net" in out
+
+
+def test_patterns_and_json(reslab) -> None:
+    """A pattern filters; JSON is a list of names."""
+    assert json.loads(reslab("networks", "highway*", "--json").out) == ["highway-19", "highway-32"]
+    outcome = reslab("networks", "zebra*")
+    assert outcome.code == 2
+    assert "no network's name matches 'zebra*'" in outcome.err

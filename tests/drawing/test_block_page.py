@@ -1,0 +1,68 @@
+"""Pages of blocks: well-formed, within their page, and complete."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+from reslab.drawing import draw_blocks
+from reslab.errors import UserError
+from reslab.spec import NetworkSpec, find, list_models
+
+SVG = "{http://www.w3.org/2000/svg}"
+RESIDUAL_AND_PLAIN = [name for name in list_models() if isinstance(find(name), NetworkSpec)]
+
+
+def read_texts(svg: str) -> list[str]:
+    """Return every line of text on a page."""
+    return ["".join(element.itertext()) for element in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+@pytest.mark.parametrize("name", RESIDUAL_AND_PLAIN)
+def test_the_blocks_of_every_network_draw(name: str) -> None:
+    """Each name gives a well-formed picture whose boxes stay on the page, under the network's name."""
+    svg = draw_blocks(find(name))
+    page = ElementTree.fromstring(svg)
+    for box in page.iter(f"{SVG}rect"):
+        x, y, width, height = (float(box.get(key, "")) for key in ("x", "y", "width", "height"))
+        assert x >= 0 <= y
+        assert x + width <= float(page.get("width", ""))
+        assert y + height <= float(page.get("height", ""))
+    assert page.findtext(f"{SVG}title") == f"Blocks of {name}"
+    assert read_texts(svg)[0] == name
+
+
+def test_a_page_shows_operators_shapes_and_what_they_mean() -> None:
+    """ResNet-50's page bears the shapes, the projection with its stride, the formula and the short forms."""
+    texts = read_texts(draw_blocks(find("resnet-50")))
+    for expected in (
+        "50 layers, ReLU after addition, the paper's order",
+        "x: 256-d, 56x56",
+        "y: 512-d, 28x28",
+        "conv3_1",
+        "1x1 conv, 128, /2",
+        "projection Ws:",
+        "y = ReLU(F(x) + Ws x)",
+        "64-d: 64 channels · /2: stride 2 · BN: batch normalization",
+    ):
+        assert expected in texts, expected
+    assert texts.count("identity") == 4
+
+
+def test_gated_blocks_show_what_weighs_what() -> None:
+    """The branch is marked with T and the shortcut with 1 - T."""
+    texts = read_texts(draw_blocks(find("gated-resnet-18")))
+    assert texts.count("× T") == texts.count("× (1 − T)") == 7
+
+
+def test_overridden_names_are_told_in_full() -> None:
+    """A network that differs from its name says in what."""
+    texts = read_texts(draw_blocks(find("resnet-20", {"order": "pre", "norm": "group"})))
+    assert texts[0] == "resnet-20 order=pre norm=group"
+
+
+def test_networks_without_blocks_are_refused() -> None:
+    """A network that is no chain of plain or residual blocks is the user's mistake."""
+    with pytest.raises(UserError, match="'highway-19' has no plain or residual blocks"):
+        draw_blocks(find("highway-19"))

@@ -1,0 +1,67 @@
+"""Activation checkpointing: the same numbers in a fraction of the memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from reslab.networks import create_model
+
+PEAK = """
+import json, resource, sys, torch
+from reslab.networks import create_model
+torch.set_num_threads(2)
+network = create_model("resnet-1202", checkpointing=sys.argv[1] == "True")
+images = torch.randn(64, 3, 32, 32)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+network(images).sum().backward()
+print(json.dumps([before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
+"""
+
+
+@pytest.mark.parametrize("overrides", [{}, {"block": "bottleneck"}, {"dropout": 0.3, "stochastic_depth": 0.3}])
+def test_gradients_and_buffers_are_the_same(overrides: dict[str, object]) -> None:
+    """Two steps with and without: equal logits, gradients, statistics and step counters, to the bit."""
+    network = create_model("resnet-56", **overrides)
+    twin = create_model("resnet-56", checkpointing=True, **overrides)
+    twin.load_state_dict(network.state_dict())
+    for step in range(2):
+        x = torch.randn(4, 3, 32, 32)
+        for one in (network, twin):
+            torch.manual_seed(step)
+            one(x).square().sum().backward()
+    for name, parameter in network.named_parameters():
+        assert torch.equal(parameter.grad, twin.get_parameter(name).grad), name  # pyright: ignore[reportArgumentType]
+    for name, buffer in network.named_buffers():
+        assert torch.equal(buffer, twin.get_buffer(name)), name
+    assert network.get_buffer("stem.norm.num_batches_tracked") == 2
+
+
+def test_evaluation_with_gradients_leaves_statistics_alone() -> None:
+    """Recomputing in evaluation uses the running statistics, as the first pass did."""
+    network = create_model("resnet-20", checkpointing=True).eval()
+    before = {name: buffer.clone() for name, buffer in network.named_buffers()}
+    x = torch.randn(2, 3, 32, 32, requires_grad=True)
+    network(x).sum().backward()
+    assert x.grad is not None
+    for name, buffer in network.named_buffers():
+        assert torch.equal(buffer, before[name])
+
+
+def _peak(checkpointing: bool) -> tuple[float, float]:
+    done = subprocess.run([sys.executable, "-c", PEAK, str(checkpointing)], capture_output=True, text=True, check=True)
+    before, peak = json.loads(done.stdout)
+    return peak / 2**20, (peak - before) / 2**20
+
+
+@pytest.mark.slow
+def test_1202_layers_train_in_a_third_of_the_memory() -> None:
+    """One step at batch 64: the whole process's peak, and what the step added, in less than a third."""
+    (peak, step), (small_peak, small_step) = _peak(False), _peak(True)
+    print(f"resnet-1202, batch 64, peak GiB: {peak:.2f} without, {small_peak:.2f} with checkpointing")
+    assert small_peak < peak / 3
+    assert small_step < step / 3

@@ -1,0 +1,119 @@
+"""`create_model`: names, timm's words, and weights that know better than the name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from reslab.errors import UserError
+from reslab.networks import create_model, foreign_state_dict, load_model, save_model
+from reslab.spec import NetworkSpec
+
+
+@pytest.fixture
+def torchvision_file(tmp_path: Path) -> Path:
+    """A torchvision-named ResNet-50."""
+    path = tmp_path / "resnet50.pth"
+    torch.save(foreign_state_dict(create_model("resnet-50-v1.5"), "torchvision"), path)
+    return path
+
+
+def test_timms_words_are_ours() -> None:
+    """num_classes and in_chans set classes and channels; the network is in train mode."""
+    network = create_model("resnet-56", num_classes=100, in_chans=1)
+    assert (network.spec.classes, network.spec.channels, network.training) == (100, 1, True)
+    assert create_model("resnet-56", classes=100).spec.classes == 100
+
+
+def test_overrides_are_the_specs_fields() -> None:
+    """Flat fields as keywords, nested ones dotted."""
+    spec = create_model("resnet-34", shortcut="C", **{"stages.0.blocks": 1}).spec
+    assert isinstance(spec, NetworkSpec)
+    assert (spec.shortcut, spec.stages[0].blocks) == ("C", 1)
+    with pytest.raises(UserError, match="did you mean 'shortcut'"):
+        create_model("resnet-34", shortcuts="C")
+
+
+def test_weights_decide_what_the_name_leaves_open(torchvision_file: Path) -> None:
+    """`resnet-50` with a torchvision file is the v1.5 network those weights were trained for."""
+    spec = create_model("resnet-50", weights=torchvision_file).spec
+    assert isinstance(spec, NetworkSpec)
+    assert (spec.stride_in, spec.pool) == ("3x3", "padded")
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides", "sentence"),
+    [
+        ("resnet-50", {"stride_in": "1x1"}, "stride_in=1x1 contradicts"),
+        ("resnet-50", {"pool": "ceil"}, "pool=ceil contradicts"),
+        ("resnet-50", {"in_chans": 1}, "channels=1 contradicts"),
+        ("resnet-50", {"order": "relu-before-addition"}, "order=relu-before-addition contradicts"),
+        ("resnet-50", {"stem.bias": True}, "stem.bias=True contradicts"),
+        ("resnet-101", {}, "holds resnet-50-v1.5, not resnet-101"),
+        ("plain-50", {}, "holds resnet-50-v1.5, not plain-50"),
+        ("gated-resnet-50", {}, "not gated-resnet-50"),
+        ("vgg-16", {}, "not vgg-16"),
+        ("resnet-20", {}, "not resnet-20"),
+    ],
+)
+def test_contradictions_are_refused(
+    name: str, overrides: dict[str, object], sentence: str, torchvision_file: Path
+) -> None:
+    """What was said outright, or stands in the name, must agree with the file."""
+    with pytest.raises(UserError) as caught:
+        create_model(name, weights=torchvision_file, **overrides)  # pyright: ignore[reportArgumentType]
+    assert sentence in str(caught.value)
+
+
+def test_a_v15_name_insists(tmp_path: Path) -> None:
+    """`resnet-50-v1.5` does not accept the authors' v1 weights; `resnet-50` does."""
+    torch.save(foreign_state_dict(create_model("resnet-50"), "caffe"), tmp_path / "caffe.pth")
+    with pytest.raises(UserError, match="contradicts"):
+        create_model("resnet-50-v1.5", weights=tmp_path / "caffe.pth")
+    assert create_model("resnet-50", weights=tmp_path / "caffe.pth").spec.depth == 50
+
+
+def test_agreeing_overrides_are_welcome(torchvision_file: Path) -> None:
+    """Saying what the file says, or how to train on, is no contradiction."""
+    network = create_model(
+        "resnet-50", weights=torchvision_file, stride_in="3x3", stochastic_depth=0.1, norm="frozen", checkpointing=True
+    )
+    assert isinstance(network.spec, NetworkSpec)
+    assert (network.spec.norm, network.spec.stochastic_depth) == ("frozen", 0.1)
+    assert not [name for name, _ in network.named_parameters() if "norm" in name]
+
+
+def test_other_classes_get_a_fresh_head(torchvision_file: Path) -> None:
+    """Everything but the classifier is loaded."""
+    network = create_model("resnet-50", weights=torchvision_file, num_classes=2)
+    trained = load_model(torchvision_file)
+    assert network.get_parameter("classifier.weight").shape == (2, 2048)
+    for name, tensor in network.state_dict().items():
+        if not name.startswith("classifier"):
+            assert torch.equal(tensor, trained.state_dict()[name]), name
+
+
+def test_our_files_load_by_name_too(tmp_path: Path) -> None:
+    """Class names and preprocessing come along; another head drops the class names."""
+    network = create_model("resnet-20", num_classes=2)
+    network.class_names = ("ant", "bee")
+    path = save_model(network, tmp_path)
+    assert create_model("resnet-20", weights=path).class_names == ("ant", "bee")
+    assert create_model("resnet-20", weights=path, num_classes=3).class_names is None
+    with pytest.raises(UserError, match="holds resnet-20 classes=2, not resnet-32"):
+        create_model("resnet-32", weights=path)
+
+
+def test_other_blocks_are_checked_too(tmp_path: Path) -> None:
+    """A name with another kind of block agrees with a file that has it."""
+    path = save_model(create_model("cifar-resnet-29", block="bottleneck"), tmp_path)
+    assert create_model("cifar-resnet-29", weights=path, block="bottleneck").spec.depth == 29
+
+
+def test_load_model_takes_what_does_not_contradict(torchvision_file: Path) -> None:
+    """From the file alone, with the same rule for overrides."""
+    assert load_model(torchvision_file, checkpointing=True).spec.checkpointing  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(UserError, match="contradicts"):
+        load_model(torchvision_file, stride_in="1x1")

@@ -1,0 +1,81 @@
+"""The constructed solution: deeper need not be worse, and what that takes."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+import torch
+
+from reslab.errors import UserError
+from reslab.networks import create_model
+from reslab.networks.deepening import deepen
+from reslab.networks.resnet import ResidualNetwork
+from reslab.spec import NetworkSpec, find
+
+
+def trained_like(name: str) -> ResidualNetwork:
+    """A network whose statistics are not the initial ones."""
+    network = cast(ResidualNetwork, create_model(name))
+    with torch.no_grad():
+        for _ in range(3):
+            network(torch.randn(16, 3, 32, 32))
+    return network.eval()
+
+
+def spec(name: str) -> NetworkSpec:
+    return cast(NetworkSpec, find(name))
+
+
+@pytest.mark.parametrize(("shallow", "deep"), [("resnet-20", "resnet-56"), ("resnet-32", "resnet-44")])
+def test_zero_branches_deepen_a_residual_network(shallow: str, deep: str) -> None:
+    """The deeper ResNet gives exactly the shallower one's logits, in evaluation and in training."""
+    network = trained_like(shallow)
+    deeper = deepen(network, spec(deep)).eval()
+    x = torch.randn(8, 3, 32, 32)
+    assert torch.equal(deeper(x), network(x))
+    assert torch.equal(deeper.train()(x), network.train()(x))
+
+
+def test_bottlenecks_deepen_likewise() -> None:
+    """ResNet-50 inside ResNet-101."""
+    network = cast(ResidualNetwork, create_model("resnet-50")).eval()
+    deeper = deepen(network, spec("resnet-101")).eval()
+    x = torch.randn(1, 3, 64, 64)
+    assert torch.equal(deeper(x), network(x))
+
+
+def test_the_same_zeros_ruin_the_plain_twin() -> None:
+    """Without shortcuts a zero block lets nothing through: every image gets the same logits."""
+    network = trained_like("plain-20")
+    deeper = deepen(network, spec("plain-56")).eval()
+    x = torch.randn(8, 3, 32, 32)
+    logits = deeper(x)
+    assert not torch.allclose(logits, network(x))
+    assert torch.equal(logits, logits[:1].expand_as(logits))
+
+
+def test_the_plain_twin_needs_exact_identity_kernels() -> None:
+    """With them the deeper plain network agrees to the bit; a small error in them does not cancel."""
+    network = trained_like("plain-20")
+    deeper = deepen(network, spec("plain-56"), added="identity-kernels").eval()
+    x = torch.randn(8, 3, 32, 32)
+    assert torch.equal(deeper(x), network(x))
+    with torch.no_grad():
+        for name, parameter in deeper.named_parameters():
+            if name.split(".")[1] not in network.blocks and name.endswith("conv.weight"):
+                parameter.add_(0.02 * torch.randn_like(parameter))
+    assert not torch.allclose(deeper(x), network(x), rtol=0.1)
+
+
+def test_a_network_that_is_not_deeper_is_refused() -> None:
+    """Fewer blocks, another width, another option."""
+    network = cast(ResidualNetwork, create_model("resnet-32"))
+    for name, sentence in (("resnet-20", "fewer blocks"), ("resnet-34", "differs"), ("plain-56", "differs")):
+        with pytest.raises(UserError, match=sentence):
+            deepen(network, spec(name))
+    with pytest.raises(UserError, match="no normalization"):
+        deepen(
+            cast(ResidualNetwork, create_model("resnet-20", norm="none")),
+            cast(NetworkSpec, find("resnet-32", {"norm": "none"})),
+        )

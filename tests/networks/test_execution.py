@@ -1,0 +1,45 @@
+"""Layout and precision change how a network runs, not what it computes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from reslab.networks import create_model
+from reslab.networks.execution import FAST, Execution
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+def test_channels_last_computes_the_same(dimensions: int) -> None:
+    """Images and volumes change layout, sequences have none to change."""
+    network = create_model("cifar-resnet-8", dimensions=dimensions).eval()
+    x = torch.randn(2, 3, *[8] * dimensions)
+    expected = network(x)
+    execution = Execution(channels_last=True)
+    execution.prepare_network(network)
+    prepared = execution.prepare(x)
+    assert prepared.is_contiguous() == (dimensions == 1)
+    assert torch.allclose(network(prepared), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_fast_is_bfloat16_and_near() -> None:
+    """Logits come in bfloat16 and differ little."""
+    network = create_model("resnet-20").eval()
+    x = torch.randn(4, 3, 32, 32)
+    expected = network(x)
+    FAST.prepare_network(network)
+    with FAST.autocast("cpu"):
+        logits = network(FAST.prepare(x))
+    assert logits.dtype == torch.bfloat16
+    assert (logits - expected).abs().max() < 0.05 * expected.abs().max() + 0.01
+
+
+def test_the_map_stays_channels_last_throughout() -> None:
+    """No block, zero padding included, falls back to the contiguous layout."""
+    network = create_model("resnet-20")
+    execution = Execution(channels_last=True)
+    execution.prepare_network(network)
+    seen = network.activations(execution.prepare(torch.randn(2, 3, 32, 32)))
+    for name, tensor in seen.items():
+        if tensor.dim() == 4:
+            assert tensor.is_contiguous(memory_format=torch.channels_last), name

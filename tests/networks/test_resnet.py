@@ -1,0 +1,101 @@
+"""The network as a whole: logits, activations, responses."""
+
+from __future__ import annotations
+
+import torch
+
+from reslab.networks import build, create_model
+from reslab.networks.resnet import ResidualNetwork
+from reslab.spec import find
+
+
+def make(name: str, **overrides: object) -> ResidualNetwork:
+    network = build(find(name, overrides))
+    assert isinstance(network, ResidualNetwork)
+    return network
+
+
+def test_activations_are_named_and_ordered() -> None:
+    """Names follow the paper, from conv1 to the logits; shapes as in Table 1."""
+    network = make("resnet-50").eval()
+    with torch.no_grad():
+        seen = network.activations(torch.randn(1, 3, 224, 224))
+    names = [name for name in seen if "." not in name]
+    assert names[:4] == ["conv1", "pool1", "conv2_1", "conv2_2"]
+    assert names[-3:] == ["conv5_3", "pooled", "logits"]
+    sizes = {
+        name: tuple(seen[name].shape[1:]) for name in ("conv1", "pool1", "conv2_3", "conv3_4", "conv4_6", "conv5_3")
+    }
+    assert sizes == {
+        "conv1": (64, 112, 112),
+        "pool1": (64, 56, 56),
+        "conv2_3": (256, 56, 56),
+        "conv3_4": (512, 28, 28),
+        "conv4_6": (1024, 14, 14),
+        "conv5_3": (2048, 7, 7),
+    }
+    for stage, stride in network.stage_strides.items():
+        last = [name for name in names if name.startswith(stage[:-1])][-1]
+        assert seen[last].shape[1:] == (network.stage_widths[stage], 224 // stride, 224 // stride)
+
+
+def test_activations_end_in_the_logits() -> None:
+    """Looking changes nothing, in every order."""
+    for order in ("post", "pre", "bn-after-addition", "relu-before-addition"):
+        network = make("resnet-20", order=order).eval()
+        x = torch.randn(2, 3, 32, 32)
+        assert torch.equal(network.activations(x)["logits"], network(x))
+
+
+def test_responses_number_as_in_the_paper() -> None:
+    """Fig. 7 has 6n+1 responses: 19 for 20 layers, 55 for 56, 109 for 110."""
+    for depth in (20, 56, 110):
+        seen = make(f"plain-{depth}").eval().activations(torch.randn(1, 3, 32, 32))
+        assert sum("response" in name for name in seen) == depth - 1
+
+
+def test_a_response_precedes_nonlinearity_and_addition() -> None:
+    """It has both signs, is normalized over the batch, and the in-place ReLU after it leaves it alone."""
+    network = make("resnet-20")
+    seen = network.activations(torch.randn(16, 3, 32, 32))
+    for number in (1, 2):
+        response = seen[f"conv2_1.response_{number}"]
+        assert response.min() < 0 < response.max()
+        assert response.mean((0, 2, 3)).abs().max() < 1e-5
+        assert torch.allclose(response.std((0, 2, 3)), torch.ones(16), atol=1e-2)
+    block = network.blocks["conv2_1"]
+    assert torch.allclose(seen["conv2_1"], (seen["conv1"] + seen["conv2_1.response_2"]).relu(), atol=1e-6)
+    assert block.name == "conv2_1"
+
+
+def test_plain_and_residual_twins_share_weights() -> None:
+    """A twin takes the other's state dict as it is, and computes something else with it."""
+    residual, plain = make("resnet-20").eval(), make("plain-20").eval()
+    plain.load_state_dict(residual.state_dict())
+    x = torch.randn(2, 3, 32, 32)
+    assert not torch.allclose(plain(x), residual(x))
+
+
+def test_gradients_do_not_see_in_place_operations() -> None:
+    """Double-precision gradients agree with finite differences in every order and shortcut."""
+    for overrides in (
+        {"shortcut": "A"},
+        {"shortcut": "none"},
+        {"shortcut": "C", "order": "pre"},
+        {"shortcut": "gated", "order": "relu-before-addition"},
+        {"shortcut": "B", "order": "bn-after-addition", "squeeze_excitation": 2},
+        {"shortcut": "A", "order": "pre", "norm": "none"},
+    ):
+        network = make("cifar-resnet-8", **overrides).double()
+        x = torch.randn(2, 3, 8, 8, dtype=torch.double, requires_grad=True)
+        assert torch.autograd.gradcheck(network, x, atol=1e-5, nondet_tol=0.0)
+
+
+def test_the_constructor_is_reproducible() -> None:
+    """The same seed gives the same weights."""
+    networks = []
+    for _ in range(2):
+        torch.manual_seed(7)
+        networks.append(create_model("resnet-20"))
+    for one, other in zip(networks[0].state_dict().values(), networks[1].state_dict().values(), strict=True):
+        assert torch.equal(one, other)

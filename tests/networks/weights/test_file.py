@@ -1,0 +1,109 @@
+"""Our own files: everything inside, and damage never accepted."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from reslab.errors import UserError
+from reslab.networks import create_model, load_model, read_weights, save_model
+from reslab.networks.weights.file import Weights, write_weights
+from reslab.spec import Preprocess, find
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small network with everything a file can carry."""
+    network = create_model("cifar-resnet-8", shortcut="B", num_classes=3)
+    network.preprocess = Preprocess(mean=(0.1, 0.2, 0.3), std=(1.0, 1.0, 2.0))
+    network.class_names = ("ant", "bee", "Käfer")
+    folder = tmp_path_factory.mktemp("weights")
+    return save_model(network, folder, metrics={"error_percent": 8.75}, provenance={"seed": 1, "commit": "abc"})
+
+
+def test_loading_rebuilds_from_the_file_alone(saved: Path) -> None:
+    """Spec, classes, preprocessing, metrics and provenance come back."""
+    weights = read_weights(saved)
+    assert weights.metrics == {"error_percent": 8.75}
+    assert weights.provenance == {"seed": 1, "commit": "abc"}
+    network = load_model(saved)
+    assert network.spec == find("cifar-resnet-8", {"shortcut": "B", "classes": 3})
+    assert network.class_names == ("ant", "bee", "Käfer")
+    assert network.preprocess == Preprocess(mean=(0.1, 0.2, 0.3), std=(1.0, 1.0, 2.0))
+    for name, tensor in network.state_dict().items():
+        assert torch.equal(tensor, weights.tensors[name])
+
+
+def test_the_name_carries_the_digest(saved: Path, tmp_path: Path) -> None:
+    """A file saved into a folder ends in eight digits; a file renamed to other digits is refused."""
+    assert re.fullmatch(r"cifar-resnet-8-shortcut-b-classes-3-[0-9a-f]{8}\.safetensors", saved.name)
+    other = tmp_path / "cifar-resnet-8-00000000.safetensors"
+    other.write_bytes(saved.read_bytes())
+    with pytest.raises(UserError, match="does not match its digest"):
+        load_model(other)
+
+
+def test_an_explicit_name_is_kept(saved: Path, tmp_path: Path) -> None:
+    """A path that ends in .safetensors is written as it is."""
+    path = save_model(load_model(saved), tmp_path / "mine.safetensors")
+    assert path == tmp_path / "mine.safetensors"
+    assert load_model(path).class_names == ("ant", "bee", "Käfer")
+
+
+def test_saving_is_reproducible(saved: Path, tmp_path: Path) -> None:
+    """The same weights have the same name and bytes."""
+    weights = read_weights(saved)
+    again = write_weights(weights, tmp_path)
+    assert again.name == saved.name
+    assert again.read_bytes() == saved.read_bytes()
+
+
+def test_no_flipped_bit_is_accepted(saved: Path, tmp_path: Path) -> None:
+    """Two hundred single-bit flips, in header and tensors: each is refused with the file's name."""
+    content = saved.read_bytes()
+    header = int.from_bytes(content[:8], "little") + 8
+    chance = random.Random(1)
+    places = [chance.randrange(header * 8) for _ in range(100)]
+    places += [chance.randrange(header * 8, len(content) * 8) for _ in range(100)]
+    damaged = tmp_path / "damaged.safetensors"
+    for place in places:
+        flipped = bytearray(content)
+        flipped[place // 8] ^= 1 << place % 8
+        damaged.write_bytes(flipped)
+        with pytest.raises(UserError, match=r"damaged\.safetensors"):
+            load_model(damaged)
+
+
+def test_no_truncation_is_accepted(saved: Path, tmp_path: Path) -> None:
+    """Twenty truncations, the empty file included, and one with more behind it."""
+    content = saved.read_bytes()
+    damaged = tmp_path / "damaged.safetensors"
+    for part in range(20):
+        damaged.write_bytes(content[: len(content) * part // 20])
+        with pytest.raises(UserError, match=r"damaged\.safetensors"):
+            load_model(damaged)
+    damaged.write_bytes(content + b"more")
+    with pytest.raises(UserError, match=r"damaged\.safetensors"):
+        load_model(damaged)
+
+
+def test_a_newer_format_says_so(saved: Path, tmp_path: Path) -> None:
+    """A file of a later version asks for an update."""
+    content = saved.read_bytes().replace(rb"\"format\":1", rb"\"format\":9")
+    (tmp_path / "newer.safetensors").write_bytes(content)
+    with pytest.raises(UserError, match="update reslab"):
+        load_model(tmp_path / "newer.safetensors")
+
+
+def test_layout_and_precision_survive(tmp_path: Path) -> None:
+    """Channels-last and bfloat16 weights are written as the same numbers."""
+    network = create_model("cifar-resnet-8").to(dtype=torch.bfloat16, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+    weights = Weights(spec=network.spec, tensors=network.state_dict())
+    back = read_weights(write_weights(weights, tmp_path)).tensors
+    for name, tensor in network.state_dict().items():
+        assert back[name].dtype == tensor.dtype
+        assert torch.equal(back[name], tensor)

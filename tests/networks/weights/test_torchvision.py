@@ -1,0 +1,124 @@
+"""torchvision and timm, both ways: the same weights give the same logits."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import timm
+import torch
+import torchvision
+from torch import Tensor, nn
+
+from reslab.errors import UserError
+from reslab.networks import create_model, foreign_state_dict, load_model
+from reslab.spec import find, name_of
+
+
+def shake(network: nn.Module) -> nn.Module:
+    """Give batch norms statistics and affines that matter."""
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.normal_(module.running_mean, std=0.1)  # pyright: ignore[reportArgumentType]
+            nn.init.uniform_(module.running_var, 0.5, 1.5)  # pyright: ignore[reportArgumentType]
+            nn.init.uniform_(module.weight, 0.5, 1.0)
+            nn.init.normal_(module.bias, std=0.1)
+    return network.eval()
+
+
+def relative_difference(one: Tensor, other: Tensor) -> float:
+    return ((one - other).abs().max() / other.abs().max()).item()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("depth", [18, 34, 50, 101, 152])
+def test_logits_equal_torchvisions(depth: int, tmp_path: Path) -> None:
+    """Their weights in our network, and ours back in theirs, give the same logits to 1e-5."""
+    x = torch.randn(2, 3, 128, 128)
+    theirs = shake(torchvision.models.get_model(f"resnet{depth}"))
+    torch.save(theirs.state_dict(), tmp_path / "theirs.pth")
+    ours = create_model(f"resnet-{depth}", weights=tmp_path / "theirs.pth").eval()
+    assert relative_difference(ours(x), theirs(x)) <= 1e-5
+    assert name_of(ours.spec) == f"resnet-{depth}-v1.5"
+
+    fresh = shake(create_model(f"resnet-{depth}-v1.5"))
+    theirs.load_state_dict(foreign_state_dict(fresh, "torchvision"), strict=True)
+    assert relative_difference(fresh(x), theirs(x)) <= 1e-5
+
+
+@torch.no_grad()
+def test_logits_equal_timms(tmp_path: Path) -> None:
+    """timm's resnet50, both ways."""
+    x = torch.randn(2, 3, 128, 128)
+    theirs = shake(timm.create_model("resnet50"))
+    torch.save(theirs.state_dict(), tmp_path / "theirs.pth")
+    ours = create_model("resnet-50", weights=tmp_path / "theirs.pth").eval()
+    assert relative_difference(ours(x), theirs(x)) <= 1e-5
+    fresh = shake(create_model("resnet-50-v1.5"))
+    theirs.load_state_dict(foreign_state_dict(fresh, "timm"), strict=True)
+    assert relative_difference(fresh(x), theirs(x)) <= 1e-5
+
+
+def test_v15_is_not_v1(tmp_path: Path) -> None:
+    """The same tensors compute something else with the stride in the 1x1: the adapter must say which."""
+    x = torch.randn(1, 3, 64, 64)
+    theirs = shake(torchvision.models.resnet50())
+    ours = create_model("resnet-50").eval()
+    converted = create_model("resnet-50-v1.5").eval()
+    torch.save(theirs.state_dict(), tmp_path / "theirs.pth")
+    state = load_model(tmp_path / "theirs.pth").state_dict()
+    ours.load_state_dict(state)
+    converted.load_state_dict(state)
+    assert relative_difference(converted(x), theirs(x)) <= 1e-5
+    assert relative_difference(ours(x), theirs(x)) > 1e-2
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["alexnet", "vgg-16-bn", "googlenet", "densenet-121", "efficientnet-b0"])
+def test_other_networks_come_from_their_files(name: str, tmp_path: Path) -> None:
+    """The architecture is found out from the names alone."""
+    options = {"init_weights": False} if name == "googlenet" else {}
+    theirs = shake(torchvision.models.get_model(find(name).architecture, num_classes=11, **options))
+    torch.save(theirs.state_dict(), tmp_path / "theirs.pth")
+    ours = load_model(tmp_path / "theirs.pth").eval()
+    x = torch.randn(1, 3, 224, 224)
+    assert name_of(ours.spec) == f"{name} classes=11"
+    assert relative_difference(ours(x), theirs(x)) <= 1e-5
+    assert foreign_state_dict(ours, "torchvision").keys() == theirs.state_dict().keys()
+
+
+def test_old_densenet_files_load(tmp_path: Path) -> None:
+    """Published DenseNet files still call norm1 'norm.1'."""
+    theirs = torchvision.models.densenet121()
+    old = {
+        re.sub(r"(denselayer\d+\.(?:norm|conv))(\d)", r"\1.\2", name): value
+        for name, value in theirs.state_dict().items()
+    }
+    torch.save(old, tmp_path / "old.pth")
+    ours = load_model(tmp_path / "old.pth")
+    assert torch.equal(ours.get_parameter("model.classifier.weight"), theirs.classifier.weight)
+
+
+def test_googlenets_normalization_travels(tmp_path: Path) -> None:
+    """torchvision's transform_input is preprocessing, and is told as such."""
+    torch.save(torchvision.models.googlenet(init_weights=False).state_dict(), tmp_path / "g.pth")
+    preprocess = load_model(tmp_path / "g.pth").preprocess
+    assert preprocess is not None
+    assert preprocess.mean == (0.5, 0.5, 0.5)
+
+
+def test_wide_and_grouped_networks_are_refused(tmp_path: Path) -> None:
+    """Wide ResNets and ResNeXts share the names but not the network: shapes tell."""
+    for architecture in ("wide_resnet50_2", "resnext50_32x4d"):
+        torch.save(torchvision.models.get_model(architecture).state_dict(), tmp_path / "theirs.pth")
+        with pytest.raises(UserError, match="of the wrong shape"):
+            load_model(tmp_path / "theirs.pth")
+
+
+def test_a_paper_network_is_not_written_as_torchvisions() -> None:
+    """v1 weights in torchvision's form would silently compute something else."""
+    with pytest.raises(UserError, match="pool is ceil here and padded there, stride_in is 1x1 here and 3x3 there"):
+        foreign_state_dict(create_model("resnet-50"), "torchvision")
+    with pytest.raises(UserError, match="order"):
+        foreign_state_dict(create_model("resnet-18-v1.5", order="relu-before-addition"), "torchvision")

@@ -1,0 +1,117 @@
+"""Names to specs and back."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reslab.errors import UserError
+from reslab.spec import (
+    HighwaySpec,
+    NetworkSpec,
+    cifar,
+    differences,
+    find,
+    imagenet,
+    list_models,
+    name_of,
+    spec_from_dict,
+    spec_to_dict,
+)
+
+
+@pytest.mark.parametrize("spelling", ["resnet-56", "resnet56", "resnet_56", "ResNet-56", "cifar-resnet-56"])
+def test_spelling_does_not_matter(spelling: str) -> None:
+    """Hyphens, underscores, case and the family's name lead to one network."""
+    assert find(spelling) == cifar(56)
+
+
+def test_imagenet_depths_mean_imagenet() -> None:
+    """50 is also 6n+2, but resnet-50 is Table 1's; CIFAR's is asked for by family."""
+    assert find("resnet-50") == imagenet(50)
+    assert find("cifar-resnet-50").input_size == 32
+
+
+def test_v15_names_are_torchvisions_variant() -> None:
+    """Option B, stride in the 3x3, padded pool, for every depth."""
+    for depth in (18, 34, 50, 101, 152):
+        spec = find(f"resnet-{depth}-v1.5")
+        assert isinstance(spec, NetworkSpec)
+        assert (spec.shortcut, spec.stride_in, spec.pool) == ("B", "3x3", "padded")
+
+
+def test_paper_names_follow_the_paper() -> None:
+    """Stride in the 1x1 and the authors' pool."""
+    spec = find("resnet-50")
+    assert isinstance(spec, NetworkSpec)
+    assert (spec.stride_in, spec.pool, spec.classes) == ("1x1", "ceil", 1000)
+
+
+def test_patterns_select() -> None:
+    """Shell patterns, sorted by depth."""
+    names = list_models("resnet*")
+    assert names.index("resnet-20") < names.index("resnet-110") < names.index("resnet-1202")
+    assert all(name.startswith("resnet") for name in names)
+    assert {"highway-19", "highway-32", "lenet-5", "vgg-19-bn", "vit-b-16"} <= set(list_models())
+
+
+@pytest.mark.parametrize("name", list_models())
+def test_names_come_back(name: str) -> None:
+    """`name_of` inverts `find` for every listed name."""
+    assert name_of(find(name)) == name
+
+
+@pytest.mark.parametrize("name", list_models())
+def test_specs_survive_json(name: str) -> None:
+    """Plain data and back is the same spec."""
+    assert spec_from_dict(spec_to_dict(find(name))) == find(name)
+
+
+def test_a_name_says_what_differs() -> None:
+    """What `name_of` prints can be typed back."""
+    spec = find("resnet-34", {"shortcut": "C", "stages.0.width": 32, "classes": 2})
+    name, *fields = name_of(spec).split()
+    assert name == "resnet-34"
+    assert find(name, dict(field.split("=") for field in fields)) == spec
+    assert name_of(find("cifar-resnet-164", {"block": "bottleneck"})) == "cifar-resnet-164 block=bottleneck"
+
+
+@given(st.integers(min_value=1, max_value=60), st.sampled_from(["resnet", "plain"]))
+def test_any_cifar_depth_has_a_name(n: int, branch: str) -> None:
+    """Every 6n+2 is reachable by family, and its name comes back."""
+    spec = find(f"cifar-{branch}-{6 * n + 2}")
+    assert find(name_of(spec)) == spec
+    assert spec.depth == 6 * n + 2
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("resnt-50", "did you mean 'resnet-50'?"),
+        ("resnet-21", "6n+2"),
+        ("resnet-26", "say 'cifar-resnet-26'"),
+        ("nin", "published number only"),
+        ("PReLU-net", "published number only"),
+        ("xyzzy", "`reslab networks` lists"),
+        ("cifar-resnet-21", "depth 21 is not 6n+2"),
+    ],
+)
+def test_unknown_names_get_a_remedy(name: str, sentence: str) -> None:
+    """One sentence with what to say instead."""
+    with pytest.raises(UserError) as caught:
+        find(name)
+    assert sentence in str(caught.value)
+
+
+def test_differences_are_dotted() -> None:
+    """Two specs differ in named leaves."""
+    assert differences(find("resnet-34"), find("resnet-34", {"shortcut": "C"})) == {"shortcut": ("A", "C")}
+    assert "stages.0.blocks" in differences(find("resnet-20"), find("resnet-32"))
+
+
+def test_an_unknown_kind_is_refused() -> None:
+    """Data of another program is not a spec."""
+    with pytest.raises(UserError, match="kind is 'x'"):
+        spec_from_dict({"kind": "x"})
+    assert isinstance(find("highway-19"), HighwaySpec)

@@ -1,0 +1,30 @@
+"""The comparators' specs."""
+
+from __future__ import annotations
+
+import pytest
+
+from reslab.errors import UserError
+from reslab.spec import HighwaySpec, LeNetSpec, TorchvisionSpec, highway
+
+
+def test_highway_depth_counts_its_layers() -> None:
+    """The layouts add up to 19 and 32."""
+    assert (highway(19).depth, highway(32).depth) == (19, 32)
+    with pytest.raises(UserError, match="19 or 32"):
+        highway(20)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: LeNetSpec(input_size=28), "at least 32"),
+        (lambda: TorchvisionSpec(architecture="vgg11"), "choose alexnet"),  # pyright: ignore[reportArgumentType]
+        (lambda: HighwaySpec(stages=()), "at least one stage"),
+        (lambda: LeNetSpec(classes=0), "classes is 0"),
+    ],
+)
+def test_impossible_comparators_are_refused(make, sentence: str) -> None:
+    """One sentence each."""
+    with pytest.raises(UserError, match=sentence):
+        make()

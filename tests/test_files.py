@@ -1,0 +1,43 @@
+"""Files are whole or absent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reslab.errors import UserError
+from reslab.files import atomic_write, write_text
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    """If the body raises, the old content stays and no temporary file is left."""
+    path = tmp_path / "notes.txt"
+    write_text(path, "old")
+    with pytest.raises(RuntimeError), atomic_write(path) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_folders_are_made(tmp_path: Path) -> None:
+    """A write into a new folder makes the folder."""
+    write_text(tmp_path / "a" / "b.txt", "ä")
+    assert (tmp_path / "a" / "b.txt").read_bytes() == "ä".encode()
+
+
+def test_an_unwritable_place_is_named(tmp_path: Path) -> None:
+    """A file where a folder should be gives one sentence with the path."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"cannot write .*b\.txt"):
+        write_text(tmp_path / "file" / "b.txt", "x")
+
+
+def test_a_full_disk_is_told_and_the_old_file_kept(tmp_path: Path) -> None:
+    """ENOSPC in the body becomes a sentence; the old content stays."""
+    path = tmp_path / "notes.txt"
+    write_text(path, "old")
+    with pytest.raises(UserError, match="No space left"), atomic_write(path):
+        raise OSError(28, "No space left on device")
+    assert path.read_text() == "old"

@@ -1,0 +1,85 @@
+"""What the README and the docs say is true."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from reslab.cli import main
+from reslab.cli.show import count, printed
+from reslab.drawing import draw_blocks, draw_networks
+from reslab.networks import measure_cost
+from reslab.paper.tables import TABLE_1, TABLE_6
+from reslab.spec import NetworkSpec, find
+
+REPOSITORY = Path(__file__).parent.parent
+README = (REPOSITORY / "README.md").read_text()
+PICTURES = REPOSITORY / "docs" / "pictures"
+
+
+def test_the_table_is_what_we_count() -> None:
+    """Each row: our counts, and the paper's where it prints one."""
+    published = {row.network: row for row in (*TABLE_6, *TABLE_1)}
+    rows = re.findall(r"^\| ([a-z]+-\d+) \| (.*) \|$", README, flags=re.MULTILINE)
+    assert len(rows) == 12
+    for name, cells in rows:
+        cost, row = measure_cost(find(name)), published[name]
+        expected = [count(cost.params), printed(row.params), count(cost.multiply_adds), printed(row.multiply_adds)]
+        assert [cell.strip() for cell in cells.split("|")] == expected
+
+
+def test_the_python_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The README's Python block, as it stands."""
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    exec(compile(code, "README.md", "exec"), {})
+    assert list((tmp_path / "weights").glob("resnet-56-*.safetensors"))
+
+
+def test_the_commands_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every `reslab` line of the README, bar the one that needs a file of the reader's."""
+    monkeypatch.chdir(tmp_path)
+    commands = re.findall(r"^reslab (.*)$", README, flags=re.MULTILINE)
+    assert len(commands) >= 5
+    for command in commands:
+        if "resnet50.pth" not in command:
+            main(shlex.split(command, comments=True))
+
+
+def test_links_lead_somewhere() -> None:
+    """Relative links in README and docs name files that exist."""
+    for page in [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]:
+        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def test_the_tree_names_real_folders() -> None:
+    """Folder tree of the README."""
+    for folder in ("spec", "paper", "networks", "networks/weights", "drawing", "cli"):
+        assert (REPOSITORY / "src" / "reslab" / folder).is_dir()
+        assert f"{folder.split('/')[-1]}/" in README
+
+
+def spec(words: str) -> NetworkSpec:
+    name, *fields = words.split()
+    found = find(name, dict(field.split("=") for field in fields))
+    assert isinstance(found, NetworkSpec)
+    return found
+
+
+def test_the_pictures_are_what_we_draw() -> None:
+    """Committed pictures equal today's drawings."""
+    twins = ["cifar-plain-14", "cifar-resnet-14", "cifar-resnet-14 shortcut=B", "cifar-resnet-14 shortcut=gated"]
+    drawn = {
+        "plain-and-residual": draw_networks([spec(words) for words in twins]),
+        "figure-3": draw_networks([find("vgg-19"), find("plain-34"), find("resnet-34")]),
+        "resnet-50-blocks": draw_blocks(spec("resnet-50")),
+        "resnet-20-order-pre-blocks": draw_blocks(spec("resnet-20 order=pre")),
+        "gated-resnet-20-blocks": draw_blocks(spec("gated-resnet-20")),
+    }
+    assert drawn.keys() == {path.stem for path in PICTURES.glob("*.svg")}
+    for name, picture in drawn.items():
+        assert (PICTURES / f"{name}.svg").read_text() == picture, f"{name}.svg is out of date"

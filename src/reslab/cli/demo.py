@@ -8,6 +8,7 @@ from reslab.cli.show import console, count, make_table, printed, progress_consol
 from reslab.paper.tables import TABLE_1, TABLE_6, Published
 from reslab.spec import find
 
+# Images a batch on a CPU; a GPU needs larger ones to have anything to do.
 TIMED = {
     "plain-20": 32,
     "resnet-20": 32,
@@ -75,6 +76,7 @@ def _time(name: str, batch: int) -> list[str]:
     from reslab.networks.timing import measure_time
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    batch *= 16 if device == "cuda" else 1
     network = create_model(name).to(device)
     images = torch.randn(batch, *network.spec.input_shape, device=device)
     eager = measure_time(network, images, execution=EAGER)

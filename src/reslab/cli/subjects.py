@@ -10,7 +10,7 @@ from reslab.errors import UserError
 from reslab.spec import Spec, find
 from reslab.spec.codec import override
 
-FILE_ENDINGS = (".safetensors", ".pth", ".pt", ".th", ".bin")
+FILE_ENDINGS = (".safetensors", ".pth", ".pt", ".th", ".bin", ".caffemodel")
 
 
 def split_words(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:

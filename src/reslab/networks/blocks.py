@@ -42,6 +42,7 @@ class Block(nn.Module):
             self.excitation = SqueezeExcitation(plan.out_width, spec.squeeze_excitation, spec.dimensions)
         self.stochastic_depth = _make_stochastic_depth(plan.drop_rate)
         self.shortcut = make_shortcut(spec, plan)
+        self.passes_input = plan.shortcut == "identity"
         self.gate = Gate(plan, spec.dimensions) if plan.gated else None
         self.after = _make_after(spec, plan)
         # ReLU needs its own output for the backward pass; convolution and normalization do not need theirs.
@@ -72,7 +73,7 @@ class Block(nn.Module):
     def merge(self, x: Tensor, residual: Tensor) -> Tensor:
         """Join the residual with the shortcut."""
         assert self.shortcut is not None
-        shortcut = self.shortcut(x)
+        shortcut = x if self.passes_input else self.shortcut(x)
         if self.gate is not None:
             return self.gate(x, residual, shortcut)
         return residual.add_(shortcut) if self.adds_in_place else residual + shortcut

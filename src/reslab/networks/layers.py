@@ -64,10 +64,12 @@ class Layer(nn.Sequential):
         self.responds_at = "norm" if self.operators[:2] == ("conv", "norm") else "conv"
 
     def forward(self, input: Tensor, observe: Observer | None = None, name: str = "") -> Tensor:
+        if observe is None:
+            return super().forward(input)
         x = input
         for operator, module in zip(self.operators, self, strict=True):
             x = module(x)
-            if observe and operator == self.responds_at:
+            if operator == self.responds_at:
                 observe(name, x.clone())  # the activation works in place
         return x
 

@@ -17,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from reslab.errors import UserError
+from reslab.networks.weights.caffemodel import read_caffemodel
 
 PREFIXES = ("module.", "_orig_mod.")
 NESTS = ("state_dict", "model", "model_state_dict", "net")
@@ -33,6 +34,8 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
     if not head:
         raise UserError(f"{path} is empty; fetch or write it again")
+    if path.suffix == ".caffemodel":
+        return read_caffemodel(path), {}
     if head[8:] == b"{":
         return _read_safetensors(path)
     return _unwrap(_read_torch(path), path), {}

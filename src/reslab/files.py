@@ -1,9 +1,8 @@
-"""Files that are either whole or absent: atomic writes and content digests."""
+"""Files that are either whole or absent."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -41,11 +40,6 @@ def write_text(path: Path, text: str) -> None:
     """Write `text` to `path` atomically, as UTF-8."""
     with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
-
-
-def short_digest(data: bytes) -> str:
-    """Return the first eight hexadecimal digits of the SHA-256 of `data`, as used in file names."""
-    return hashlib.sha256(data).hexdigest()[:8]
 
 
 def _sync(path: Path) -> None:

@@ -9,7 +9,7 @@ import torch
 import torchvision
 from safetensors.torch import load_file
 
-from reslab.networks import create_model, load_model, save_model
+from reslab.networks import create_model, load_model, read_weights, save_model
 
 
 def test_there_and_back(reslab, tmp_path: Path) -> None:
@@ -19,6 +19,7 @@ def test_there_and_back(reslab, tmp_path: Path) -> None:
     assert reslab("convert", str(tmp_path / "resnet18.pth"), "--to", "reslab").code == 0
     (ours,) = tmp_path.glob("resnet-18-v1.5-*.safetensors")
     assert load_model(ours).preprocess is not None
+    assert read_weights(ours).provenance == {"converted_from": "resnet18.pth"}
     back = tmp_path / "back.safetensors"
     assert reslab("convert", str(ours), "--to", "torchvision", "--out", str(back)).code == 0
     torchvision.models.resnet18().load_state_dict(load_file(back), strict=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from reslab.cli.subjects import read_spec, split_words, take_count
 from reslab.errors import UserError
+from reslab.networks import create_model, save_model
 from reslab.spec import find
 
 
@@ -23,11 +26,35 @@ def test_quoted_names_bring_their_fields() -> None:
     assert read_spec("resnet-34 shortcut=C", {"shortcut": "B"}) == find("resnet-34", {"shortcut": "C"})
 
 
+@pytest.mark.parametrize(
+    ("subject", "fields", "sentence"),
+    [
+        ("resnet-34 resnet-50", {}, "names two things"),
+        ("resnet-50", {"weights": ""}, "needs a network's name"),
+        ("x.pth", {"weights": "y.pth"}, "needs a network's name"),
+        ("x" * 5000, {}, "there is no network"),
+    ],
+)
+def test_words_are_never_dropped(subject: str, fields: dict[str, str], sentence: str) -> None:
+    """What cannot be meant is told."""
+    with pytest.raises(UserError, match=sentence):
+        read_spec(subject, fields)
+
+
+def test_a_file_refuses_what_contradicts_it(tmp_path: Path) -> None:
+    """Fields beside a weight file follow `load_model`'s rule, quoted or not."""
+    path = save_model(create_model("resnet-50-v1.5"), tmp_path)
+    with pytest.raises(UserError, match="contradicts"):
+        read_spec(str(path), {"stride_in": "1x1"})
+    assert read_spec(f"{path} checkpointing=true", {}).checkpointing  # pyright: ignore[reportAttributeAccessIssue]
+    assert read_spec(f"resnet-50 weights={path}", {}) == find("resnet-50-v1.5")
+
+
 def test_counts_are_positive() -> None:
     """And are taken out of the fields."""
     fields = {"batch": "8"}
     assert take_count(fields, "batch", 1) == 8
     assert fields == {}
-    for text in ("0", "-1", "2.5", "x"):
+    for text in ("0", "-1", "2.5", "x", "²", "99999999999999999999"):
         with pytest.raises(UserError, match="batch"):
             take_count({"batch": text}, "batch", 1)

@@ -21,7 +21,7 @@ from reslab.spec import NetworkSpec, find
         ("resnet-18", {"input_size": 223}),
         ("resnet-18", {"input_size": 97, "pool": "padded"}),
         ("resnet-18", {"input_size": 5}),
-        ("resnet-20", {"input_size": 33, "stem.kernel": 4}),
+        ("resnet-20", {"input_size": 33, "stem.kernel": 5}),
         ("resnet-20", {"input_size": 17, "dimensions": 3}),
         ("resnet-20", {"input_size": 50, "dimensions": 1, "stages.1.stride": 3}),
     ],

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 import torch
 
@@ -42,3 +45,19 @@ def test_vit_takes_whole_patches() -> None:
     assert create_model("vit-b-16", input_size=32)(torch.randn(1, 3, 32, 32)).shape == (1, 1000)
     with pytest.raises(UserError, match="patches of 16"):
         create_model("vit-b-16", input_size=100)
+
+
+def test_looking_changes_no_mode() -> None:
+    """Activations leave every module's mode alone, follow a replaced head, and keep no network alive."""
+    network = create_model("alexnet", num_classes=5)
+    network.model.features.eval()  # pyright: ignore[reportAttributeAccessIssue, reportCallIssue]
+    modes = [module.training for module in network.modules()]
+    x = torch.randn(1, 3, 224, 224)
+    network.activations(x)
+    assert [module.training for module in network.modules()] == modes
+    network.model.classifier[6] = torch.nn.Linear(4096, 3)  # pyright: ignore[reportIndexIssue]
+    assert list(network.activations(x).values())[-1].shape == (1, 3)
+    alive = weakref.ref(network)
+    del network
+    gc.collect()
+    assert alive() is None

@@ -144,7 +144,9 @@ def test_checkpointing_keeps_far_less() -> None:
 
 
 def test_an_input_that_does_not_fit_is_told() -> None:
-    """LeNet-5 on too small a map, ResNet-20 on the wrong channels."""
+    """Wrong channels, and a map too small for LeNet-5."""
+    with pytest.raises(UserError, match="do not pass through"):
+        measure_cost(find("lenet-5"), input_shape=(1, 16, 16))
     with pytest.raises(UserError, match="do not pass through"):
         measure_cost(find("resnet-20"), input_shape=(1, 32, 32))
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from reslab.errors import UserError
-from reslab.networks import create_model, foreign_state_dict, load_model, save_model
+from reslab.networks import build, create_model, foreign_state_dict, load_model, save_model
 from reslab.spec import NetworkSpec
 
 
@@ -117,3 +117,50 @@ def test_load_model_takes_what_does_not_contradict(torchvision_file: Path) -> No
     assert load_model(torchvision_file, checkpointing=True).spec.checkpointing  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(UserError, match="contradicts"):
         load_model(torchvision_file, stride_in="1x1")
+
+
+def test_wrapped_networks_are_saved_as_themselves(tmp_path: Path) -> None:
+    """What torch.compile and DataParallel put around a network stays outside the file."""
+    network = create_model("cifar-resnet-8")
+    for wrapped in (torch.compile(network, backend="eager"), torch.nn.DataParallel(network)):
+        path = save_model(wrapped, tmp_path)  # pyright: ignore[reportArgumentType]
+        assert torch.equal(
+            load_model(path).get_parameter("classifier.weight"), network.get_parameter("classifier.weight")
+        )
+
+
+def test_a_changed_network_is_not_saved(tmp_path: Path) -> None:
+    """A file that could not be loaded is never written."""
+    network = create_model("cifar-resnet-8")
+    network.classifier = torch.nn.Linear(64, 5)
+    for unfit, sentence in (
+        (network, "classifier.weight is not as the network's spec says"),
+        (torch.nn.Linear(1, 1), "has no spec"),
+        (create_model("cifar-resnet-8").to("meta"), "meta device"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            save_model(unfit, tmp_path)  # pyright: ignore[reportArgumentType]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_bare_state_dict_of_ours_needs_a_name(tmp_path: Path) -> None:
+    """With the name it loads; without it the sentence asks for one."""
+    network = create_model("resnet-20")
+    torch.save(network.state_dict(), tmp_path / "bare.pth")
+    back = create_model("resnet-20", weights=tmp_path / "bare.pth")
+    assert torch.equal(back.get_parameter("classifier.weight"), network.get_parameter("classifier.weight"))
+    with pytest.raises(UserError, match="give its name"):
+        load_model(tmp_path / "bare.pth")
+    with pytest.raises(UserError, match="does not fit"):
+        create_model("resnet-32", weights=tmp_path / "bare.pth")
+
+
+@pytest.mark.parametrize("wrong", [50, None, ["resnet-50"]])
+def test_names_and_paths_are_checked(wrong: object, tmp_path: Path) -> None:
+    """What is no text is told, not tripped over."""
+    with pytest.raises(UserError, match="name is text"):
+        create_model(wrong)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(UserError, match="give the path of a file"):
+        create_model("resnet-50", weights={"a": wrong})  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match="build takes a spec"):
+        build(wrong)  # pyright: ignore[reportArgumentType]

@@ -74,8 +74,35 @@ def test_a_network_that_is_not_deeper_is_refused() -> None:
     for name, sentence in (("resnet-20", "fewer blocks"), ("resnet-34", "differs"), ("plain-56", "differs")):
         with pytest.raises(UserError, match=sentence):
             deepen(network, spec(name))
-    with pytest.raises(UserError, match="no normalization"):
-        deepen(
-            cast(ResidualNetwork, create_model("resnet-20", norm="none")),
-            cast(NetworkSpec, find("resnet-32", {"norm": "none"})),
-        )
+
+
+@pytest.mark.parametrize(
+    ("overrides", "added"),
+    [
+        ({"norm": "none"}, "zero-residual"),
+        ({"norm": "group"}, "zero-residual"),
+        ({"shortcut": "C"}, "zero-residual"),
+        ({"shortcut": "gated"}, "zero-residual"),
+        ({"order": "pre"}, "zero-residual"),
+        ({}, "identity-kernels"),
+        ({"shortcut": "none", "maxout": 2}, "identity-kernels"),
+        ({"shortcut": "none", "norm": "none"}, "identity-kernels"),
+        ({"shortcut": "none", "order": "pre"}, "identity-kernels"),
+        ({}, "wishful-thinking"),
+    ],
+)
+def test_what_would_not_be_exact_is_refused(overrides: dict[str, object], added: str) -> None:
+    """Blocks that could not leave the network unchanged are not added in silence."""
+    network = cast(ResidualNetwork, create_model("resnet-20", **overrides))
+    with pytest.raises(UserError, match="added"):
+        deepen(network, cast(NetworkSpec, find("resnet-32", overrides)), added=added)  # pyright: ignore[reportArgumentType]
+
+
+def test_frozen_norms_deepen_too() -> None:
+    """Their affine is a buffer, and is zeroed all the same."""
+    network = cast(ResidualNetwork, create_model("resnet-20", norm="frozen")).eval()
+    deeper = deepen(network, cast(NetworkSpec, find("resnet-32", {"norm": "frozen"}))).eval()
+    x = torch.randn(2, 3, 32, 32)
+    assert torch.equal(deeper(x), network(x))
+    with pytest.raises(UserError, match="norm differs"):
+        deepen(network, spec("resnet-32"))

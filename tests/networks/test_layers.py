@@ -31,7 +31,7 @@ def test_maxout_takes_the_largest_piece() -> None:
     assert Maxout(3)(x).tolist() == [[5.0, -1.0]]
 
 
-@pytest.mark.parametrize(("width", "groups"), [(16, 8), (64, 32), (256, 32), (1, 1), (3, 1)])
+@pytest.mark.parametrize(("width", "groups"), [(16, 8), (64, 32), (96, 32), (256, 32), (1, 1), (5, 1), (32, 16)])
 def test_groups_have_at_least_two_channels(width: int, groups: int) -> None:
     """32 groups where there is room."""
     norm = make_norm("group", width, 2)

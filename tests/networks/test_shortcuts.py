@@ -58,4 +58,6 @@ def test_the_gate_mixes() -> None:
     for bias, expected in ((50.0, residual), (-50.0, x)):
         nn.init.zeros_(gate.conv.weight)
         nn.init.constant_(gate.conv.bias, bias)
-        assert torch.allclose(gate(x, residual, x), expected)
+        assert torch.allclose(gate(x, residual, x), expected, atol=1e-6)
+    with torch.autocast("cpu", torch.bfloat16):  # the gate is then bfloat16, its operands are not
+        assert gate(x, residual, x).dtype == torch.float32

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -75,6 +77,26 @@ def test_a_name_says_what_differs() -> None:
     assert name == "resnet-34"
     assert find(name, dict(field.split("=") for field in fields)) == spec
     assert name_of(find("cifar-resnet-164", {"block": "bottleneck"})) == "cifar-resnet-164 block=bottleneck"
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides"),
+    [
+        ("highway-19", {"stages": '[{"blocks":16,"width":8}]'}),
+        ("highway-19", {"stages": json.dumps([{"blocks": blocks, "width": 8} for blocks in (3, 4, 4, 2)])}),
+        ("resnet-18", {"block": "bottleneck", "shortcut": "B", "stages": '[{"blocks":4,"width":8}]'}),
+        ("resnet-34", {"shortcut": "B", "stages": '[{"blocks":1,"width":8}]'}),
+        ("cifar-resnet-14", {"shortcut": "gated", "dimensions": 1}),
+        ("dense-resnet-6", {"shortcut": "none", "channels": 3}),
+        ("resnet-50", {"block": "basic"}),
+        ("vit-b-16", {"input_size": 64}),
+    ],
+)
+def test_every_name_can_be_typed_back(name: str, overrides: dict[str, object]) -> None:
+    """`name_of` never lies, however far a network is from any name."""
+    spec = find(name, overrides)
+    first, *fields = name_of(spec).split()
+    assert find(first, dict(field.split("=", 1) for field in fields)) == spec
 
 
 @given(st.integers(min_value=1, max_value=60), st.sampled_from(["resnet", "plain"]))

@@ -51,7 +51,11 @@ def test_nested_fields_are_dotted() -> None:
         ({"stages": "3,3,3"}, "write lists as [1,2]"),
         ({"stages": "3"}, "give a list"),
         ({"stem": "7"}, "give its fields one by one"),
-        ({"stages": '[{"blocks": 1}]'}, "lacks width"),
+        ({"stages": '[{"blocks": 1}]'}, "stages.0 lacks width"),
+        ({"stages": '[{"blocks": Infinity, "width": 1}]'}, "give a whole number"),
+        ({"dropout": "nan"}, "give a number"),
+        ({"classes": float("inf")}, "give a whole number"),
+        ({"stages.².width": 3}, "no '²'"),
     ],
 )
 def test_mistakes_are_named(changes: dict[str, Any], sentence: str) -> None:

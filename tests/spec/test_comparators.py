@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reslab.errors import UserError
-from reslab.spec import HighwaySpec, LeNetSpec, TorchvisionSpec, highway
+from reslab.spec import HighwaySpec, LeNetSpec, StageSpec, TorchvisionSpec, highway
 
 
 def test_highway_depth_counts_its_layers() -> None:
@@ -22,6 +24,10 @@ def test_highway_depth_counts_its_layers() -> None:
         (lambda: TorchvisionSpec(architecture="vgg11"), "choose alexnet"),  # pyright: ignore[reportArgumentType]
         (lambda: HighwaySpec(stages=()), "at least one stage"),
         (lambda: LeNetSpec(classes=0), "classes is 0"),
+        (lambda: HighwaySpec(stages=(StageSpec(blocks=0, width=3),)), "stages.0 needs"),
+        (lambda: HighwaySpec(stages=(StageSpec(blocks=1, width=3, stride=2),)), "stride 1"),
+        (lambda: replace(highway(19), neck=0), "neck is 0"),
+        (lambda: replace(highway(19), dropout=2.0), "dropout is 2.0"),
     ],
 )
 def test_impossible_comparators_are_refused(make, sentence: str) -> None:

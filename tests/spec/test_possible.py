@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from reslab.errors import UserError
-from reslab.spec import StageSpec, cifar, dense
+from reslab.spec import StageSpec, StemSpec, cifar, dense
 
 IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
     ({"shortcut": "none", "order": "bn-after-addition"}, "needs an addition"),
     ({"shortcut": "none", "stochastic_depth": 0.5}, "nothing else to pass on"),
     ({"shortcut": "none", "zero_gamma": True}, "output zero"),
-    ({"norm": "none", "zero_gamma": True}, "zero_gamma needs a normalization"),
-    ({"order": "pre", "zero_gamma": True}, "zero_gamma needs a normalization"),
+    ({"norm": "none", "zero_gamma": True}, "zero_gamma needs a trained normalization"),
+    ({"order": "pre", "zero_gamma": True}, "zero_gamma needs a trained normalization"),
     ({"order": "bn-after-addition", "norm": "none"}, "contradict each other"),
     ({"maxout": 1}, "no nonlinearity"),
     ({"maxout": 2, "order": "pre"}, "in pieces"),
@@ -24,6 +24,11 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
     ({"stages": ()}, "at least one stage"),
     ({"stages": (StageSpec(blocks=0, width=16),)}, "stages.0.blocks is 0"),
     ({"classes": 0}, "classes is 0; it must be at least 1"),
+    ({"classes": 10**30}, "at most 10,000,000"),
+    ({"stages": (StageSpec(blocks=30_000, width=16),)}, "at most 20,000 can be built"),
+    ({"stem": StemSpec(kernel=4, width=16)}, "stem.kernel is 4; it must be odd"),
+    ({"order": "relu-before-addition", "zero_gamma": True}, "none that could leave zero"),
+    ({"norm": "frozen", "zero_gamma": True}, "none that could leave zero"),
     ({"dropout": 1.0}, "dropout is 1.0; it is a probability"),
     ({"squeeze_excitation": -1}, "squeeze_excitation is -1"),
     ({"shortcut": "D"}, "shortcut is 'D'; choose none, A, B, C or gated"),

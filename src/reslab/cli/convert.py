@@ -21,15 +21,17 @@ def convert(weights: Path, *, to: str, out: Path | None = None) -> None:
         The file to write (safetensors); by default beside the old one.
     """
     with progress_console.status("converting"):
-        from reslab.networks import foreign_state_dict, load_model, save_model
+        from reslab.networks import foreign_state_dict, load_model, read_weights, save_model
         from reslab.networks.weights.adapters import ADAPTERS
-        from reslab.networks.weights.file import write_tensors
+        from reslab.networks.weights.sealed import write_tensors
 
         if to != "reslab" and to not in ADAPTERS:
             raise UserError(f"--to is '{to}'; choose {choices(['reslab', *ADAPTERS])}")
         network = load_model(weights)
         if to == "reslab":
-            path = save_model(network, out or weights.parent, provenance={"converted_from": weights.name})
+            read = read_weights(weights)
+            provenance = read.provenance | {"converted_from": weights.name}
+            path = save_model(network, out or weights.parent, metrics=read.metrics, provenance=provenance)
         else:
             path = out or weights.with_name(f"{weights.stem}-{to}.safetensors")
             write_tensors(path, foreign_state_dict(network, to), {"format": "pt"})

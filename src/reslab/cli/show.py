@@ -36,9 +36,9 @@ def make_table(title: str, *columns: str) -> Table:
     return table
 
 
-def count(number: float) -> str:
+def count(number: int) -> str:
     """Format a count exactly: 25,557,032."""
-    return f"{number:,.0f}"
+    return f"{number:,}"
 
 
 def printed(number: float | None) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 
 from reslab.errors import UserError
 from reslab.spec import Spec, find
-from reslab.spec.codec import override
 
 FILE_ENDINGS = (".safetensors", ".pth", ".pt", ".th", ".bin", ".caffemodel")
 
@@ -32,22 +31,37 @@ def split_words(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
 def take_count(fields: dict[str, str], field: str, default: int) -> int:
     """Take a positive whole number out of `fields`."""
     text = fields.pop(field, str(default))
-    if not text.isdigit() or int(text) < 1:
-        raise UserError(f"{field} is {text!r}; give a whole number of at least 1")
+    if not text.isdecimal() or not 1 <= int(text) <= 1_000_000:
+        raise UserError(f"{field} is {text!r}; give a whole number from 1 to 1,000,000")
     return int(text)
 
 
 def read_spec(subject: str, fields: Mapping[str, Any]) -> Spec:
-    """Return the spec a subject stands for: a name, a quoted name with fields, or a weight file."""
-    name, *own = subject.split() or [""]
-    fields = {**fields, **split_words(own)[1]}
+    """Return the spec a subject stands for: a name or a weight file, quoted together with fields of its own or not."""
+    (name, *rest), own = split_words([subject] if _exists(subject) else subject.split() or [""])
+    if rest:
+        raise UserError(f"'{subject}' names two things, {name} and {rest[0]}; give them as words of their own")
+    fields = {**fields, **own}
     weights = fields.pop("weights", None)
-    if subject.endswith(FILE_ENDINGS) or Path(subject).is_file():
-        from reslab.networks import read_weights
-
-        return override(read_weights(subject).spec, fields)
-    if weights:
+    if weights is not None:
         from reslab.networks import create_model
 
+        if _is_file(name) or not weights:
+            raise UserError(f"weights={weights} needs a network's name before it and a file behind it")
         return create_model(name, weights=weights, **fields).spec
+    if _is_file(name):
+        from reslab.networks import load_model
+
+        return load_model(name, **fields).spec
     return find(name, fields)
+
+
+def _is_file(word: str) -> bool:
+    return word.endswith(FILE_ENDINGS) or _exists(word)
+
+
+def _exists(subject: str) -> bool:
+    try:
+        return Path(subject).is_file()
+    except OSError:  # too long for a path: a name with many fields
+        return False

@@ -5,8 +5,6 @@ GoogLeNet's auxiliary classifiers join the training loss with the weight its aut
 
 from __future__ import annotations
 
-import functools
-
 import torchvision
 from torch import Tensor, nn
 from torchvision.models.feature_extraction import create_feature_extractor, get_graph_node_names
@@ -48,14 +46,16 @@ class TorchvisionNetwork(Network):
         return [(1.0, output.logits), *auxiliary]
 
     def activations(self, x: Tensor) -> dict[str, Tensor]:
-        """Return what leaves each module, by torchvision's name for it; the last is the logits."""
-        return self._extractor()(x)
+        """Return what leaves each module, by torchvision's name for it; the last is the logits.
 
-    @functools.cache  # noqa: B019 - tracing is slow, and the trace holds the same parameters
-    def _extractor(self) -> nn.Module:
+        The way through is the one of evaluation, without auxiliary classifiers; each module keeps its own mode.
+        """
+        modes = {module: module.training for module in self.modules()}
         names = get_graph_node_names(self.model, suppress_diff_warning=True)[1]
-        extractor = create_feature_extractor(self.model, names[1:], suppress_diff_warning=True)
-        return extractor.eval()
+        extractor = create_feature_extractor(self.model, names[1:], suppress_diff_warning=True).eval()
+        for module, training in modes.items():
+            module.training = training
+        return extractor(x)
 
 
 def _replace_first_convolution(model: nn.Module, channels: int) -> None:

@@ -8,7 +8,7 @@ from reslab.networks.highway import HighwayNetwork
 from reslab.networks.lenet import LeNet
 from reslab.networks.network import Network
 from reslab.networks.resnet import ResidualNetwork
-from reslab.spec import HighwaySpec, LeNetSpec, NetworkSpec, Spec
+from reslab.spec import HighwaySpec, LeNetSpec, NetworkSpec, Spec, TorchvisionSpec
 
 
 def build(spec: Spec, *, device: torch.device | str | None = None) -> Network:
@@ -21,7 +21,9 @@ def build(spec: Spec, *, device: torch.device | str | None = None) -> Network:
                 return HighwayNetwork(spec)
             case LeNetSpec():
                 return LeNet(spec)
-            case _:
+            case TorchvisionSpec():
                 from reslab.networks.borrowed import TorchvisionNetwork  # torchvision is slow to import
 
                 return TorchvisionNetwork(spec)
+            case _:
+                raise TypeError(f"build takes a spec, such as find('resnet-20'), and got {type(spec).__name__}")

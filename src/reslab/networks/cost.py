@@ -55,7 +55,7 @@ def measure_cost(spec: Spec, *, input_shape: tuple[int, ...] | None = None, batc
         outputs, kept_bytes = _follow_training_step(network, shape)
     except (RuntimeError, AssertionError) as error:
         raise UserError(
-            f"inputs of shape {shape[1:]} do not pass through this network ({error}); try {spec.input_shape}"
+            f"inputs of shape {shape[1:]} do not pass through this network ({error}); change input_size or channels"
         ) from error
     layers = tuple(_layers(network, outputs, multiply_adds, kept_bytes))
     return Cost(

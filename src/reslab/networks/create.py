@@ -50,7 +50,7 @@ def create_model(
     asked = find(name, overrides)
     if weights is None:
         return build(asked)
-    read = read_weights(weights)
+    read = read_weights(weights, like=asked)
     _refuse_contradictions(asked, {*overrides, *asserted_fields(name)}, read.spec, origin=str(weights))
     return _build_with(read, {key: value for key, value in overrides.items() if key != "block"}, origin=str(weights))
 
@@ -71,6 +71,9 @@ def save_model(
     provenance: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write `network` to the file `target`, or into the folder `target` under a name with a hash; return the path."""
+    network = _unwrap(network)
+    if any(tensor.is_meta for tensor in network.state_dict().values()):
+        raise UserError("a network on the meta device has no weights to save; build it on another device")
     weights = Weights(
         spec=network.spec,
         tensors=network.state_dict(),
@@ -84,6 +87,7 @@ def save_model(
 
 def foreign_state_dict(network: Network, target: str) -> dict[str, Any]:
     """Return the weights under another library's names: torchvision, timm, akamaster or caffe."""
+    network = _unwrap(network)
     return to_foreign(target, network.spec, network.state_dict())
 
 
@@ -96,6 +100,23 @@ def _build_with(weights: Weights, overrides: Mapping[str, Any], *, origin: str) 
         network.class_names = weights.class_names
     load_tensors(network, tensors, origin=origin)
     network.preprocess = weights.preprocess
+    return network
+
+
+def _unwrap(network: Any) -> Network:
+    """Return the network inside torch.compile's or DataParallel's wrapper, if it still is what its spec says."""
+    while not isinstance(network, Network):
+        inner = getattr(network, "_orig_mod", None) or getattr(network, "module", None)
+        if inner is None:
+            raise UserError(f"a {type(network).__name__} has no spec to save; give a network of create_model or build")
+        network = inner
+    built = {name: tensor.shape for name, tensor in build(network.spec, device="meta").state_dict().items()}
+    held = network.state_dict()
+    changed = [name for name in {**built, **held} if name not in held or built.get(name) != held[name].shape]
+    if changed:
+        raise UserError(
+            f"{changed[0]} is not as the network's spec says; build it with the fields you need (classes=...)"
+        )
     return network
 
 

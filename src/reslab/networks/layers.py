@@ -113,7 +113,8 @@ def make_norm(norm: Norm, width: int, dimensions: int) -> nn.Module:
     if norm == "frozen":
         return FrozenBatchNorm(width)
     if norm == "group":
-        return nn.GroupNorm(math.gcd(32, max(1, width // 2)), width)  # 32 groups, of two channels at least
+        groups = math.gcd(32, width)
+        return nn.GroupNorm(groups if width > groups else max(1, groups // 2), width)  # of two channels at least
     return nn.Identity()
 
 

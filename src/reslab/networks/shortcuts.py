@@ -32,7 +32,8 @@ class Gate(nn.Module):
         self.conv = make_convolution(dimensions, plan.in_width, plan.out_width, kernel=1, stride=plan.stride, bias=True)
 
     def forward(self, x: Tensor, residual: Tensor, shortcut: Tensor) -> Tensor:
-        return shortcut.lerp(residual, self.conv(x).sigmoid())
+        # Not lerp: under autocast the three may differ in precision.
+        return shortcut + self.conv(x).sigmoid() * (residual - shortcut)
 
 
 def make_shortcut(spec: NetworkSpec, plan: BlockPlan) -> nn.Module | None:

@@ -25,7 +25,10 @@ class Timing:
 def measure_time(
     network: nn.Module, batch: Tensor, *, execution: Execution = EAGER, repeats: int = 5, warmup: int = 1
 ) -> Timing:
-    """Time `network` on `batch` on the device both are on; its weights, statistics and mode are left as found."""
+    """Time `network` on `batch` on the device both are on; its weights, statistics and mode are left as found.
+
+    Gradients are dropped, and the parameters keep the layout of `execution`.
+    """
     device = batch.device
     state = {name: tensor.clone() for name, tensor in network.state_dict().items()}
     training = network.training

@@ -84,9 +84,11 @@ def asserted_fields(name: str) -> tuple[str, ...]:
 def name_of(spec: Spec) -> str:
     """Return what one would type to get `spec`: the nearest name, then the fields that differ from it."""
     candidates = [(len(differing), name, differing) for name, differing in _nearest(spec)]
-    if not candidates:
-        return f"custom-{_branch(spec)}-{spec.depth}" if isinstance(spec, NetworkSpec) else spec.kind
-    _, name, differing = min(candidates, key=lambda candidate: candidate[0])
+    if candidates:
+        _, name, differing = min(candidates, key=lambda candidate: candidate[0])
+    else:
+        name = "resnet-18" if isinstance(spec, NetworkSpec) else "highway-19"
+        differing = _differing(spec, find(name))
     return " ".join([name, *[f"{field}={_written(value)}" for field, value in differing.items()]])
 
 
@@ -99,7 +101,7 @@ def spec_from_dict(data: Mapping[str, Any]) -> Spec:
     """Rebuild a spec from `spec_to_dict`'s data."""
     rest = dict(data)
     kind = rest.pop("kind", None)
-    if kind not in SPEC_TYPES:
+    if not isinstance(kind, str) or kind not in SPEC_TYPES:
         raise UserError(f"kind is {kind!r}; choose {choices(SPEC_TYPES)}")
     return decode(SPEC_TYPES[kind], rest)
 
@@ -135,6 +137,8 @@ def _named() -> dict[str, Entry]:
 
 
 def _entry(name: str) -> Entry:
+    if not isinstance(name, str):
+        raise UserError(f"a network's name is text, not {name!r}: say 'resnet-50'")
     squeezed = _squeeze(name)
     for known, entry in _named().items():
         if _squeeze(known) == squeezed:
@@ -177,10 +181,10 @@ def _nearest(spec: Spec) -> Iterator[tuple[str, dict[str, Any]]]:
                 base = find(name, overrides)
             except UserError:
                 continue
-            if _likeness(base) != _likeness(spec):
-                continue
-            mine, theirs = _flatten(encode(spec)), _flatten(encode(base))
-            yield name, overrides | {key: value for key, value in mine.items() if theirs[key] != value}
+            if _likeness(base) == _likeness(spec):
+                differing = overrides | _differing(spec, base)
+                if overrides or "block" not in differing or not _entry(name).takes_block:
+                    yield name, differing
 
 
 def _likeness(spec: Spec) -> tuple[object, ...]:
@@ -189,7 +193,22 @@ def _likeness(spec: Spec) -> tuple[object, ...]:
         return spec.kind, spec.architecture
     if isinstance(spec, NetworkSpec):
         return spec.kind, spec.depth, spec.dimensions == 0, len(spec.stages)
-    return spec.kind, spec.depth
+    return spec.kind, spec.depth, len(getattr(spec, "stages", ()))
+
+
+def _differing(spec: Spec, base: Spec) -> dict[str, Any]:
+    """Return the fields to override in `base` for `spec`: leaves, or all stages where their number differs."""
+    mine, theirs = encode(spec), encode(base)
+    if len(mine.get("stages", ())) != len(theirs.get("stages", ())):
+        stages = mine.pop("stages")
+        theirs.pop("stages")
+        return {**_differing_leaves(mine, theirs), "stages": stages}
+    return _differing_leaves(mine, theirs)
+
+
+def _differing_leaves(mine: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
+    flat = _flatten(theirs)
+    return {key: value for key, value in _flatten(mine).items() if flat[key] != value}
 
 
 def _branch(spec: NetworkSpec) -> str:

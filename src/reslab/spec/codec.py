@@ -7,10 +7,11 @@ be strings (from a command line) or already typed; either way a wrong one is nam
 from __future__ import annotations
 
 import json
+import math
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from reslab.errors import UserError, choices, suggest
@@ -30,16 +31,18 @@ def encode(value: Any) -> Any:
 def decode(cls: type[T], data: Mapping[str, Any], *, where: str = "") -> T:
     """Build `cls` from plain data; unknown keys and wrong values are refused by name."""
     hints = typing.get_type_hints(cls)
+    if not isinstance(data, Mapping):
+        raise UserError(f"{where.rstrip('.') or cls.__name__} is {data!r}; give a table of fields")
     names = [field.name for field in fields(cls)]  # pyright: ignore[reportArgumentType]
     for key in data:
         if key not in names:
             raise UserError(f"there is no field '{where}{key}'{suggest(key, names) or '; it has ' + ', '.join(names)}")
     values = {key: convert(hints[key], value, where=f"{where}{key}") for key, value in data.items()}
-    try:
-        return cls(**values)
-    except TypeError as error:
-        missing = [name for name in names if name not in values and name in str(error)]
-        raise UserError(f"{where or cls.__name__} lacks {choices(missing) if missing else error}") from error
+    required = [field.name for field in fields(cls) if field.default is MISSING and field.default_factory is MISSING]  # pyright: ignore[reportArgumentType]
+    missing = [name for name in required if name not in values]
+    if missing:
+        raise UserError(f"{where.rstrip('.') or cls.__name__} lacks {choices(missing)}")
+    return cls(**values)
 
 
 def override(spec: T, changes: Mapping[str, Any]) -> T:
@@ -98,9 +101,9 @@ def _scalar(hint: Any, value: Any, where: str) -> Any:
     if hint in (int, float) and not isinstance(value, bool):
         try:
             number = hint(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = None
-        if number is not None and (isinstance(value, str) or number == value):
+        if number is not None and math.isfinite(number) and (isinstance(value, str) or number == value):
             return number
     noun = {int: "a whole number", float: "a number"}.get(hint, "text")
     raise UserError(f"{where} is {value!r}; give {noun}")
@@ -118,7 +121,7 @@ def _parse_json(value: Any, where: str) -> Any:
 def _descend(target: Any, key: str, path: str, parents: Sequence[str]) -> Any:
     here = ".".join(parents) or "the spec"
     if isinstance(target, list):
-        if not key.isdigit() or int(key) >= len(target):
+        if not key.isdecimal() or int(key) >= len(target):
             raise UserError(f"'{path}': {here} has items 0 to {len(target) - 1}, and no '{key}'")
         return target[int(key)]
     if not isinstance(target, dict) or key not in target:

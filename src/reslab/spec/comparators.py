@@ -34,8 +34,8 @@ class ImageSpec:
 
     def __post_init__(self) -> None:
         for field in ("classes", "channels", "input_size"):
-            if getattr(self, field) < 1:
-                raise UserError(f"{field} is {getattr(self, field)}; it must be at least 1")
+            if not 1 <= getattr(self, field) <= 10_000_000:
+                raise UserError(f"{field} is {getattr(self, field)}; it must be at least 1 and at most 10,000,000")
 
     @property
     def depth(self) -> int | None:
@@ -66,9 +66,18 @@ class HighwaySpec(ImageSpec):
     input_size: int = 32
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.stages:
             raise UserError("stages is empty; give at least one stage")
-        super().__post_init__()
+        for index, stage in enumerate(self.stages):
+            if min(stage.blocks, stage.width) < 1 or stage.stride != 1:
+                raise UserError(
+                    f"stages.{index} needs blocks and width of at least 1 and stride 1: pools halve the map"
+                )
+        if self.neck < 1:
+            raise UserError(f"neck is {self.neck}; it must be at least 1")
+        if not 0 <= self.dropout < 1:
+            raise UserError(f"dropout is {self.dropout}; it is a probability, from 0 up to but not including 1")
 
     @property
     def depth(self) -> int:

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from reslab.spec.catalogue import Spec, differences
-from reslab.spec.comparators import HighwaySpec, TorchvisionSpec
-from reslab.spec.network import NetworkSpec
+from reslab.spec.comparators import HighwaySpec, LeNetSpec, TorchvisionSpec
 
 
 def contradictions(one: Spec, other: Spec) -> dict[str, tuple[Any, Any]]:
@@ -21,8 +20,8 @@ def _materials(spec: Spec) -> Spec:
         return replace(spec, dropout=0.0, gate_bias=0.0, input_size=32)
     if isinstance(spec, TorchvisionSpec):
         return spec if spec.architecture == "vit_b_16" else replace(spec, input_size=224)
-    if not isinstance(spec, NetworkSpec):
-        return spec
+    if isinstance(spec, LeNetSpec):
+        return replace(spec, input_size=32)
     return replace(
         spec,
         zero_padding=spec.zero_padding if spec.shortcut == "A" else "after",

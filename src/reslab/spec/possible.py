@@ -8,6 +8,9 @@ from typing import Literal, get_args
 from reslab.errors import UserError, choices
 from reslab.spec.network import Block, Init, NetworkSpec, Norm, Order, Pool, Shortcut
 
+LARGEST = 10_000_000
+MOST_BLOCKS = 20_000
+
 
 def check(spec: NetworkSpec) -> None:
     """Refuse a spec that no network fits, naming the field and the remedy."""
@@ -32,8 +35,13 @@ def check(spec: NetworkSpec) -> None:
     for index, stage in enumerate(spec.stages):
         counts |= {f"stages.{index}.{key}": getattr(stage, key) for key in ("blocks", "width", "stride")}
     for field, value in counts.items():
-        if value < 1:
-            raise UserError(f"{field} is {value}; it must be at least 1")
+        if not 1 <= value <= LARGEST:
+            raise UserError(f"{field} is {value}; it must be at least 1 and at most {LARGEST:,}")
+    blocks = sum(stage.blocks for stage in spec.stages)
+    if blocks > MOST_BLOCKS:
+        raise UserError(f"stages have {blocks:,} blocks in all; at most {MOST_BLOCKS:,} can be built")
+    if spec.stem.kernel % 2 == 0:
+        raise UserError(f"stem.kernel is {spec.stem.kernel}; it must be odd, to have a middle")
     for field in ("maxout", "squeeze_excitation"):
         if getattr(spec, field) < 0:
             raise UserError(f"{field} is {getattr(spec, field)}; it must be 0 (off) or more")
@@ -61,9 +69,9 @@ def _impossible(spec: NetworkSpec) -> Iterator[tuple[bool, str]]:
         "zero_gamma would make a plain network's output zero: use it with shortcut=A, B, C or gated",
     )
     yield (
-        spec.zero_gamma and (spec.norm == "none" or "norm" not in spec.operator_order.last or order == "pre"),
-        f"zero_gamma needs a normalization that ends the residual branch, and norm={spec.norm} order={order} has none: "
-        "use norm=batch with order=post",
+        spec.zero_gamma and (spec.norm in ("none", "frozen") or order != "post"),
+        f"zero_gamma needs a trained normalization that ends the residual branch, and norm={spec.norm} order={order} "
+        "has none that could leave zero: use norm=batch with order=post",
     )
     yield (
         order == "bn-after-addition" and spec.norm == "none",

@@ -6,7 +6,7 @@ the authors' models (BGR, 0-255, mean only) and the common ones (RGB, 0-1, mean 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from reslab.errors import UserError
@@ -38,6 +38,8 @@ TORCHVISION = Preprocess(resize=256, crop=224, mean=IMAGENET_MEAN, std=IMAGENET_
 
 # torchvision feeds GoogLeNet through `transform_input`, which undoes the above in favour of this.
 TORCHVISION_GOOGLENET = Preprocess(resize=256, crop=224, mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5))
+
+TORCHVISION_EFFICIENTNET = replace(TORCHVISION, interpolation="bicubic")
 
 AKAMASTER = Preprocess(mean=IMAGENET_MEAN, std=IMAGENET_STD)
 

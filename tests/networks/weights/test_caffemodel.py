@@ -12,6 +12,7 @@ from torch import Tensor
 from reslab.errors import UserError
 from reslab.networks import create_model, foreign_state_dict, load_model
 from reslab.networks.weights.caffemodel import read_caffemodel
+from reslab.networks.weights.container import read_tensors
 
 
 def varint(value: int) -> bytes:
@@ -73,10 +74,12 @@ def test_damage_is_told(tmp_path: Path) -> None:
     """Cut files, other files and files without weights are one sentence each."""
     path = tmp_path / "x.caffemodel"
     content = layer("conv1", "Convolution", [torch.randn(2, 3, 3, 3)])
-    for damaged in (content[:-3], b"hello, this is no network at all", b""):
+    odd_norm = layer("bn", "BatchNorm", [torch.ones(2), torch.ones(2), torch.ones(2)])
+    odd_matrix = layer("fc", "InnerProduct", [torch.ones(2, 3, 4)])
+    for damaged in (content[:-3], b"hello, this is no network at all", odd_norm, odd_matrix):
         path.write_bytes(damaged)
         with pytest.raises(UserError, match=r"x\.caffemodel"):
-            read_caffemodel(path)
+            read_tensors(path)
     path.write_bytes(layer("relu", "ReLU", []))
     with pytest.raises(UserError, match="no layers with weights"):
         read_caffemodel(path)

@@ -83,7 +83,14 @@ def test_truncated_torch_files_are_told(tmp_path: Path) -> None:
 def test_state_dicts_are_found(tmp_path: Path) -> None:
     """Under its usual names, behind wrappers' prefixes; a list of tensors is none."""
     tensor = torch.ones(2)
-    for data in ({"a": tensor}, {"state_dict": {"module.a": tensor}}, {"model": {"_orig_mod.a": tensor}, "epoch": 3}):
+    for data in (
+        {"a": tensor},
+        {"state_dict": {"module.a": tensor}},
+        {"model": {"_orig_mod.module.a": tensor}, "epoch": 3},
+        {"model": {"state_dict": {"a": tensor}}},
+        {"state_dict_ema": {"model.a": tensor}},
+        {"module.a": tensor, "n_averaged": torch.tensor(3)},
+    ):
         torch.save(data, tmp_path / "x.pth")
         assert list(read_tensors(tmp_path / "x.pth")[0]) == ["a"]
     for data in ([tensor], {"epoch": 3}, {}):

@@ -6,12 +6,15 @@ import random
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from reslab.errors import UserError
 from reslab.networks import create_model, load_model, read_weights, save_model
+from reslab.networks.weights.container import read_tensors
 from reslab.networks.weights.file import Weights, write_weights
+from reslab.networks.weights.sealed import unseal, write_sealed
 from reslab.spec import Preprocess, find
 
 
@@ -41,10 +44,13 @@ def test_loading_rebuilds_from_the_file_alone(saved: Path) -> None:
 def test_the_name_carries_the_digest(saved: Path, tmp_path: Path) -> None:
     """A file saved into a folder ends in eight digits; a file renamed to other digits is refused."""
     assert re.fullmatch(r"cifar-resnet-8-shortcut-b-classes-3-[0-9a-f]{8}\.safetensors", saved.name)
-    other = tmp_path / "cifar-resnet-8-00000000.safetensors"
+    other = tmp_path / f"{saved.stem[:-8]}00000000.safetensors"
     other.write_bytes(saved.read_bytes())
-    with pytest.raises(UserError, match="does not match its digest"):
+    with pytest.raises(UserError, match="not the file its name says"):
         load_model(other)
+    dated = tmp_path / "mine-20261115.safetensors"
+    dated.write_bytes(saved.read_bytes())
+    assert load_model(dated).spec.classes == 3
 
 
 def test_an_explicit_name_is_kept(saved: Path, tmp_path: Path) -> None:
@@ -93,8 +99,7 @@ def test_no_truncation_is_accepted(saved: Path, tmp_path: Path) -> None:
 
 def test_a_newer_format_says_so(saved: Path, tmp_path: Path) -> None:
     """A file of a later version asks for an update."""
-    content = saved.read_bytes().replace(rb"\"format\":1", rb"\"format\":9")
-    (tmp_path / "newer.safetensors").write_bytes(content)
+    write_sealed(tmp_path / "newer.safetensors", read_weights(saved).tensors, {"format": 9})
     with pytest.raises(UserError, match="update reslab"):
         load_model(tmp_path / "newer.safetensors")
 
@@ -107,3 +112,44 @@ def test_layout_and_precision_survive(tmp_path: Path) -> None:
     for name, tensor in network.state_dict().items():
         assert back[name].dtype == tensor.dtype
         assert torch.equal(back[name], tensor)
+
+
+def test_what_goes_along_may_be_anything_plain(tmp_path: Path) -> None:
+    """Numbers of numpy and torch, paths and whole-number keys come back as JSON has them."""
+    network = create_model("cifar-resnet-8")
+    metrics = {"error": np.float32(0.5), "loss": torch.tensor(2.0)}
+    provenance = {"rates": {9000: 0.1, 32000: 0.01}, "path": tmp_path}
+    weights = read_weights(save_model(network, tmp_path, metrics=metrics, provenance=provenance))  # pyright: ignore[reportArgumentType]
+    assert weights.metrics == {"error": 0.5, "loss": 2.0}
+    assert weights.provenance == {"rates": {"9000": 0.1, "32000": 0.01}, "path": str(tmp_path)}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"spec": None},
+        {"spec": "resnet-20"},
+        {"spec": {"kind": []}},
+        {"spec": {"kind": "residual", "classes": 10**30}},
+        {"preprocess": [1]},
+        {"class_names": 5},
+        {"class_names": ["one"]},
+        {"metrics": 3},
+    ],
+    ids=str,
+)
+def test_sealed_nonsense_is_refused(change: dict[str, object], saved: Path, tmp_path: Path) -> None:
+    """A file whose digest is right and whose content is not says so, with its name."""
+    tensors, metadata = read_tensors(saved)
+    about = unseal(saved, tensors, metadata)
+    del about["digest"]
+    write_sealed(tmp_path / "odd.safetensors", tensors, about | change)
+    with pytest.raises(UserError, match=r"odd\.safetensors"):
+        load_model(tmp_path / "odd.safetensors")
+
+
+def test_a_foreign_ending_is_refused(saved: Path, tmp_path: Path) -> None:
+    """Nobody gets a folder called model.pt."""
+    with pytest.raises(UserError, match=r"name it model\.safetensors"):
+        save_model(load_model(saved), tmp_path / "model.pt")
+    assert not list(tmp_path.iterdir())

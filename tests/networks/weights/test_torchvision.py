@@ -9,6 +9,7 @@ import pytest
 import timm
 import torch
 import torchvision
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from reslab.errors import UserError
@@ -122,3 +123,51 @@ def test_a_paper_network_is_not_written_as_torchvisions() -> None:
         foreign_state_dict(create_model("resnet-50"), "torchvision")
     with pytest.raises(UserError, match="order"):
         foreign_state_dict(create_model("resnet-18-v1.5", order="relu-before-addition"), "torchvision")
+
+
+def test_googlenet_in_safetensors_is_read_by_name(tmp_path: Path) -> None:
+    """Sorted names put an auxiliary classifier first; the first convolution is still found."""
+    network = create_model("googlenet", num_classes=4)
+    save_file(foreign_state_dict(network, "torchvision"), tmp_path / "g.safetensors")
+    assert name_of(load_model(tmp_path / "g.safetensors").spec) == "googlenet classes=4"
+
+
+def test_vit_tells_its_image_size(tmp_path: Path) -> None:
+    """The number of patches gives the side."""
+    network = create_model("vit-b-16", input_size=64)
+    torch.save(foreign_state_dict(network, "torchvision"), tmp_path / "v.pth")
+    assert load_model(tmp_path / "v.pth").spec.input_size == 64
+    assert create_model("vit-b-16", weights=tmp_path / "v.pth", input_size=64).spec.input_size == 64
+
+
+def test_preprocessing_is_claimed_only_where_it_is_known(tmp_path: Path) -> None:
+    """EfficientNet resizes bicubically; small-image networks in these names normalize as they like."""
+    torch.save(torchvision.models.efficientnet_b0().state_dict(), tmp_path / "e.pth")
+    preprocess = load_model(tmp_path / "e.pth").preprocess
+    assert preprocess is not None
+    assert preprocess.interpolation == "bicubic"
+    small = foreign_state_dict(create_model("resnet-20", shortcut="B", stride_in="3x3"), "torchvision")
+    torch.save(small, tmp_path / "small.pth")
+    assert load_model(tmp_path / "small.pth").preprocess is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"conv1.weight": torch.tensor(1.0)},
+        {"fc.weight": torch.tensor(1.0)},
+        {"layer1.0.conv1.weight": torch.tensor(1.0)},
+        {"layer1.3000000.conv1.weight": torch.zeros(1)},
+        {"layer9.0.conv1.weight": torch.zeros(1)},
+        {3: torch.zeros(1)},
+        {"conv1.weight": torch.zeros(64, 3, 7, 7, dtype=torch.int8)},
+        {"conv1.weight": torch.zeros(64, 3, 7, 7).to_sparse()},
+    ],
+    ids=lambda change: str(next(iter(change))),
+)
+def test_malformed_files_are_one_sentence(change: dict[object, Tensor], tmp_path: Path) -> None:
+    """Wrong ranks, absurd block numbers, odd keys and layouts: named, refused, and nothing large is built."""
+    state = foreign_state_dict(create_model("resnet-18-v1.5"), "torchvision")
+    torch.save(state | change, tmp_path / "odd.pth")  # pyright: ignore[reportOperatorIssue]
+    with pytest.raises(UserError, match=r"odd\.pth"):
+        load_model(tmp_path / "odd.pth")

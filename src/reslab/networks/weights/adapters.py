@@ -27,7 +27,7 @@ class Adapter:
     """One foreign convention: `name_place` gives its name for a place (None: it does not store that)."""
 
     recognizes: Callable[[Mapping[str, Tensor]], bool]
-    infer: Callable[[Mapping[str, Tensor]], tuple[Spec, Preprocess]]
+    infer: Callable[[Mapping[str, Tensor]], tuple[Spec, Preprocess | None]]
     name_place: Callable[[Place, NetworkSpec], str | None]
 
 
@@ -45,7 +45,7 @@ def find_adapter(tensors: Mapping[str, Tensor]) -> str | None:
     return next((name for name, adapter in ADAPTERS.items() if adapter.recognizes(tensors)), None)
 
 
-def from_foreign(source: str, tensors: Mapping[str, Tensor]) -> tuple[Spec, Preprocess, dict[str, Tensor]]:
+def from_foreign(source: str, tensors: Mapping[str, Tensor]) -> tuple[Spec, Preprocess | None, dict[str, Tensor]]:
     """Return what a foreign state dict implies, and its tensors by our names (unknown names kept as they are)."""
     adapter = _adapter(source)
     spec, preprocess = adapter.infer(tensors)

@@ -21,7 +21,7 @@ def recognizes(tensors: Mapping[str, Tensor]) -> bool:
     return {"conv1.weight", "layer1.0.conv1.weight", "linear.weight"} <= tensors.keys()
 
 
-def infer(tensors: Mapping[str, Tensor]) -> tuple[Spec, Preprocess]:
+def infer(tensors: Mapping[str, Tensor]) -> tuple[Spec, Preprocess | None]:
     """Return the network these tensors were trained as."""
     stem = tensors["conv1.weight"]
     projects = any(".shortcut.0." in name for name in tensors)
@@ -33,7 +33,7 @@ def infer(tensors: Mapping[str, Tensor]) -> tuple[Spec, Preprocess]:
         classes=tensors["linear.weight"].shape[0],
         channels=stem.shape[1],
         input_size=32,
-    ), AKAMASTER
+    ), AKAMASTER if stem.shape[0] == 16 else None  # others share its names, not its normalization
 
 
 def name_place(place: Place, spec: NetworkSpec) -> str:

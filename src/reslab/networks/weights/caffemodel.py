@@ -6,7 +6,7 @@ shape (7, or the four old dimensions 1-4). BatchNorm's third blob scales its fir
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +27,17 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 def read_caffemodel(path: Path) -> dict[str, Tensor]:
     """Return the tensors of a .caffemodel under the authors' layer names: ``res2a_branch1.weight``."""
     try:
-        layers = [_read_layer(layer) for field, layer in _fields(memoryview(path.read_bytes())) if field == 100]
-    except (LookupError, ValueError, RuntimeError, StopIteration) as error:
+        tensors = _collect(
+            _read_layer(layer) for field, layer in _fields(memoryview(path.read_bytes())) if field == 100
+        )
+    except (LookupError, ValueError, RuntimeError, TypeError, OverflowError) as error:
         raise UserError(f"{path} is not a .caffemodel, or a damaged one; fetch it again") from error
+    if not tensors:
+        raise UserError(f"{path} holds no layers with weights; give a trained .caffemodel")
+    return tensors
+
+
+def _collect(layers: Iterable[tuple[str, str, list[Tensor]]]) -> dict[str, Tensor]:
     tensors = {}
     for name, kind, blobs in layers:
         if kind == "BatchNorm" and len(blobs) == 3:
@@ -37,8 +45,6 @@ def read_caffemodel(path: Path) -> dict[str, Tensor]:
             blobs = [blob / factor if factor else torch.zeros_like(blob) for blob in blobs[:2]]
         for leaf, blob in zip(NAMES.get(kind, ()), blobs, strict=False):
             tensors[f"{name}.{leaf}"] = _reshape(kind, leaf, blob)
-    if not tensors:
-        raise UserError(f"{path} holds no layers with weights; give a trained .caffemodel")
     return tensors
 
 

@@ -19,8 +19,9 @@ from torch import Tensor
 from reslab.errors import UserError
 from reslab.networks.weights.caffemodel import read_caffemodel
 
-PREFIXES = ("module.", "_orig_mod.")
-NESTS = ("state_dict", "model", "model_state_dict", "net")
+# Put before every name by DataParallel, torch.compile and Lightning.
+PREFIXES = ("module.", "_orig_mod.", "model.")
+NESTS = ("state_dict", "model", "model_state_dict", "net", "state_dict_ema", "model_ema", "ema")
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -66,15 +67,25 @@ def _read_torch(path: Path) -> Any:
 
 def _unwrap(data: Any, path: Path) -> dict[str, Tensor]:
     """Find the state dict inside a checkpoint and strip what wrappers put before its names."""
-    for nest in NESTS:
-        if isinstance(data, Mapping) and isinstance(data.get(nest), Mapping):
-            data = data[nest]
-    if not isinstance(data, Mapping) or not data or not all(isinstance(value, Tensor) for value in data.values()):
+    while isinstance(data, Mapping) and (
+        nest := next((key for key in NESTS if isinstance(data.get(key), Mapping)), None)
+    ):
+        data = data[nest]
+    if isinstance(data, Mapping):
+        data = {name: value for name, value in data.items() if name != "n_averaged"}  # AveragedModel's counter
+    if not isinstance(data, Mapping) or not data or not all(map(_is_weight, data.items())):
         raise UserError(
-            f"{path} holds no state dict (names to tensors, alone or under 'state_dict'); save one with state_dict()"
+            f"{path} holds no state dict (names to dense float tensors, bare or under 'state_dict'); save state_dict()"
         )
     names = list(data)
-    for prefix in PREFIXES:
-        if all(name.startswith(prefix) for name in names):
-            names = [name.removeprefix(prefix) for name in names]
+    while prefix := next((prefix for prefix in PREFIXES if all(name.startswith(prefix) for name in names)), None):
+        names = [name.removeprefix(prefix) for name in names]
     return dict(zip(names, data.values(), strict=True))
+
+
+def _is_weight(item: tuple[Any, Any]) -> bool:
+    """Whether a name and a value are what a state dict holds: dense float tensors, and counters."""
+    name, value = item
+    if not isinstance(name, str) or not isinstance(value, Tensor) or value.is_meta or value.layout != torch.strided:
+        return False
+    return value.is_floating_point() or (value.dim() == 0 and not value.is_complex())

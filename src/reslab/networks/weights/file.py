@@ -1,31 +1,26 @@
-"""Our weight files: safetensors with everything needed to rebuild and use the network inside.
+"""Our weight files: everything needed to rebuild and use a network, inside one sealed safetensors file.
 
-The metadata holds the spec, class names, preprocessing, metrics and provenance as JSON, with a SHA-256 over all of it
-and every tensor, checked on reading. Files saved into a folder carry its first eight digits in their name. The same
-weights give the same bytes.
+Spec, class names, preprocessing, metrics and provenance lie beside the tensors. Files saved into a folder carry the
+first eight digits of their digest in their name.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
 from reslab.errors import UserError
-from reslab.files import atomic_write
+from reslab.networks.weights.sealed import seal, unseal, write_sealed
 from reslab.spec import Preprocess, Spec, name_of, spec_from_dict, spec_to_dict
-from reslab.spec.codec import decode, encode
+from reslab.spec.codec import convert, decode, encode
 
 FORMAT = 1
-KEY = "reslab"  # one key, because safetensors writes several in any order
+FOREIGN_ENDINGS = (".pth", ".pt", ".th", ".bin", ".caffemodel", ".onnx")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +38,6 @@ class Weights:
 
 def write_weights(weights: Weights, target: Path) -> Path:
     """Write `weights` to the file `target`, or into the folder `target` under a name with a hash; return the path."""
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.tensors.items()}
     about = {
         "format": FORMAT,
         "spec": spec_to_dict(weights.spec),
@@ -52,52 +46,39 @@ def write_weights(weights: Weights, target: Path) -> Path:
         "metrics": weights.metrics,
         "provenance": weights.provenance,
     }
-    digest = _digest(about, tensors)
+    if target.suffix in FOREIGN_ENDINGS:
+        raise UserError(
+            f"{target} would not be a {target.suffix} file: name it {target.stem}.safetensors, or give a folder"
+        )
     path = target
     if target.suffix != ".safetensors":
-        slug = re.sub(r"[^a-z0-9.]+", "-", name_of(weights.spec).lower())[:80].strip("-")
-        path = target / f"{slug}-{digest[:8]}.safetensors"
-    write_tensors(path, tensors, {KEY: _canonical(about | {"digest": digest})})
+        path = target / f"{_slug(weights.spec)}-{seal(about, weights.tensors)[:8]}.safetensors"
+    write_sealed(path, weights.tensors, about)
     return path
-
-
-def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str]) -> None:
-    """Write named tensors to a safetensors file, atomically."""
-    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    with atomic_write(path) as temporary:
-        save_file(plain, temporary, metadata)
 
 
 def parse_weights(path: Path, tensors: dict[str, Tensor], metadata: Mapping[str, str]) -> Weights:
     """Turn what was read from one of our files into weights, if it is whole."""
-    damaged = UserError(f"{path} is damaged: its content does not match its digest; fetch or write it again")
-    try:
-        about = json.loads(metadata[KEY])
-        digest = about.pop("digest")
-    except (ValueError, KeyError, AttributeError):
-        raise damaged from None
+    about = unseal(path, tensors, metadata)
     if about.get("format") != FORMAT:
         raise UserError(f"{path} has format {about.get('format')!r} and this version reads {FORMAT}; update reslab")
-    named = re.fullmatch(r".*-([0-9a-f]{8})", path.stem)
-    if digest != _digest(about, tensors) or (named and not digest.startswith(named[1])):
-        raise damaged
-    return Weights(
-        spec=spec_from_dict(about["spec"]),
-        tensors=tensors,
-        preprocess=decode(Preprocess, about["preprocess"]) if about["preprocess"] else None,
-        class_names=tuple(about["class_names"]) if about["class_names"] else None,
-        metrics=about["metrics"],
-        provenance=about["provenance"],
-    )
+    try:
+        weights = Weights(
+            spec=spec_from_dict(about["spec"]),
+            tensors=tensors,
+            preprocess=decode(Preprocess, about["preprocess"]) if about["preprocess"] else None,
+            class_names=convert(tuple[str, ...] | None, about["class_names"], where="class_names"),
+            metrics=dict(about["metrics"]),
+            provenance=dict(about["provenance"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"{path} does not say what it holds ({error}); write it again") from error
+    if weights.class_names and len(weights.class_names) != weights.spec.classes:
+        raise UserError(f"{path} names {len(weights.class_names)} classes for {weights.spec.classes}; write it again")
+    if path.stem[:-8] == f"{_slug(weights.spec)}-" and path.stem[-8:] != about["digest"][:8]:
+        raise UserError(f"{path} is not the file its name says: the digest inside begins {about['digest'][:8]}")
+    return weights
 
 
-def _digest(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
-    digest = hashlib.sha256(_canonical(about).encode())
-    for name, tensor in sorted(tensors.items()):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
-
-
-def _canonical(data: Mapping[str, Any]) -> str:
-    return json.dumps(data, sort_keys=True, separators=(",", ":"))
+def _slug(spec: Spec) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", name_of(spec).lower())[:80].strip("-")

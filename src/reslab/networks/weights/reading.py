@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,24 +13,37 @@ from reslab.errors import UserError, choices
 from reslab.networks.network import Network
 from reslab.networks.weights.adapters import ADAPTERS, COUNTER, find_adapter, from_foreign
 from reslab.networks.weights.container import read_tensors
-from reslab.networks.weights.file import KEY, Weights, parse_weights
+from reslab.networks.weights.file import Weights, parse_weights
+from reslab.networks.weights.sealed import KEY
 from reslab.networks.weights.torchvision import modernize
+from reslab.spec import Spec
+
+OUR_PREFIXES = ("stem.conv.", "steps.")
 
 
-def read_weights(path: str | Path) -> Weights:
-    """Read a weight file in any form we know and find out which it is."""
+def read_weights(path: str | Path, *, like: Spec | None = None) -> Weights:
+    """Read a weight file in any form we know and find out which; `like` helps with a bare state dict of ours."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise UserError(f"weights is {path!r}; give the path of a file")
     path = Path(path)
     tensors, metadata = read_tensors(path)
     if KEY in metadata:
         return parse_weights(path, tensors, metadata)
     tensors = modernize(tensors)
     source = find_adapter(tensors)
+    if source is None and any(name.startswith(OUR_PREFIXES) for name in tensors):
+        if like is None:
+            raise UserError(f"{path} is a bare state dict of ours and does not say which network: give its name too")
+        return Weights(spec=like, tensors=tensors)
     if source is None:
         shown = ", ".join(list(tensors)[:3])
         raise UserError(
             f"{path} names its tensors like nothing we know ({shown}, ...); we read ours, {choices(ADAPTERS)}"
         )
-    spec, preprocess, renamed = from_foreign(source, tensors)
+    try:
+        spec, preprocess, renamed = from_foreign(source, tensors)
+    except (UserError, LookupError, ValueError) as error:
+        raise UserError(f"{path} looks like {source}'s but is not whole: {error}") from error
     return Weights(spec=spec, tensors=renamed, preprocess=preprocess, source=source)
 
 

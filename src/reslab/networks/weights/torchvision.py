@@ -6,19 +6,24 @@ Its ResNets are v1.5: stride in the 3x3, padded max-pool, projections where dime
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import get_args
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from reslab.errors import UserError
 from reslab.networks.build import build
 from reslab.networks.weights.places import Place
 from reslab.spec import NetworkSpec, Preprocess, Spec, StageSpec, StemSpec, TorchvisionSpec
 from reslab.spec.comparators import TorchvisionName
-from reslab.spec.preprocess import TORCHVISION, TORCHVISION_GOOGLENET
+from reslab.spec.preprocess import TORCHVISION, TORCHVISION_EFFICIENTNET, TORCHVISION_GOOGLENET
+
+PREPROCESS: dict[TorchvisionName, Preprocess] = {
+    "googlenet": TORCHVISION_GOOGLENET,
+    "efficientnet_b0": TORCHVISION_EFFICIENTNET,
+}
 
 
 def recognizes(tensors: Mapping[str, Tensor]) -> bool:
@@ -32,7 +37,7 @@ def modernize(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {old.sub(r"\1\2", name): tensor for name, tensor in tensors.items()}
 
 
-def infer(tensors: Mapping[str, Tensor]) -> tuple[Spec, Preprocess]:
+def infer(tensors: Mapping[str, Tensor]) -> tuple[Spec, Preprocess | None]:
     """Return the network these tensors were trained as."""
     architecture = _architecture(tensors)
     if architecture:
@@ -51,23 +56,22 @@ def infer(tensors: Mapping[str, Tensor]) -> tuple[Spec, Preprocess]:
         classes=tensors["fc.weight"].shape[0],
         channels=stem.shape[1],
         input_size=224 if large else 32,
-    ), TORCHVISION if large else replace(TORCHVISION, resize=None, crop=None)
+    ), TORCHVISION if large else None  # who trains on small images normalizes as they like
 
 
 def infer_stages(tensors: Mapping[str, Tensor]) -> tuple[StageSpec, ...]:
     """Read the stages off the names and shapes of ``layerN.M.convK.weight``."""
-    counts: dict[int, int] = {}
+    blocks: dict[int, set[int]] = {}
     for name in tensors:
         match = re.match(r"layer(\d+)\.(\d+)\.", name)
         if match:
-            stage, block = int(match[1]), int(match[2])
-            counts[stage] = max(counts.get(stage, 0), block + 1)
+            blocks.setdefault(int(match[1]), set()).add(int(match[2]))
     stages = []
-    for stage, blocks in sorted(counts.items()):
+    for number, (stage, present) in enumerate(sorted(blocks.items()), start=1):
         first = tensors.get(f"layer{stage}.0.conv1.weight")
-        if first is None:
-            raise UserError(f"the file lacks layer{stage}.0.conv1.weight; fetch it again")
-        stages.append(StageSpec(blocks=blocks, width=first.shape[0], stride=1 if stage == 1 else 2))
+        if first is None or stage != number or max(present) != len(present) - 1:
+            raise UserError(f"its blocks are not numbered in a row: layer{number} has {sorted(present)[:8]}")
+        stages.append(StageSpec(blocks=len(present), width=first.shape[0], stride=1 if stage == 1 else 2))
     return tuple(stages)
 
 
@@ -83,11 +87,23 @@ def name_place(place: Place, spec: NetworkSpec) -> str:
     return f"{block}.{'conv' if place.operator == 'conv' else 'bn'}{place.layer}.{place.leaf}"
 
 
-def _infer_other(architecture: TorchvisionName, tensors: Mapping[str, Tensor]) -> tuple[Spec, Preprocess]:
-    matrices = [tensor for tensor in tensors.values() if tensor.dim() == 2]
-    first = next(tensor for tensor in tensors.values() if tensor.dim() == 4)
-    spec = TorchvisionSpec(architecture=architecture, classes=matrices[-1].shape[0], channels=first.shape[1])
-    return spec, TORCHVISION_GOOGLENET if architecture == "googlenet" else TORCHVISION
+def _infer_other(architecture: TorchvisionName, tensors: Mapping[str, Tensor]) -> tuple[Spec, Preprocess | None]:
+    modules = list(
+        build(TorchvisionSpec(architecture=architecture), device="meta").get_submodule("model").named_modules()
+    )
+    first = next(name for name, module in modules if isinstance(module, nn.Conv2d))
+    head = [name for name, module in modules if isinstance(module, nn.Linear)][-1]
+    input_size = 224
+    if architecture == "vit_b_16":
+        patches = tensors["encoder.pos_embedding"].shape[1] - 1  # one more for the class
+        input_size = 16 * math.isqrt(patches)
+    spec = TorchvisionSpec(
+        architecture=architecture,
+        classes=tensors[f"{head}.weight"].shape[0],
+        channels=tensors[f"{first}.weight"].shape[1],
+        input_size=input_size,
+    )
+    return spec, PREPROCESS.get(architecture, TORCHVISION)
 
 
 def _architecture(tensors: Mapping[str, Tensor]) -> TorchvisionName | None:

@@ -1,0 +1,70 @@
+"""Safetensors files with plain data inside and a SHA-256 over all of it.
+
+Damage is found on reading, and the same content is the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from reslab.errors import UserError
+from reslab.files import atomic_write
+
+KEY = "reslab"  # one key, because safetensors writes several in any order
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str]) -> None:
+    """Write named tensors to a safetensors file, atomically."""
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    with atomic_write(path) as temporary:
+        save_file(plain, temporary, metadata)
+
+
+def write_sealed(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
+    """Write named tensors and what they are, sealed with their digest."""
+    write_tensors(path, tensors, {KEY: _canonical({**_plain(about), "digest": seal(about, tensors)})})
+
+
+def unseal(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the tensors are, with their `digest`; refuse a file whose content does not match it."""
+    try:
+        about = json.loads(metadata[KEY])
+        digest = about.pop("digest")
+        whole = digest == seal(about, tensors)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        whole, about, digest = False, {}, ""
+    if not whole:
+        raise UserError(f"{path} is damaged: its content does not match its digest; fetch or write it again")
+    return about | {"digest": digest}
+
+
+def seal(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+    """Return the digest of tensors and what they are."""
+    digest = hashlib.sha256(_canonical(_plain(about)).encode())
+    for name, tensor in sorted(tensors.items()):
+        data = tensor.detach().cpu().contiguous()
+        digest.update(f"{name} {data.dtype} {tuple(data.shape)}\n".encode())
+        digest.update(data.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _plain(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `about` as it will be read back: numbers of other libraries and paths as plain ones, keys as text."""
+    try:
+        return json.loads(
+            json.dumps(about, default=lambda value: value.item() if hasattr(value, "item") else str(value))
+        )
+    except (TypeError, ValueError) as error:
+        raise UserError(f"what goes with the weights cannot be written as JSON ({error}); use plain values") from error
+
+
+def _canonical(data: Mapping[str, Any]) -> str:
+    return json.dumps(data, sort_keys=True, separators=(",", ":"))

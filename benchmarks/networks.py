@@ -3,7 +3,7 @@
     python benchmarks/networks.py [--rounds N] [--json FILE]
 
 ResNet-50 stands beside torchvision's, ResNet-20 beside a CIFAR ResNet as commonly written (peers.py). Every variant
-runs once a round, so that drift of the machine touches all alike; the table shows medians and ratios.
+runs once a round, in shuffled order, so that the machine's drift touches all alike; the table shows medians and ratios.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import platform
+import random
 import statistics
 import sys
 import time
@@ -65,7 +66,7 @@ def main() -> None:
             )
             speeds = {variant: shape[0] / value for variant, value in seconds.items()}
             peer = speeds.pop("peer")
-            table.add_row(f"{peer:,.0f}", *[f"{speed:,.0f} ({speed / peer:.2f}x)" for speed in speeds.values()])
+            table.add_row(f"{peer:,.1f}", *[f"{speed:,.1f} ({speed / peer:.2f}x)" for speed in speeds.values()])
             console.print(table, "")
             records.append({"network": name, "batch": shape[0], "pass": kind, "peer": peer, **speeds})
     if options.json:
@@ -83,13 +84,13 @@ def measure(
         batch = execution.prepare(images)
         runs["forward"][contender] = make_forward(network, batch, execution)
         runs["forward + backward"][contender] = make_step(network, batch, execution)
-    medians = {}
+    medians, order = {}, random.Random(0)
     for kind, contending in runs.items():
         seconds: dict[str, list[float]] = {contender: [] for contender in contending}
         for number in track(
             range(rounds + 1), description=f"{name} {kind}", console=Console(stderr=True), transient=True
         ):
-            for contender, run in contending.items():
+            for contender, run in order.sample(list(contending.items()), len(contending)):
                 start = time.perf_counter()
                 run()
                 if images.is_cuda:

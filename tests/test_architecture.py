@@ -13,8 +13,26 @@ import reslab
 
 SOURCE = Path(reslab.__file__).parent
 # Top to bottom; rooms on one floor never import each other.
-FLOORS = [{"cli"}, {"drawing"}, {"networks", "paper"}, {"spec"}, {"errors", "files"}]
-TORCH_FREE = ("reslab", "reslab.spec", "reslab.paper.tables", "reslab.cli", "reslab.cli.describe", "reslab.files")
+FLOORS = [
+    {"cli"},
+    {"experiments"},
+    {"training", "evaluation", "drawing"},
+    {"networks", "data", "runs", "paper"},
+    {"spec"},
+    {"errors", "files"},
+]
+TORCH_FREE = (
+    "reslab",
+    "reslab.spec",
+    "reslab.spec.trial",
+    "reslab.paper.tables",
+    "reslab.runs.directory",
+    "reslab.cli",
+    "reslab.cli.describe",
+    "reslab.cli.train",
+    "reslab.cli.runs",
+    "reslab.files",
+)
 
 
 def _imports(path: Path) -> set[str]:
@@ -61,7 +79,8 @@ def test_help_answers_without_torch() -> None:
     script = (
         "import sys\nfrom reslab.cli import main\ntry: main({arguments})\nfinally: assert 'torch' not in sys.modules"
     )
-    for arguments in (["--help"], ["describe", "--help"], ["networks"]):
+    helps = [[*words, "--help"] for words in ([], ["describe"], ["train"], ["runs"], ["data"])]
+    for arguments in (*helps, ["networks"]):
         done = subprocess.run(
             [sys.executable, "-c", script.format(arguments=arguments)], capture_output=True, text=True, check=False
         )

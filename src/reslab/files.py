@@ -1,8 +1,9 @@
-"""Files that are either whole or absent."""
+"""Files that are either whole or absent, and locks that die with their holder."""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
@@ -40,6 +41,22 @@ def write_text(path: Path, text: str) -> None:
     """Write `text` to `path` atomically, as UTF-8."""
     with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+@contextlib.contextmanager
+def lock(path: Path, refusal: str) -> Iterator[None]:
+    """Hold `path` for this process alone, or raise `refusal`. The system drops the hold of a process that dies."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a")
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}; choose a writable place") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(refusal) from None
+        yield
 
 
 def _sync(path: Path) -> None:

@@ -19,6 +19,9 @@ app = App(
     version=reslab.__version__,
 )
 app.command("reslab.cli.demo:demo", name="demo", help="Describe and time the paper's networks on this machine.")
+app.command("reslab.cli.train:train", name="train", help="Train a network, or go on where it was stopped.")
+app.command("reslab.cli.runs:app", name="runs", help="List and show runs.")
+app.command("reslab.cli.data:app", name="data", help="Fetch, check and list datasets.")
 app.command("reslab.cli.networks:networks", name="networks", help="List the networks that can be built.")
 app.command("reslab.cli.describe:describe", name="describe", help="Layers, sizes, parameters, multiply-adds, memory.")
 app.command("reslab.cli.compare:compare", name="compare", help="What differs between two networks, and what it costs.")

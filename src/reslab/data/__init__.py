@@ -1,0 +1,1 @@
+"""Datasets as plain arrays, and batches of them."""

@@ -1,0 +1,60 @@
+"""Batches made on the device the images live on: crop, flip and mean in one gather.
+
+An image of the batch is ``crop(pad(x - mean))``: the mean is subtracted first, so what the padding adds is zero
+(docs/deviations.md). Bytes stay bytes until they are gathered.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from reslab.data.dataset import Split
+from reslab.data.sampling import Draw
+
+
+def per_pixel_mean(split: Split, *, brightest: int) -> NDArray[np.float32]:
+    """Return the mean image of a split on a scale where white is one (channels, height, width)."""
+    return (split.images.mean(0, dtype=np.float64) / brightest).astype(np.float32)
+
+
+class ResidentBatches:
+    """A split that lies on the device whole, and hands out batches of it."""
+
+    def __init__(
+        self, split: Split, *, mean: NDArray[np.float32], brightest: int, padding: int, device: torch.device | str
+    ) -> None:
+        self.size = split.images.shape[-1]
+        self.brightest = brightest
+        edges = [padding] * 4
+        self.images = F.pad(torch.from_numpy(split.images).to(device), edges)
+        self.mean = F.pad(torch.from_numpy(mean).to(device), edges)
+        self.labels = torch.from_numpy(split.labels.astype(np.int64)).to(device)
+        self.padding = padding
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def augmented(self, draw: Draw) -> tuple[Tensor, Tensor]:
+        """Return the images and labels of a drawn batch."""
+        device = self.images.device
+        indices, tops, lefts, flips = (
+            torch.from_numpy(np.ascontiguousarray(array)).to(device)
+            for array in (draw.indices, draw.tops, draw.lefts, draw.flips)
+        )
+        steps = torch.arange(self.size, device=device)
+        rows = (tops[:, None] + steps)[:, None, :, None]
+        columns = torch.where(flips[:, None], self.size - 1 - steps, steps) + lefts[:, None]
+        columns = columns[:, None, None, :]
+        channels = torch.arange(self.images.shape[1], device=device)[None, :, None, None]
+        pixels = self.images[indices[:, None, None, None], channels, rows, columns]
+        return pixels / self.brightest - self.mean[channels, rows, columns], self.labels[indices]
+
+    def plain(self, first: int, last: int) -> tuple[Tensor, Tensor]:
+        """Return the images from `first` up to `last` as they are, mean subtracted."""
+        inner = slice(self.padding, self.padding + self.size)
+        pixels = self.images[first:last, :, inner, inner] / self.brightest
+        return pixels - self.mean[:, inner, inner], self.labels[first:last]

@@ -1,0 +1,47 @@
+"""A dataset as plain arrays: images and labels, training and test, and a fingerprint of both."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Images (count, channels, height, width) and their labels, one byte a value."""
+
+    images: Bytes
+    labels: Bytes
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, indices: slice | NDArray[np.int64]) -> Split:
+        """Return the part of the split at `indices`."""
+        return Split(self.images[indices], self.labels[indices])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset:
+    """A named dataset. `brightest` is the value of a white pixel: 255, or 16 for the digits."""
+
+    name: str
+    class_names: tuple[str, ...]
+    train: Split
+    test: Split
+    brightest: int = 255
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over all arrays: what the data is, wherever it lies."""
+        digest = hashlib.sha256()
+        for split in (self.train, self.test):
+            for array in (split.images, split.labels):
+                digest.update(f"{array.shape}".encode())
+                digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""Where capabilities meet: a trial becomes a run."""

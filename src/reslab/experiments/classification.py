@@ -1,0 +1,97 @@
+"""The classification task: the loss of a batch, and the errors on the test images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from reslab.data.batches import ResidentBatches, per_pixel_mean
+from reslab.data.dataset import Dataset, Split
+from reslab.data.sampling import Sampler
+from reslab.evaluation.classification import Scores, score
+from reslab.networks import Network
+from reslab.networks.execution import Execution
+from reslab.spec.trial import Trial
+
+EVALUATION_BATCH = 500
+TUNING_FRACTION = 10
+
+
+@dataclass(frozen=True)
+class ClassificationTask:
+    """A trial's data on a device, with its loss and its scores."""
+
+    trial: Trial
+    train: ResidentBatches
+    test: ResidentBatches
+    sampler: Sampler
+    execution: Execution
+
+    def loss(self, network: Network, step: int, part: int) -> tuple[Tensor, Tensor]:
+        """Return the mean cross-entropy of a part of an iteration, and how many of its images were wrong."""
+        recipe = self.trial.recipe
+        size = recipe.batch // recipe.accumulate
+        images, labels = self.train.augmented(
+            self.sampler.draw(step, recipe.batch).part(part * size, (part + 1) * size)
+        )
+        with self.execution.autocast(images.device.type):
+            weighted = network.weighted_logits(self.execution.prepare(images))
+        losses = [
+            weight * F.cross_entropy(logits.float(), labels, label_smoothing=recipe.label_smoothing)
+            for weight, logits in weighted
+        ]
+        wrong = (weighted[0][1].argmax(1) != labels).sum()
+        return torch.stack(losses).sum(), wrong
+
+    def evaluate(self, network: Network) -> dict[str, float]:
+        """Return the scores on the test images that go into the metric log."""
+        scores = self.score(network)
+        return {
+            "test_loss": scores.loss,
+            "test_error_percent": scores.error_percent,
+            "test_top5_error_percent": scores.top5_error_percent,
+        }
+
+    def score(self, network: Network) -> Scores:
+        """Score the network on every test image."""
+        network.eval()
+        return score(network, self._test_batches(), classes=self.trial.network.classes)
+
+    def name_images(self, step: int) -> str:
+        """Say which training images iteration `step` sees."""
+        indices = self.sampler.draw(step, self.trial.recipe.batch).indices
+        return ", ".join(map(str, indices[:8])) + (", ..." if len(indices) > 8 else "")
+
+    def _test_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
+        for first in range(0, len(self.test), EVALUATION_BATCH):
+            images, labels = self.test.plain(first, first + EVALUATION_BATCH)
+            yield self.execution.prepare(images), labels
+
+
+def make_task(trial: Trial, dataset: Dataset, *, device: torch.device | str) -> ClassificationTask:
+    """Put a trial's data on `device` and pair it with its loss and scores."""
+    train, test = _split(trial, dataset)
+    padding = trial.recipe.augmentation.padding
+    mean = per_pixel_mean(train, brightest=dataset.brightest)
+    execution = Execution(channels_last=trial.recipe.channels_last, precision=trial.recipe.precision)
+    return ClassificationTask(
+        trial=trial,
+        train=ResidentBatches(train, mean=mean, brightest=dataset.brightest, padding=padding, device=device),
+        test=ResidentBatches(test, mean=mean, brightest=dataset.brightest, padding=0, device=device),
+        sampler=Sampler(count=len(train), seed=trial.seed, padding=padding, flip=trial.recipe.augmentation.flip),
+        execution=execution,
+    )
+
+
+def _split(trial: Trial, dataset: Dataset) -> tuple[Split, Split]:
+    """Return what to train and test on; for tuning, the last tenth of the training images stands in for the test."""
+    if trial.data.split == "full":
+        return dataset.train, dataset.test
+    first = len(dataset.train) - len(dataset.train) // TUNING_FRACTION
+    indices = np.arange(len(dataset.train))
+    return dataset.train.take(indices[:first]), dataset.train.take(indices[first:])

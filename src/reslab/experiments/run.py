@@ -1,0 +1,98 @@
+"""A trial becomes a run directory: seeded, built, trained, tested, recorded. A finished one is not run again."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+
+from reslab.data.dataset import Dataset
+from reslab.experiments.classification import make_task
+from reslab.networks import build, save_model
+from reslab.runs.directory import RunDirectory
+from reslab.runs.log import StepLog
+from reslab.runs.provenance import describe_surroundings
+from reslab.spec.trial import Trial
+from reslab.training.loop import Surroundings, fit
+
+
+def run_trial(
+    trial: Trial,
+    dataset: Dataset,
+    root: Path,
+    *,
+    device: str = "cpu",
+    progress: Callable[[int, dict[str, float]], None] = lambda step, metrics: None,
+    warn: Callable[[str], None] = lambda sentence: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> RunDirectory:
+    """Run `trial` under `root`, or go on where it was left; return its directory."""
+    run = RunDirectory.of(trial, root)
+    with run.working():
+        if run.state == "finished":
+            return run
+        run.begin(trial, describe_surroundings() | {"device": _name_device(device)})
+        torch.manual_seed(trial.seed)
+        network = build(trial.network).to(device)
+        task = make_task(trial, dataset, device=device)
+        task.execution.prepare_network(network)
+        log, timings = StepLog(run.path / "metrics.jsonl"), StepLog(run.path / "timings.jsonl")
+        clock = _Clock(timings, batch=trial.recipe.batch)
+
+        def record(metrics: dict[str, float]) -> None:
+            log.append(metrics)
+            clock.record(int(metrics["step"]))
+
+        fit(
+            network,
+            task,
+            trial.recipe,
+            seed=trial.seed,
+            around=Surroundings(
+                checkpoints=run.checkpoints,
+                record=record,
+                rewind=log.rewind,
+                progress=progress,
+                warn=warn,
+                should_stop=should_stop,
+            ),
+        )
+        scores = task.score(network)
+        network.class_names = dataset.class_names
+        result = {**log.read()[-1], **asdict(scores), "class_error_percent": scores.class_error_percent}
+        save_model(
+            network, run.weights, metrics={"error_percent": scores.error_percent}, provenance={"trial": trial.id}
+        )
+        run.finish(result)
+    return run
+
+
+class _Clock:
+    """Speed and memory between evaluations."""
+
+    def __init__(self, log: StepLog, *, batch: int) -> None:
+        self.log, self.batch = log, batch
+        self.started = self.last = time.perf_counter()
+        self.step: int | None = None
+
+    def record(self, step: int) -> None:
+        now = time.perf_counter()
+        entry = {"step": step, "seconds": now - self.started, "peak_memory_bytes": _peak_memory()}
+        if self.step is not None:
+            entry["images_per_second"] = (step - self.step) * self.batch / (now - self.last)
+        self.log.append(entry)
+        self.last, self.step = now, step
+
+
+def _peak_memory() -> int:
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        return torch.cuda.max_memory_allocated()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _name_device(device: str) -> str:
+    return torch.cuda.get_device_name() if device.startswith("cuda") else device

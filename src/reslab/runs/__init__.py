@@ -1,0 +1,1 @@
+"""The record of runs, as plain files; no torch here."""

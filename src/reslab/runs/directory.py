@@ -1,0 +1,90 @@
+"""A run on disk: what was asked, what happened, what came out. Its state is read off the files that are there.
+
+``trial.json``, ``provenance.json``, ``metrics.jsonl`` (a pure function of the trial), ``timings.jsonl`` (speed, memory,
+wall-clock), ``checkpoints/``, ``weights.safetensors``, ``result.json``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from reslab.errors import UserError
+from reslab.files import lock, write_text
+from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """The files of one trial."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, trial: Trial, root: Path) -> RunDirectory:
+        """Return the directory that `trial` has, or would have, under `root`."""
+        return cls(root / trial.id)
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where the training state is kept."""
+        return self.path / "checkpoints"
+
+    @property
+    def weights(self) -> Path:
+        """The trained weights."""
+        return self.path / "weights.safetensors"
+
+    @property
+    def state(self) -> Literal["new", "interrupted", "finished"]:
+        """How far the run is."""
+        if (self.path / "result.json").exists():
+            return "finished"
+        return "interrupted" if (self.path / "trial.json").exists() else "new"
+
+    @contextlib.contextmanager
+    def working(self) -> Iterator[None]:
+        """Hold the run for oneself; a second trainer is refused, a dead one's hold is gone with it."""
+        with lock(self.path / "lock", f"another process is working on {self.path}; wait for it or stop it"):
+            yield
+
+    def begin(self, trial: Trial, provenance: dict[str, Any]) -> None:
+        """Write down what is asked and on what it runs; earlier sittings of the same run stay recorded."""
+        self.write("trial", trial_to_dict(trial))
+        sittings = self.read("provenance")["sittings"] if (self.path / "provenance.json").exists() else []
+        self.write("provenance", {"sittings": [*sittings, provenance]})
+
+    def finish(self, result: dict[str, Any]) -> None:
+        """Write the result; from now on the run is finished."""
+        self.write("result", result)
+
+    def trial(self) -> Trial:
+        """Return the trial of this run."""
+        return trial_from_dict(self.read("trial"))
+
+    def result(self) -> dict[str, Any]:
+        """Return the result of a finished run."""
+        return self.read("result")
+
+    def read(self, name: str) -> dict[str, Any]:
+        """Read one of the JSON files."""
+        path = self.path / f"{name}.json"
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise UserError(f"{self.path} has no {name}.json; it is no run, or has not come so far") from None
+        except (OSError, ValueError) as error:
+            raise UserError(f"{path} cannot be read ({error}); remove the run and train it again") from error
+
+    def write(self, name: str, data: dict[str, Any]) -> None:
+        """Write one of the JSON files, atomically."""
+        write_text(self.path / f"{name}.json", json.dumps(data, indent=2, sort_keys=True) + "\n")
+
+
+def list_runs(root: Path) -> list[RunDirectory]:
+    """Return the runs under `root`, by name."""
+    return [RunDirectory(path.parent) for path in sorted(root.glob("*/trial.json"))]

@@ -1,0 +1,67 @@
+"""One experiment, complete: data, network, recipe, seed. Equal trials share a run, so repeating one is free."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from reslab.errors import UserError
+from reslab.spec.catalogue import Spec, name_of, spec_from_dict, spec_to_dict
+from reslab.spec.codec import decode, encode
+from reslab.spec.recipe import Recipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSpec:
+    """A dataset by what it is, not where it lies. `split` 'tuning' holds the last tenth of training back as test."""
+
+    name: str
+    fingerprint: str
+    split: Literal["full", "tuning"] = "full"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """What a run directory is made from, and named after."""
+
+    data: DataSpec
+    network: Spec
+    recipe: Recipe
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise UserError(f"seed is {self.seed}; it must be 0 or more")
+
+    @property
+    def id(self) -> str:
+        """Network and data in words, then twelve digits of the SHA-256 of everything."""
+        text = json.dumps(trial_to_dict(self), sort_keys=True, separators=(",", ":"))
+        words = name_of(self.network).split()[0]
+        return f"{words}-{self.data.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def trial_to_dict(trial: Trial) -> dict[str, Any]:
+    """Return a trial as plain data."""
+    return {
+        "task": "classification",
+        "data": encode(trial.data),
+        "network": spec_to_dict(trial.network),
+        "recipe": encode(trial.recipe),
+        "seed": trial.seed,
+    }
+
+
+def trial_from_dict(data: Mapping[str, Any]) -> Trial:
+    """Rebuild a trial from `trial_to_dict`'s data."""
+    if data.get("task") != "classification":
+        raise UserError(f"task is {data.get('task')!r}; this version runs classification")
+    return Trial(
+        data=decode(DataSpec, data["data"]),
+        network=spec_from_dict(data["network"]),
+        recipe=decode(Recipe, data["recipe"]),
+        seed=data["seed"],
+    )

@@ -1,0 +1,1 @@
+"""The schedule, the optimizer, the one loop and its checkpoints."""

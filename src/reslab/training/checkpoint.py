@@ -1,0 +1,56 @@
+"""Checkpoints that are whole or absent: sealed files, written atomically, two kept.
+
+A damaged newest one is named and the previous used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from reslab.errors import UserError
+from reslab.networks.weights.container import read_tensors
+from reslab.networks.weights.sealed import unseal, write_sealed
+
+KEPT = 2
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Everything a run needs to go on as if it had never stopped."""
+
+    step: int
+    tensors: dict[str, Tensor]
+    values: dict[str, Any]
+
+
+def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
+    """Write a checkpoint and remove all but the newest two."""
+    path = folder / f"step-{checkpoint.step:08d}.safetensors"
+    write_sealed(path, checkpoint.tensors, {"step": checkpoint.step, "values": checkpoint.values})
+    for old in _newest_first(folder)[KEPT:]:
+        old.unlink()
+    return path
+
+
+def load_newest(folder: Path, warn: Callable[[str], None]) -> Checkpoint | None:
+    """Return the newest whole checkpoint, or None if there is none; tell `warn` which newer ones were damaged."""
+    paths = _newest_first(folder)
+    for path in paths:
+        try:
+            tensors, metadata = read_tensors(path)
+            about = unseal(path, tensors, metadata)
+            return Checkpoint(about["step"], tensors, about["values"])
+        except UserError as error:
+            warn(str(error))
+    if paths:
+        raise UserError(f"no checkpoint in {folder} is whole; remove the folder to start the run again")
+    return None
+
+
+def _newest_first(folder: Path) -> list[Path]:
+    return sorted(folder.glob("step-*.safetensors"), reverse=True)

@@ -1,0 +1,43 @@
+"""The gather against a loop that crops, flips and subtracts one image at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from reslab.data.batches import ResidentBatches, per_pixel_mean
+from reslab.data.dataset import Split
+from reslab.data.sampling import Sampler
+
+generator = np.random.default_rng(0)
+SPLIT = Split(generator.integers(0, 256, (20, 3, 8, 8), dtype=np.uint8), generator.integers(0, 10, 20, dtype=np.uint8))
+
+
+def test_the_mean_is_per_pixel() -> None:
+    """White is one."""
+    mean = per_pixel_mean(SPLIT, brightest=255)
+    assert np.allclose(mean, SPLIT.images.astype(float).mean(0) / 255, atol=1e-6)
+
+
+def test_a_batch_is_crop_of_padded_difference() -> None:
+    """x - mean, zeros around it, a crop, perhaps flipped."""
+    mean = per_pixel_mean(SPLIT, brightest=255)
+    batches = ResidentBatches(SPLIT, mean=mean, brightest=255, padding=2, device="cpu")
+    draw = Sampler(count=20, seed=1, padding=2, flip=True).draw(0, 16)
+    images, labels = batches.augmented(draw)
+    for row, index in enumerate(draw.indices):
+        padded = np.pad(SPLIT.images[index] / 255 - mean, ((0, 0), (2, 2), (2, 2)))
+        expected = padded[:, draw.tops[row] : draw.tops[row] + 8, draw.lefts[row] : draw.lefts[row] + 8]
+        if draw.flips[row]:
+            expected = expected[:, :, ::-1]
+        assert np.allclose(images[row].numpy(), expected, atol=1e-6)
+        assert labels[row] == SPLIT.labels[index]
+
+
+def test_plain_images_are_the_whole_ones() -> None:
+    """Testing sees the single original view."""
+    mean = per_pixel_mean(SPLIT, brightest=255)
+    batches = ResidentBatches(SPLIT, mean=mean, brightest=255, padding=2, device="cpu")
+    images, labels = batches.plain(5, 9)
+    assert torch.allclose(images, torch.from_numpy(SPLIT.images[5:9] / 255 - mean).float(), atol=1e-6)
+    assert labels.tolist() == SPLIT.labels[5:9].tolist()

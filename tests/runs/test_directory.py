@@ -1,0 +1,40 @@
+"""Run directories read their state off their files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reslab.errors import UserError
+from reslab.runs.directory import RunDirectory, list_runs
+from reslab.spec import find
+from reslab.spec.recipe import find_recipe
+from reslab.spec.trial import DataSpec, Trial
+
+TRIAL = Trial(data=DataSpec(name="digits", fingerprint="x"), network=find("resnet-20"), recipe=find_recipe("digits"))
+
+
+def test_the_state_follows_the_files(tmp_path: Path) -> None:
+    """New, interrupted, finished; every sitting is remembered."""
+    run = RunDirectory.of(TRIAL, tmp_path)
+    assert run.state == "new"
+    run.begin(TRIAL, {"device": "cpu"})
+    run.begin(TRIAL, {"device": "cuda"})
+    assert run.state == "interrupted"
+    assert [sitting["device"] for sitting in run.read("provenance")["sittings"]] == ["cpu", "cuda"]
+    run.finish({"error_percent": 1.0})
+    assert run.state == "finished"
+    assert run.trial() == TRIAL
+    assert [found.path for found in list_runs(tmp_path)] == [run.path]
+
+
+def test_what_is_not_there_is_told(tmp_path: Path) -> None:
+    """An unfinished run has no result; a broken file is named."""
+    run = RunDirectory.of(TRIAL, tmp_path)
+    with pytest.raises(UserError, match=r"has no result\.json"):
+        run.result()
+    run.write("result", {})
+    (run.path / "result.json").write_text("{")
+    with pytest.raises(UserError, match=r"result\.json cannot be read"):
+        run.result()

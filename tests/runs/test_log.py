@@ -1,0 +1,38 @@
+"""Logs of steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reslab.runs.log import StepLog
+
+
+def test_entries_come_back_exactly(tmp_path: Path) -> None:
+    """Floats survive; a missing log is empty."""
+    log = StepLog(tmp_path / "new" / "metrics.jsonl")
+    assert log.read() == []
+    log.append({"step": 1, "loss": 0.1 + 0.2})
+    log.append({"step": 2, "loss": 1e-300})
+    assert log.read() == [{"step": 1, "loss": 0.1 + 0.2}, {"step": 2, "loss": 1e-300}]
+
+
+def test_a_half_written_line_does_not_count(tmp_path: Path) -> None:
+    """And is gone after the next rewind."""
+    log = StepLog(tmp_path / "metrics.jsonl")
+    log.append({"step": 1})
+    with log.path.open("a") as file:
+        file.write('{"step": 2, "lo')
+    assert log.read() == [{"step": 1}]
+    log.rewind(1)
+    assert log.path.read_text() == '{"step": 1}\n'
+
+
+def test_rewinding_drops_what_came_later(tmp_path: Path) -> None:
+    """To a step, or to the start."""
+    log = StepLog(tmp_path / "metrics.jsonl")
+    for step in (10, 20, 30):
+        log.append({"step": step})
+    log.rewind(20)
+    assert [entry["step"] for entry in log.read()] == [10, 20]
+    log.rewind(0)
+    assert log.read() == []

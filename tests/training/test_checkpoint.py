@@ -1,0 +1,60 @@
+"""Checkpoints: whole or absent, two kept, damage named."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+import torch
+
+from reslab.errors import UserError
+from reslab.training.checkpoint import Checkpoint, load_newest, save_checkpoint
+
+
+def save(folder: Path, step: int) -> Path:
+    return save_checkpoint(folder, Checkpoint(step, {"a": torch.full((50,), float(step))}, {"x": [step, None, 0.1]}))
+
+
+def test_two_are_kept_and_the_newest_loaded(tmp_path: Path) -> None:
+    """Values and tensors come back exactly."""
+    for step in (10, 20, 30):
+        save(tmp_path, step)
+    assert sorted(path.stem for path in tmp_path.iterdir()) == ["step-00000020", "step-00000030"]
+    newest = load_newest(tmp_path, pytest.fail)
+    assert newest is not None
+    assert (newest.step, newest.values) == (30, {"x": [30, None, 0.1]})
+    assert torch.equal(newest.tensors["a"], torch.full((50,), 30.0))
+
+
+def test_none_is_none(tmp_path: Path) -> None:
+    """An empty or missing folder has no checkpoint."""
+    assert load_newest(tmp_path / "new", pytest.fail) is None
+
+
+def test_a_damaged_newest_is_named_and_the_previous_used(tmp_path: Path) -> None:
+    """Two hundred bit flips and twenty truncations: none is accepted, each falls back."""
+    save(tmp_path, 1)
+    path = save(tmp_path, 2)
+    content, chance = path.read_bytes(), random.Random(0)
+    damages = []
+    for _ in range(200):
+        flipped = bytearray(content)
+        place = chance.randrange(len(content) * 8)
+        flipped[place // 8] ^= 1 << place % 8
+        damages.append(bytes(flipped))
+    damages += [content[: len(content) * part // 20] for part in range(20)]
+    for damaged in damages:
+        path.write_bytes(damaged)
+        warnings: list[str] = []
+        used = load_newest(tmp_path, warnings.append)
+        assert used is not None
+        assert used.step == 1
+        assert "step-00000002" in warnings[0]
+
+
+def test_no_whole_one_left_stops(tmp_path: Path) -> None:
+    """Starting over in silence would lose the run."""
+    save(tmp_path, 1).write_bytes(b"")
+    with pytest.raises(UserError, match="no checkpoint"):
+        load_newest(tmp_path, lambda _: None)

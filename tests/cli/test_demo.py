@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from reslab.cli import demo
+from pathlib import Path
+
+import pytest
+
+from reslab.experiments import degradation
+from reslab.spec.recipe import RECIPES, find_recipe
 
 
-def test_the_demo_counts_and_times(reslab, monkeypatch) -> None:
-    """Counts beside the published ones, then images a second (two small networks here)."""
-    monkeypatch.setattr(demo, "TIMED", {"resnet-20": 2, "plain-20": 2})
-    monkeypatch.setattr(demo, "TABLE_6", demo.TABLE_6[5:8])
-    outcome = reslab("demo")
-    assert outcome.code == 0
-    row = next(line.split() for line in outcome.out.splitlines() if line.startswith("resnet-20"))
-    assert row == ["resnet-20", "269,722", "0.27M", "40,551,040"]
-    assert "11,282,415,616" in outcome.out
-    assert "x" in outcome.out.splitlines()[-4]
+def test_the_demo_trains_and_judges(reslab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Six networks (shallow and short here), their errors and a verdict; a second time nothing is trained."""
+    monkeypatch.setattr(degradation, "DEPTHS", (8, 14, 20))
+    monkeypatch.setitem(RECIPES, "digits", find_recipe("digits", {"iterations": 4, "batch": 16, "evaluate_every": 4}))
+    outcome = reslab("demo", "--runs", str(tmp_path))
+    assert outcome.code == 0, outcome.err
+    for name in ("plain-8", "plain-14", "plain-20", "resnet-8", "resnet-14", "resnet-20"):
+        assert name in outcome.out
+    assert "plain: training error" in outcome.out
+    assert "residual: training error" in outcome.out
+    assert "reduced setting" in outcome.out.lower()
+    assert len(list(tmp_path.glob("*/result.json"))) == 6
+    written = [path.stat().st_mtime_ns for path in sorted(tmp_path.glob("*/result.json"))]
+    assert reslab("demo", "--runs", str(tmp_path)).code == 0
+    assert [path.stat().st_mtime_ns for path in sorted(tmp_path.glob("*/result.json"))] == written

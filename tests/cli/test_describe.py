@@ -37,6 +37,12 @@ def test_the_table_reads_like_table_1(reslab) -> None:
     assert "features.denseblock1" in reslab("describe", "densenet-121").out
 
 
+def test_times_are_measured_on_request(reslab) -> None:
+    """Eager and fast, forward and with backward."""
+    out = reslab("describe", "cifar-resnet-8", "batch=2", "--time").out
+    assert "forward and backward" in out
+
+
 def test_a_weight_file_describes_itself(reslab, tmp_path: Path) -> None:
     """Ours by its path, a foreign one by path or behind weights=."""
     ours = save_model(create_model("cifar-resnet-8", num_classes=3), tmp_path)

@@ -99,7 +99,7 @@ def test_the_same_seed_is_the_same_log(whole: tuple[str, str, str], tmp_path: Pa
         {},
         {"average_decay": 0.9},
         {"accumulate": 2, "label_smoothing": 0.1, "optimizer.clip_norm": 1.0},
-        {"precision": "fp32", "channels_last": False, "schedule.kind": "cosine"},
+        {"precision": "fp32", "channels_last": False, "schedule.kind": "cosine", "exact_norms": True},
         {"warmup": {"learning_rate": 0.01, "until_error_percent": 95.0, "window": 5}},
     ],
     ids=str,
@@ -182,6 +182,17 @@ def test_a_damaged_checkpoint_is_named_and_the_run_ends_the_same(whole: tuple[st
     warnings: list[str] = []
     assert outcome(run_trial(make_trial(), DIGITS, tmp_path, warn=warnings.append)) == whole
     assert newest.name in warnings[0]
+
+
+def test_exact_norms_are_the_averages_over_the_training_images(tmp_path: Path) -> None:
+    """The stem's statistics equal those of its responses to every training image."""
+    recipe = find_recipe("digits", OPTIONS | {"exact_norms": True, "precision": "fp32"})
+    run = run_trial(make_trial(recipe, dropout=0.0, stochastic_depth=0.0), DIGITS, tmp_path)
+    network = load_model(run.weights)
+    images = DIGITS.train.images / 16
+    x = torch.from_numpy(images - images.mean(0)).float()
+    response = network.get_submodule("stem.conv")(x)
+    assert torch.allclose(network.get_buffer("stem.norm.running_mean"), response.mean((0, 2, 3)), atol=1e-3)
 
 
 def test_tuning_holds_training_images_back(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ app = App(
     help="Deep residual learning, whole. What describes a network or a run is written field=value.",
     version=reslab.__version__,
 )
-app.command("reslab.cli.demo:demo", name="demo", help="Describe and time the paper's networks on this machine.")
+app.command("reslab.cli.demo:demo", name="demo", help="Degradation and its cure, trained here in two minutes.")
 app.command("reslab.cli.train:train", name="train", help="Train a network, or go on where it was stopped.")
 app.command("reslab.cli.runs:app", name="runs", help="List and show runs.")
 app.command("reslab.cli.data:app", name="data", help="Fetch, check and list datasets.")

@@ -1,92 +1,68 @@
-"""`reslab demo`: the paper's networks, counted and timed on this machine."""
+"""`reslab demo`: degradation and its cure, trained here and now."""
 
 from __future__ import annotations
 
+import os
+import time
+from pathlib import Path
+
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from reslab.cli.show import console, count, make_table, printed, progress_console
-from reslab.paper.tables import TABLE_1, TABLE_6, Published
-from reslab.spec import find
-
-# Images a batch on a CPU; a GPU needs larger ones to have anything to do.
-TIMED = {
-    "plain-20": 32,
-    "resnet-20": 32,
-    "resnet-56": 32,
-    "resnet-110": 32,
-    "highway-19": 32,
-    "resnet-18": 8,
-    "resnet-34": 8,
-    "resnet-50": 8,
-}
+from reslab.cli.show import console, make_table, progress_console
 
 
-def demo() -> None:
-    """Describe and time the paper's networks: our counts beside the published ones, then speed on this machine."""
-    counted = [row for row in (*TABLE_6, *TABLE_1) if row.network]
-    counts = make_table(
-        "Counted on the meta device", "network", "parameters", "published", "multiply-adds", "published"
-    )
-    times = make_table(
-        "Timed here, images a second", "network", "batch", "forward", "fast", "training", "fast", "fast / eager"
-    )
-    with Progress(
-        TextColumn("{task.description:<24}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=progress_console,
-        transient=True,
-    ) as progress:
-        task = progress.add_task("loading torch", total=len(counted) + len(TIMED))
-        for row in counted:
-            progress.update(task, description=f"counting {row.network}")
-            counts.add_row(*_count(row))
-            progress.advance(task)
-        for name, batch in TIMED.items():
-            progress.update(task, description=f"timing {name}")
-            times.add_row(*_time(name, batch))
-            progress.advance(task)
-    console.print(counts)
-    console.print("The paper prints two or three digits; its VGG-16 figure leaves out the fully-connected layers.\n")
-    console.print(times)
-    console.print("fast: channels-last and bfloat16; eager: contiguous float32; training: forward and backward.\n")
-    console.print("Next: `reslab describe resnet-50`, `reslab draw vgg-19 plain-34 resnet-34`, `reslab --help`.")
+def demo(*, runs: Path | None = None) -> None:
+    """Train plain and residual networks of 8, 20 and 56 layers on handwritten digits, and compare their errors.
 
+    Parameters
+    ----------
+    runs
+        The folder for runs; RESLAB_RUNS, or runs. What is finished there is not trained again.
+    """
+    root = runs or Path(os.environ.get("RESLAB_RUNS") or "runs")
+    with progress_console.status("loading"):
+        import torch
 
-def _count(row: Published) -> list[str]:
-    from reslab.networks import measure_cost
+        from reslab.data.digits import load_digits
+        from reslab.experiments.degradation import degradation_trials, judge_degradation
+        from reslab.experiments.run import run_trial
 
-    assert row.network
-    cost = measure_cost(find(row.network))
-    return [
-        row.network,
-        count(cost.params),
-        printed(row.params),
-        count(cost.multiply_adds),
-        printed(row.multiply_adds),
-    ]
-
-
-def _time(name: str, batch: int) -> list[str]:
-    import torch
-
-    from reslab.networks import create_model
-    from reslab.networks.execution import EAGER, FAST
-    from reslab.networks.timing import measure_time
-
+        digits = load_digits()
+        trials = degradation_trials(digits)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    batch *= 16 if device == "cuda" else 1
-    network = create_model(name).to(device)
-    images = torch.randn(batch, *network.spec.input_shape, device=device)
-    eager = measure_time(network, images, execution=EAGER)
-    fast = measure_time(network, images, execution=FAST)
-    return [
-        name,
-        str(batch),
-        f"{batch / eager.forward_seconds:,.0f}",
-        f"{batch / fast.forward_seconds:,.0f}",
-        f"{batch / eager.step_seconds:,.0f}",
-        f"{batch / fast.step_seconds:,.0f}",
-        f"{eager.step_seconds / fast.step_seconds:.1f}x",
-    ]
+    console.print(f"{len(digits.train):,} handwritten digits, six networks, one recipe; training on {device}.\n")
+    table = make_table("Degradation", "network", "parameters", "training error %", "test error %", "seconds")
+    errors = {}
+    columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=progress_console) as progress:
+        bars = {
+            key: progress.add_task(f"{key[0]}-{key[1]}", total=trial.recipe.iterations, start=False)
+            for key, trial in trials.items()
+        }
+        for key, trial in trials.items():
+            started, bar = time.perf_counter(), bars[key]
+            progress.start_task(bar)
+            run = run_trial(
+                trial,
+                digits,
+                root,
+                device=device,
+                progress=lambda step, metrics, bar=bar: progress.update(bar, completed=step),
+                warn=lambda sentence: progress.console.print(f"warning: {sentence}", soft_wrap=True),
+            )
+            progress.update(bar, completed=trial.recipe.iterations)
+            result = run.result()
+            errors[key] = result["train_error_percent"]
+            table.add_row(
+                f"{key[0]}-{key[1]}",
+                f"{result['params']:,}",
+                f"{result['train_error_percent']:.2f}",
+                f"{result['test_error_percent']:.2f}",
+                f"{time.perf_counter() - started:.0f}",
+            )
+    console.print(table)
+    console.print()
+    for verdict in judge_degradation(errors):
+        console.print(f"{verdict.sentence} ({'as' if verdict.as_in_the_paper else 'not as'} in the paper)")
+    console.print("A reduced setting: it shows the effect of Figs. 1 and 6, not their numbers.\n")
+    console.print(f"The runs are in {root}; `reslab runs` lists them, `reslab draw plain-20 resnet-20` draws two.")

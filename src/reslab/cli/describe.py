@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TOLD_WITH = ("batch norm", "ReLU", "Dropout", "Tanh", "SiLU")
 
 
-def describe(subject: str, *fields: str, layers: bool = False, json: bool = False) -> None:
+def describe(subject: str, *fields: str, layers: bool = False, time: bool = False, json: bool = False) -> None:
     """Print a network's layers, output sizes, parameters, multiply-adds and activation memory.
 
     Parameters
@@ -29,6 +29,8 @@ def describe(subject: str, *fields: str, layers: bool = False, json: bool = Fals
         field=value pairs: the spec's fields (shortcut=C, classes=2, input_size=320), batch=N, weights=FILE.
     layers
         Print every layer instead of every part.
+    time
+        Also build the network and time it here, eager float32 and fast (channels-last bfloat16).
     json
         Print JSON, layers included.
     """
@@ -47,6 +49,8 @@ def describe(subject: str, *fields: str, layers: bool = False, json: bool = Fals
     else:
         _print_header(spec, cost)
         _print_rows(cost.layers if layers else _parts(cost.layers))
+        if time:
+            _print_times(spec, batch)
 
 
 def _print_header(spec: Spec, cost: Cost) -> None:
@@ -69,6 +73,25 @@ def _print_rows(rows: tuple[LayerCost, ...]) -> None:
             count(row.multiply_adds),
             memory(row.activation_bytes),
         )
+    console.print(table)
+
+
+def _print_times(spec: Spec, batch: int) -> None:
+    import torch
+
+    from reslab.networks import build
+    from reslab.networks.execution import EAGER, FAST
+    from reslab.networks.timing import measure_time
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    images = torch.randn(batch, *spec.input_shape, device=device)
+    with progress_console.status("timing"):
+        network = build(spec).to(device)
+        eager, fast = (measure_time(network, images, execution=execution) for execution in (EAGER, FAST))
+    table = make_table(f"\nOn this machine ({device}), a second", "", "eager", "fast", "ratio")
+    for what, measure in (("forward", "forward_seconds"), ("forward and backward", "step_seconds")):
+        slow, quick = (batch / getattr(timing, measure) for timing in (eager, fast))
+        table.add_row(what, f"{slow:,.1f}", f"{quick:,.1f}", f"{quick / slow:.2f}")
     console.print(table)
 
 

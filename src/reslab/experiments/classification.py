@@ -62,6 +62,11 @@ class ClassificationTask:
         network.eval()
         return score(network, self._test_batches(), classes=self.trial.network.classes)
 
+    def images(self) -> Iterator[Tensor]:
+        """Yield every training image once, as it is: what the exact statistics of normalizations are taken over."""
+        for first in range(0, len(self.train), EVALUATION_BATCH):
+            yield self.execution.prepare(self.train.plain(first, first + EVALUATION_BATCH)[0])
+
     def name_images(self, step: int) -> str:
         """Say which training images iteration `step` sees."""
         indices = self.sampler.draw(step, self.trial.recipe.batch).indices

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
+from torch.optim.swa_utils import update_bn
 
 from reslab.data.dataset import Dataset
 from reslab.experiments.classification import make_task
@@ -61,9 +62,16 @@ def run_trial(
                 should_stop=should_stop,
             ),
         )
+        if trial.recipe.exact_norms:
+            update_bn(task.images(), network)
         scores = task.score(network)
         network.class_names = dataset.class_names
-        result = {**log.read()[-1], **asdict(scores), "class_error_percent": scores.class_error_percent}
+        result = {
+            **log.read()[-1],
+            **asdict(scores),
+            "class_error_percent": scores.class_error_percent,
+            "params": sum(parameter.numel() for parameter in network.parameters()),
+        }
         save_model(
             network, run.weights, metrics={"error_percent": scores.error_percent}, provenance={"trial": trial.id}
         )

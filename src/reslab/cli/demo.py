@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from reslab.cli.show import console, make_table, progress_console
+from reslab.cli.subjects import runs_root
 
 
 def demo(*, runs: Path | None = None) -> None:
@@ -19,7 +19,7 @@ def demo(*, runs: Path | None = None) -> None:
     runs
         The folder for runs; RESLAB_RUNS, or runs. What is finished there is not trained again.
     """
-    root = runs or Path(os.environ.get("RESLAB_RUNS") or "runs")
+    root = runs_root(runs)
     with progress_console.status("loading"):
         import torch
 

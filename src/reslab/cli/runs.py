@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from cyclopts import App
 
 from reslab.cli.show import console, make_table, print_json
+from reslab.cli.subjects import runs_root
 from reslab.errors import UserError, suggest
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.spec import name_of
@@ -26,18 +26,18 @@ def list_all(*, runs: Path | None = None, json: bool = False) -> None:
     json
         Print JSON.
     """
-    found = list_runs(_root(runs))
+    found = list_runs(runs_root(runs))
     if json:
         print_json([{"id": run.path.name, "state": run.state} for run in found])
         return
-    table = make_table(f"Runs ({_root(runs)})", "id", "state<", "seed", "train error %", "test error %")
+    table = make_table(f"Runs ({runs_root(runs)})", "id", "state<", "seed", "train error %", "test error %")
     for run in found:
         errors = ["", ""]
         if run.state == "finished":
             result = run.result()
             errors = [f"{result['train_error_percent']:.2f}", f"{result['test_error_percent']:.2f}"]
         table.add_row(run.path.name, run.state, str(run.trial().seed), *errors)
-    console.print(table if found else f"There are no runs in {_root(runs)}; make one with `reslab train`.")
+    console.print(table if found else f"There are no runs in {runs_root(runs)}; make one with `reslab train`.")
 
 
 @app.command
@@ -53,7 +53,7 @@ def show(run: str, *, runs: Path | None = None, json: bool = False) -> None:
     json
         Print JSON.
     """
-    found = find_run(run, _root(runs))
+    found = find_run(run, runs_root(runs))
     written = [part for part in ("trial", "provenance", "result") if (found.path / f"{part}.json").exists()]
     parts = {part: found.read(part) for part in written}
     if json:
@@ -80,7 +80,3 @@ def find_run(word: str, root: Path) -> RunDirectory:
     if matching:
         raise UserError(f"'{word}' begins {len(matching)} runs' ids; give more of it: {matching[0].path.name}, ...")
     raise UserError(f"there is no run '{word}' in {root}{suggest(word, [run.path.name for run in found])}")
-
-
-def _root(runs: Path | None) -> Path:
-    return runs or Path(os.environ.get("RESLAB_RUNS") or "runs")

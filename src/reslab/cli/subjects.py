@@ -1,7 +1,8 @@
-"""What a verb is told: subjects (a network's name, a weight file) and field=value pairs."""
+"""What a verb is told: subjects (a network's name, a weight file), field=value pairs, where runs are."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,11 @@ def take_count(fields: dict[str, str], field: str, default: int) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 1_000_000:
         raise UserError(f"{field} is {text!r}; give a whole number from 1 to 1,000,000")
     return int(text)
+
+
+def runs_root(given: Path | None) -> Path:
+    """Return the folder for runs: as given, else RESLAB_RUNS, else runs."""
+    return given or Path(os.environ.get("RESLAB_RUNS") or "runs")
 
 
 def read_spec(subject: str, fields: Mapping[str, Any]) -> Spec:

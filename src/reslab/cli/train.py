@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from reslab.cli.show import console, progress_console
-from reslab.cli.subjects import split_words
+from reslab.cli.subjects import runs_root, split_words
 from reslab.errors import UserError
 from reslab.spec import find
 from reslab.spec.recipe import find_recipe
@@ -39,7 +38,7 @@ def train(*fields: str, runs: Path | None = None) -> None:
     subjects, given = split_words(fields)
     if subjects:
         raise UserError(f"train takes field=value pairs and got '{subjects[0]}'; write network={subjects[0]}")
-    root = runs or Path(os.environ.get("RESLAB_RUNS") or "runs")
+    root = runs_root(runs)
     with progress_console.status("loading"):
         import torch
 

@@ -83,7 +83,7 @@ def test_a_run_is_recorded(tmp_path: Path) -> None:
     sitting = run.read("provenance")["sittings"][0]
     assert sitting["versions"]["torch"]
     timings = [json.loads(line) for line in (run.path / "timings.jsonl").read_text().splitlines()]
-    assert all(entry["peak_memory_bytes"] > 0 for entry in timings)
+    assert all(entry["peak_memory_bytes"] > 0 and entry["images_per_second"] > 0 for entry in timings)
 
 
 def test_the_same_seed_is_the_same_log(whole: tuple[str, str, str], tmp_path: Path) -> None:

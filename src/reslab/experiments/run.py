@@ -44,6 +44,10 @@ def run_trial(
         log, timings = StepLog(run.path / "metrics.jsonl"), StepLog(run.path / "timings.jsonl")
         clock = _Clock(timings, batch=trial.recipe.batch)
 
+        def rewind(step: int) -> None:
+            log.rewind(step)
+            clock.start(step)
+
         def record(metrics: dict[str, float]) -> None:
             log.append(metrics)
             clock.record(int(metrics["step"]))
@@ -56,7 +60,8 @@ def run_trial(
             around=Surroundings(
                 checkpoints=run.checkpoints,
                 record=record,
-                rewind=log.rewind,
+                rewind=rewind,
+                evaluating=clock.stop,
                 progress=progress,
                 warn=warn,
                 should_stop=should_stop,
@@ -80,20 +85,28 @@ def run_trial(
 
 
 class _Clock:
-    """Speed and memory between evaluations."""
+    """Speed of training between evaluations, which do not count, and memory."""
 
     def __init__(self, log: StepLog, *, batch: int) -> None:
         self.log, self.batch = log, batch
-        self.started = self.last = time.perf_counter()
-        self.step: int | None = None
+        self.began = time.perf_counter()
+
+    def start(self, step: int) -> None:
+        self.step, self.started = step, time.perf_counter()
+
+    def stop(self, step: int) -> None:
+        self.images_per_second = (step - self.step) * self.batch / (time.perf_counter() - self.started)
 
     def record(self, step: int) -> None:
-        now = time.perf_counter()
-        entry = {"step": step, "seconds": now - self.started, "peak_memory_bytes": _peak_memory()}
-        if self.step is not None:
-            entry["images_per_second"] = (step - self.step) * self.batch / (now - self.last)
-        self.log.append(entry)
-        self.last, self.step = now, step
+        self.log.append(
+            {
+                "step": step,
+                "seconds": time.perf_counter() - self.began,
+                "images_per_second": self.images_per_second,
+                "peak_memory_bytes": _peak_memory(),
+            }
+        )
+        self.start(step)
 
 
 def _peak_memory() -> int:

@@ -73,6 +73,7 @@ class Surroundings:
     checkpoints: Path
     record: Callable[[dict[str, float]], None]
     rewind: Callable[[int], None]
+    evaluating: Callable[[int], None] = lambda step: None
     progress: Callable[[int, dict[str, float]], None] = lambda step, metrics: None
     warn: Callable[[str], None] = lambda sentence: None
     should_stop: Callable[[], bool] = lambda: False
@@ -94,6 +95,7 @@ def fit(network: Network, task: Task, recipe: Recipe, *, seed: int, around: Surr
         if evaluating:
             judged = network if average is None else average.module
             assert isinstance(judged, Network)
+            around.evaluating(position.step)
             metrics = _judge(judged, task, recipe, position)
             around.record(metrics)
         around.progress(position.step, metrics)

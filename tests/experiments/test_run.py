@@ -193,6 +193,12 @@ def test_exact_norms_are_the_averages_over_the_training_images(tmp_path: Path) -
     x = torch.from_numpy(images - images.mean(0)).float()
     response = network.get_submodule("stem.conv")(x)
     assert torch.allclose(network.get_buffer("stem.norm.running_mean"), response.mean((0, 2, 3)), atol=1e-3)
+    result = run.result()
+    assert result["test_error_percent"] == result["error_percent"]
+    assert result["test_loss"] == result["loss"]
+    logged = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    assert logged[-1]["test_loss"] != result["test_loss"]
+    assert logged[-1]["images"] == OPTIONS["iterations"] * OPTIONS["batch"]
 
 
 def test_tuning_holds_training_images_back(tmp_path: Path) -> None:

@@ -37,7 +37,8 @@ def test_equal_trials_share_an_id() -> None:
 
 def test_nonsense_is_refused() -> None:
     """Negative seeds and other tasks."""
-    with pytest.raises(UserError, match="seed is -1"):
-        replace(TRIAL, seed=-1)
+    for seed in (-1, 2**31):
+        with pytest.raises(UserError, match=f"seed is {seed}; it must be from 0"):
+            replace(TRIAL, seed=seed)
     with pytest.raises(UserError, match="task is None"):
         trial_from_dict({})

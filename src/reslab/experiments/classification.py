@@ -50,12 +50,7 @@ class ClassificationTask:
 
     def evaluate(self, network: Network) -> dict[str, float]:
         """Return the scores on the test images that go into the metric log."""
-        scores = self.score(network)
-        return {
-            "test_loss": scores.loss,
-            "test_error_percent": scores.error_percent,
-            "test_top5_error_percent": scores.top5_error_percent,
-        }
+        return log_scores(self.score(network))
 
     def score(self, network: Network) -> Scores:
         """Score the network on every test image."""
@@ -76,6 +71,15 @@ class ClassificationTask:
         for first in range(0, len(self.test), EVALUATION_BATCH):
             images, labels = self.test.plain(first, first + EVALUATION_BATCH)
             yield self.execution.prepare(images), labels
+
+
+def log_scores(scores: Scores) -> dict[str, float]:
+    """Return scores under the names they have in metric logs."""
+    return {
+        "test_loss": scores.loss,
+        "test_error_percent": scores.error_percent,
+        "test_top5_error_percent": scores.top5_error_percent,
+    }
 
 
 def make_task(trial: Trial, dataset: Dataset, *, device: torch.device | str) -> ClassificationTask:

@@ -12,7 +12,7 @@ import torch
 from torch.optim.swa_utils import update_bn
 
 from reslab.data.dataset import Dataset
-from reslab.experiments.classification import make_task
+from reslab.experiments.classification import log_scores, make_task
 from reslab.networks import build, save_model
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
@@ -69,10 +69,11 @@ def run_trial(
         )
         if trial.recipe.exact_norms:
             update_bn(task.images(), network)
-        scores = task.score(network)
+        scores = task.score(network)  # again: exact statistics change what the log's last entry saw
         network.class_names = dataset.class_names
         result = {
             **log.read()[-1],
+            **log_scores(scores),
             **asdict(scores),
             "class_error_percent": scores.class_error_percent,
             "params": sum(parameter.numel() for parameter in network.parameters()),

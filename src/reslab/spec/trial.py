@@ -33,8 +33,9 @@ class Trial:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise UserError(f"seed is {self.seed}; it must be 0 or more")
+        # Each iteration draws from a generator seeded with seed and step together, 32 bits each.
+        if not 0 <= self.seed < 2**31:
+            raise UserError(f"seed is {self.seed}; it must be from 0 to {2**31 - 1:,}")
 
     @property
     def id(self) -> str:

@@ -142,7 +142,7 @@ def _judge(network: Network, task: Task, recipe: Recipe, position: Position) -> 
     network.eval()
     return {
         "step": position.step,
-        "epoch_images": position.step * recipe.batch,
+        "images": position.step * recipe.batch,
         "learning_rate": learning_rate(recipe, position.step - 1, warmed_at=position.warmed_at),
         "train_loss": sums.loss / sums.iterations,
         "train_error_percent": 100 * sums.wrong / (sums.iterations * recipe.batch),

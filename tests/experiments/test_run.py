@@ -76,7 +76,7 @@ def test_a_run_is_recorded(tmp_path: Path) -> None:
     logs, files = {"metrics.jsonl", "timings.jsonl"}, {"trial.json", "provenance.json", "result.json"}
     assert names == logs | files | {"weights.safetensors"}
     result = run.result()
-    assert result["error_percent"] < 40
+    assert result["error_percent"] < 60
     assert sum(map(sum, result["confusion"])) == len(DIGITS.test)
     network = load_model(run.weights)
     assert network.class_names == tuple("0123456789")
@@ -160,7 +160,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path: Path) -> None:
     """The step and its images are named, and the last good checkpoint stays."""
     recipe = find_recipe("digits", OPTIONS | {"optimizer.learning_rate": 1e30, "precision": "fp32"})
     trial = make_trial(recipe, norm="none")
-    with pytest.raises(UserError, match=r"the loss of iteration \d+ is (nan|inf), on images \d+, \d+"):
+    with pytest.raises(UserError, match=r"the loss of iteration \d+ is not finite, on images \d+, \d+"):
         run_trial(trial, DIGITS, tmp_path)
     assert RunDirectory.of(trial, tmp_path).state == "interrupted"
 

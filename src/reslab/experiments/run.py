@@ -19,7 +19,7 @@ from reslab.runs.log import StepLog
 from reslab.runs.provenance import describe_surroundings
 from reslab.spec.trial import Trial
 from reslab.training.loop import Surroundings, fit
-from reslab.training.stepping import choose_runtime
+from reslab.training.stepping import choose_runtime, reproducible
 
 
 def run_trial(
@@ -38,7 +38,7 @@ def run_trial(
     On CUDA an iteration is captured as one graph, where the network allows it; `compile` puts torch.compile under it.
     """
     run = RunDirectory.of(trial, root)
-    with run.working():
+    with run.working(), reproducible():
         if run.state == "finished":
             return run
         torch.manual_seed(trial.seed)

@@ -7,6 +7,7 @@ and are copied into the places the graph reads. Capturing leaves no trace: what 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,6 +21,11 @@ from reslab.training.state import TrainingState
 
 STRETCH_BYTES = 2**28
 TRIAL_RUNS = 3  # before a capture: libraries choose their algorithms and allocate their workspaces
+
+
+def reproducible() -> AbstractContextManager[None]:
+    """Keep cuDNN to algorithms that give the same bits each time; measured on CIFAR, they are not the slower ones."""
+    return torch.backends.cudnn.flags(enabled=True, deterministic=True)
 
 
 class Task(Protocol):

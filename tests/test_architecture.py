@@ -30,6 +30,7 @@ TORCH_FREE = (
     "reslab.cli",
     "reslab.cli.describe",
     "reslab.cli.train",
+    "reslab.cli.evaluate",
     "reslab.cli.runs",
     "reslab.files",
 )
@@ -79,7 +80,8 @@ def test_help_answers_without_torch() -> None:
     script = (
         "import sys\nfrom reslab.cli import main\ntry: main({arguments})\nfinally: assert 'torch' not in sys.modules"
     )
-    helps = [[*words, "--help"] for words in ([], ["describe"], ["train"], ["runs"], ["data"])]
+    verbs = ("describe", "train", "evaluate", "runs", "data")
+    helps = [["--help"], *[[verb, "--help"] for verb in verbs]]
     for arguments in (*helps, ["networks"]):
         done = subprocess.run(
             [sys.executable, "-c", script.format(arguments=arguments)], capture_output=True, text=True, check=False

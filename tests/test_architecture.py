@@ -16,7 +16,7 @@ SOURCE = Path(reslab.__file__).parent
 FLOORS = [
     {"cli"},
     {"experiments"},
-    {"training", "evaluation", "drawing"},
+    {"training", "evaluation", "analysis", "drawing"},
     {"networks", "data", "runs", "paper"},
     {"spec"},
     {"errors", "files"},
@@ -30,6 +30,8 @@ TORCH_FREE = (
     "reslab.cli",
     "reslab.cli.describe",
     "reslab.cli.train",
+    "reslab.cli.evaluate",
+    "reslab.cli.analyze",
     "reslab.cli.runs",
     "reslab.files",
 )
@@ -79,7 +81,8 @@ def test_help_answers_without_torch() -> None:
     script = (
         "import sys\nfrom reslab.cli import main\ntry: main({arguments})\nfinally: assert 'torch' not in sys.modules"
     )
-    helps = [[*words, "--help"] for words in ([], ["describe"], ["train"], ["runs"], ["data"])]
+    verbs = ("describe", "train", "evaluate", "analyze", "runs", "data")
+    helps = [["--help"], *[[verb, "--help"] for verb in verbs]]
     for arguments in (*helps, ["networks"]):
         done = subprocess.run(
             [sys.executable, "-c", script.format(arguments=arguments)], capture_output=True, text=True, check=False

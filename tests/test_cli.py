@@ -7,7 +7,7 @@ import sys
 
 from reslab.cli import app
 
-VERBS = ["compare", "convert", "data", "demo", "describe", "draw", "networks", "runs", "train"]
+VERBS = ["analyze", "compare", "convert", "data", "demo", "describe", "draw", "evaluate", "networks", "runs", "train"]
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:

@@ -10,6 +10,7 @@ import torchvision
 from safetensors.torch import load_file
 
 from reslab.networks import create_model, load_model, read_weights, save_model
+from reslab.spec.preprocess import PER_PIXEL_MEAN
 
 
 def test_there_and_back(reslab, tmp_path: Path) -> None:
@@ -37,3 +38,23 @@ def test_what_cannot_be_said_is_not_written(to: str, sentence: str, reslab, tmp_
     assert outcome.code == 2
     assert sentence in outcome.err
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_mean_image_is_kept_or_told(reslab, tmp_path: Path) -> None:
+    """Our form keeps it; another's cannot, and convert says what its readers will take for granted."""
+    network = create_model("resnet-20", zero_padding="both")
+    network.preprocess, network.mean_image = PER_PIXEL_MEAN, torch.rand(3, 32, 32)
+    path = save_model(network, tmp_path / "mine.safetensors")
+    kept = reslab("convert", str(path), "--to", "reslab", "--out", str(tmp_path / "kept.safetensors"))
+    assert kept.out.strip().startswith("wrote")
+    assert "want" not in kept.out
+    assert torch.equal(load_model(tmp_path / "kept.safetensors").mean_image, network.mean_image)  # pyright: ignore[reportArgumentType]
+    told = reslab("convert", str(path), "--to", "akamaster")
+    assert "will assume pixels 0-1, mean 0.485" in told.out
+    assert "these weights want pixels 0-1, per-pixel mean" in told.out
+
+
+def test_preprocessing_that_is_taken_for_granted_needs_no_word(reslab, tmp_path: Path) -> None:
+    """torchvision's own preprocessing goes without saying in torchvision's form."""
+    torch.save(torchvision.models.resnet18().state_dict(), tmp_path / "resnet18.pth")
+    assert "want" not in reslab("convert", str(tmp_path / "resnet18.pth"), "--to", "timm").out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reslab.data.digits import load_digits
-from reslab.experiments.degradation import degradation_trials, judge_degradation
+from reslab.experiments.degradation import degradation_trials, judge_degradation, judge_responses
 
 
 def errors(plain: list[float], residual: list[float]) -> dict[tuple[str, int], float]:
@@ -33,3 +33,16 @@ def test_verdicts_are_honest() -> None:
     assert [verdict.as_in_the_paper for verdict in unseen] == [False, False]
     assert "does not rise" in unseen[0].sentence
     assert "rises" in unseen[1].sentence
+
+
+def test_verdicts_on_responses_are_honest() -> None:
+    """Smaller at the greatest depth and larger at none, a percent apart; falling with depth or not."""
+    for plain, residual, words, as_in_the_paper in (
+        ([1.1, 1.2, 1.3], [1.0, 0.9, 0.8], "-9.1 % at 8, -25.0 % at 20, -38.5 % at 56 layers", [True, True]),
+        ([1.0, 1.2, 0.9], [1.005, 0.9, 0.8], "+0.5 % at 8,", [True, True]),
+        ([1.1, 1.2, 0.905], [1.0, 0.95, 0.9], "-0.6 % at 56 layers", [False, True]),
+        ([0.9, 1.2, 1.3], [1.0, 0.9, 0.95], "+11.1 % at 8,", [False, False]),
+    ):
+        seen = judge_responses(errors(plain, residual))
+        assert words in seen[0].sentence
+        assert [verdict.as_in_the_paper for verdict in seen] == as_in_the_paper

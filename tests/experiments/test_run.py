@@ -16,8 +16,9 @@ from reslab.data.dataset import Dataset, Split
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
 from reslab.files import leftovers
-from reslab.networks import load_model
+from reslab.networks import load_model, measure_cost
 from reslab.runs.directory import RunDirectory
+from reslab.spec.preprocess import PER_PIXEL_MEAN
 from reslab.spec.recipe import find_recipe
 from reslab.training.loop import Stopped
 
@@ -42,6 +43,14 @@ def test_a_run_is_recorded(tmp_path: Path) -> None:
     assert sum(map(sum, result["confusion"])) == len(DIGITS.test)
     network = load_model(run.weights)
     assert network.class_names == tuple("0123456789")
+    assert network.preprocess == PER_PIXEL_MEAN
+    mean = torch.from_numpy(DIGITS.train.images.mean(0) / 16).float()
+    assert network.mean_image is not None
+    assert torch.allclose(network.mean_image, mean)
+    cost = measure_cost(run.trial().network)
+    for measure in ("params", "multiply_adds", "activation_bytes"):
+        assert result[measure] == getattr(cost, measure)
+    assert result["class_names"] == list("0123456789")
     sitting = run.read("provenance")["sittings"][0]
     assert sitting["versions"]["torch"]
     timings = [json.loads(line) for line in (run.path / "timings.jsonl").read_text().splitlines()]

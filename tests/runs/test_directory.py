@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reslab.errors import UserError
-from reslab.runs.directory import RunDirectory, list_runs
+from reslab.runs.directory import RunDirectory, find_run, list_runs
 from reslab.spec import find
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
@@ -38,3 +39,20 @@ def test_what_is_not_there_is_told(tmp_path: Path) -> None:
     (run.path / "result.json").write_text("{")
     with pytest.raises(UserError, match=r"result\.json cannot be read"):
         run.result()
+
+
+def test_runs_are_found_by_a_beginning_or_a_path(tmp_path: Path) -> None:
+    """One match is found; none and several are told."""
+    runs = []
+    for seed in (1, 2):
+        runs.append(RunDirectory.of(replace(TRIAL, seed=seed), tmp_path))
+        runs[-1].begin(replace(TRIAL, seed=seed), {})
+    for run in runs:
+        assert find_run(run.path.name[:-4], tmp_path) == run
+        assert find_run(str(run.path), tmp_path / "elsewhere") == run
+    with pytest.raises(UserError, match="begins 2 runs' ids"):
+        find_run("resnet-20", tmp_path)
+    with pytest.raises(UserError, match="there is no run 'resnet-21'"):
+        find_run("resnet-21", tmp_path)
+    with pytest.raises(UserError, match="there is no run"):
+        find_run("x" * 5000, tmp_path)

@@ -20,6 +20,8 @@ app = App(
 )
 app.command("reslab.cli.demo:demo", name="demo", help="Degradation and its cure, trained here in two minutes.")
 app.command("reslab.cli.train:train", name="train", help="Train a network, or go on where it was stopped.")
+app.command("reslab.cli.evaluate:evaluate", name="evaluate", help="Errors of a trained network, a class at a time.")
+app.command("reslab.cli.analyze:analyze", name="analyze", help="Layer responses of trained networks.")
 app.command("reslab.cli.runs:app", name="runs", help="List and show runs.")
 app.command("reslab.cli.data:app", name="data", help="Fetch, check and list datasets.")
 app.command("reslab.cli.networks:networks", name="networks", help="List the networks that can be built.")

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from reslab.cli.analyze import SPREAD, mean_std, spread
 from reslab.cli.show import console, make_table, progress_console
 from reslab.cli.subjects import runs_root
 
+if TYPE_CHECKING:
+    from reslab.experiments.degradation import Verdict
+
 
 def demo(*, runs: Path | None = None) -> None:
-    """Train plain and residual networks of 8, 20 and 56 layers on handwritten digits, and compare their errors.
+    """Train plain and residual networks of 8, 20 and 56 layers on handwritten digits; compare errors and responses.
 
     Parameters
     ----------
@@ -24,7 +29,8 @@ def demo(*, runs: Path | None = None) -> None:
         import torch
 
         from reslab.data.digits import load_digits
-        from reslab.experiments.degradation import degradation_trials, judge_degradation
+        from reslab.experiments.analyze import responses_of
+        from reslab.experiments.degradation import degradation_trials, judge_degradation, judge_responses
         from reslab.experiments.run import run_trial
 
         digits = load_digits()
@@ -32,7 +38,7 @@ def demo(*, runs: Path | None = None) -> None:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     console.print(f"{len(digits.train):,} handwritten digits, six networks, one recipe; training on {device}.\n")
     table = make_table("Degradation", "network", "parameters", "training error %", "test error %", "seconds")
-    errors = {}
+    errors, finished = {}, {}
     columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=progress_console) as progress:
         bars = {
@@ -51,7 +57,7 @@ def demo(*, runs: Path | None = None) -> None:
                 warn=lambda sentence: progress.console.print(f"warning: {sentence}", soft_wrap=True),
             )
             progress.update(bar, completed=trial.recipe.iterations)
-            result = run.result()
+            finished[key], result = run, run.result()
             errors[key] = result["train_error_percent"]
             table.add_row(
                 f"{key[0]}-{key[1]}",
@@ -63,6 +69,20 @@ def demo(*, runs: Path | None = None) -> None:
     console.print(table)
     console.print()
     for verdict in judge_degradation(errors):
-        console.print(f"{verdict.sentence} ({'as' if verdict.as_in_the_paper else 'not as'} in the paper)")
-    console.print("A reduced setting: it shows the effect of Figs. 1 and 6, not their numbers.\n")
+        console.print(_say(verdict))
+    with progress_console.status("measuring layer responses"):
+        responses = {key: responses_of(run, digits, device=device) for key, run in finished.items()}
+    console.print()
+    table = make_table("Layer responses (std over the test images)", "network", "layers", *SPREAD)
+    for (kind, depth), found in responses.items():
+        table.add_row(f"{kind}-{depth}", *spread(found))
+    console.print(table)
+    console.print()
+    for verdict in judge_responses({key: mean_std(found) for key, found in responses.items()}):
+        console.print(_say(verdict))
+    console.print("A reduced setting: it shows the effect of Figs. 1, 6 and 7, not their numbers.\n")
     console.print(f"The runs are in {root}; `reslab runs` lists them, `reslab draw plain-20 resnet-20` draws two.")
+
+
+def _say(verdict: Verdict) -> str:
+    return f"{verdict.sentence} ({'as' if verdict.as_in_the_paper else 'not as'} in the paper)"

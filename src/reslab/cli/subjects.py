@@ -44,25 +44,32 @@ def runs_root(given: Path | None) -> Path:
 
 def read_spec(subject: str, fields: Mapping[str, Any]) -> Spec:
     """Return the spec a subject stands for: a name or a weight file, quoted together with fields of its own or not."""
-    (name, *rest), own = split_words([subject] if _exists(subject) else subject.split() or [""])
-    if rest:
-        raise UserError(f"'{subject}' names two things, {name} and {rest[0]}; give them as words of their own")
+    name, own = split_subject(subject)
     fields = {**fields, **own}
     weights = fields.pop("weights", None)
     if weights is not None:
         from reslab.networks import create_model
 
-        if _is_file(name) or not weights:
+        if is_file(name) or not weights:
             raise UserError(f"weights={weights} needs a network's name before it and a file behind it")
         return create_model(name, weights=weights, **fields).spec
-    if _is_file(name):
+    if is_file(name):
         from reslab.networks import load_model
 
         return load_model(name, **fields).spec
     return find(name, fields)
 
 
-def _is_file(word: str) -> bool:
+def split_subject(subject: str) -> tuple[str, dict[str, str]]:
+    """Split a subject, quoted together with fields of its own or not, into its name and those fields."""
+    (name, *rest), own = split_words([subject] if _exists(subject) else subject.split() or [""])
+    if rest:
+        raise UserError(f"'{subject}' names two things, {name} and {rest[0]}; give them as words of their own")
+    return name, own
+
+
+def is_file(word: str) -> bool:
+    """Whether a word means a weight file."""
     return word.endswith(FILE_ENDINGS) or _exists(word)
 
 

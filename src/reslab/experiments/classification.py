@@ -16,7 +16,7 @@ from reslab.data.sampling import Sampler
 from reslab.evaluation.classification import Scores, score
 from reslab.networks import Network
 from reslab.networks.execution import Execution
-from reslab.spec.trial import Trial
+from reslab.spec.trial import SplitName, Trial
 
 EVALUATION_BATCH = 500
 TUNING_FRACTION = 10
@@ -86,7 +86,7 @@ def log_scores(scores: Scores) -> dict[str, float]:
 
 def make_task(trial: Trial, dataset: Dataset, *, device: torch.device | str) -> ClassificationTask:
     """Put a trial's data on `device` and pair it with its loss and scores."""
-    train, test = _split(trial, dataset)
+    train, test = divide(dataset, trial.data.split)
     padding = trial.recipe.augmentation.padding
     mean = per_pixel_mean(train, brightest=dataset.brightest)
     execution = Execution(channels_last=trial.recipe.channels_last, precision=trial.recipe.precision)
@@ -99,9 +99,9 @@ def make_task(trial: Trial, dataset: Dataset, *, device: torch.device | str) -> 
     )
 
 
-def _split(trial: Trial, dataset: Dataset) -> tuple[Split, Split]:
+def divide(dataset: Dataset, split: SplitName) -> tuple[Split, Split]:
     """Return what to train and test on; for tuning, the last tenth of the training images stands in for the test."""
-    if trial.data.split == "full":
+    if split == "full":
         return dataset.train, dataset.test
     first = len(dataset.train) - len(dataset.train) // TUNING_FRACTION
     indices = np.arange(len(dataset.train))

@@ -1,11 +1,12 @@
 """Degradation and its cure, small: plain and residual networks of three depths on the embedded digits.
 
-The paper's Fig. 1 and Fig. 6 in two minutes on a laptop: deeper plain networks train worse, deeper residual ones do
-not. A reduced setting by nature: it shows the effect, not the paper's numbers.
+The paper's Figs. 1, 6 and 7 in two minutes on a laptop: deeper plain networks train worse, deeper residual ones do
+not, and respond less. A reduced setting by nature: it shows the effect, not the paper's numbers.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from reslab.data.dataset import Dataset
@@ -16,6 +17,8 @@ from reslab.spec.trial import DataSpec, Trial
 DEPTHS = (8, 20, 56)
 # Percentage points that the training error must rise, or may at most rise, from the shallowest network to the deepest.
 RISE, NO_RISE = 5.0, 1.0
+# By how much two mean responses may differ and still count as equal.
+NO_EXCESS_PERCENT = 1.0
 
 
 @dataclass(frozen=True)
@@ -49,4 +52,18 @@ def judge_degradation(train_error_percent: dict[tuple[str, int], float]) -> list
     return [
         Verdict(f"plain: training error {shown[0]} %: {'rises' if rises else 'does not rise'} with depth", rises),
         Verdict(f"residual: training error {shown[1]} %: {'does not rise' if stays else 'rises'} with depth", stays),
+    ]
+
+
+def judge_responses(mean_std: dict[tuple[str, int], float]) -> list[Verdict]:
+    """Compare mean layer responses: residual ones should be smaller than plain ones, and fall with depth (Fig. 7)."""
+    plain, residual = ([mean_std[kind, depth] for depth in DEPTHS] for kind in ("plain", "resnet"))
+    excess_percent = [100 * (ours / theirs - 1) for ours, theirs in zip(residual, plain, strict=True)]
+    told = ", ".join(f"{excess:+.1f} % at {depth}" for depth, excess in zip(DEPTHS, excess_percent, strict=True))
+    smaller = max(excess_percent) < NO_EXCESS_PERCENT and excess_percent[-1] < -NO_EXCESS_PERCENT
+    falls = all(deep < shallow for shallow, deep in itertools.pairwise(residual))
+    shown = " → ".join(f"{std:.3f}" for std in residual)
+    return [
+        Verdict(f"responses of residual networks beside plain ones: {told} layers", smaller),
+        Verdict(f"residual: mean response {shown}: {'falls' if falls else 'does not fall'} with depth", falls),
     ]

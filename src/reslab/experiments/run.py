@@ -13,10 +13,12 @@ from torch.optim.swa_utils import update_bn
 
 from reslab.data.dataset import Dataset
 from reslab.experiments.classification import log_scores, make_task
-from reslab.networks import build, save_model
+from reslab.networks import build, measure_cost, save_model
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
 from reslab.runs.provenance import describe_surroundings
+from reslab.spec.codec import encode
+from reslab.spec.preprocess import PER_PIXEL_MEAN
 from reslab.spec.trial import Trial
 from reslab.training.loop import Surroundings, fit
 from reslab.training.stepping import choose_runtime, reproducible
@@ -78,16 +80,20 @@ def run_trial(
             update_bn(task.images(), network)
         scores = task.score(network)  # again: exact statistics change what the log's last entry saw
         network.class_names = dataset.class_names
+        network.preprocess, network.mean_image = PER_PIXEL_MEAN, task.test.mean
+        cost = measure_cost(trial.network, input_shape=dataset.train.images.shape[1:])
         result = {
             **log.read()[-1],
             **log_scores(scores),
             **asdict(scores),
             "class_error_percent": scores.class_error_percent,
-            "params": sum(parameter.numel() for parameter in network.parameters()),
+            "class_names": dataset.class_names,
+            "params": cost.params,
+            "multiply_adds": cost.multiply_adds,
+            "activation_bytes": cost.activation_bytes,
         }
-        save_model(
-            network, run.weights, metrics={"error_percent": scores.error_percent}, provenance={"trial": trial.id}
-        )
+        provenance = {"trial": trial.id, "data": encode(trial.data)}
+        save_model(network, run.weights, metrics={"error_percent": scores.error_percent}, provenance=provenance)
         run.finish(result)
     return run
 

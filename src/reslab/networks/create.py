@@ -78,6 +78,7 @@ def save_model(
         spec=network.spec,
         tensors=network.state_dict(),
         preprocess=network.preprocess,
+        mean_image=network.mean_image,
         class_names=network.class_names,
         metrics=dict(metrics or {}),
         provenance=dict(provenance or {}),
@@ -86,7 +87,10 @@ def save_model(
 
 
 def foreign_state_dict(network: Network, target: str) -> dict[str, Any]:
-    """Return the weights under another library's names: torchvision, timm, akamaster or caffe."""
+    """Return the weights under another library's names: torchvision, timm, akamaster or caffe.
+
+    A state dict carries no preprocessing: `network.preprocess` and `network.mean_image` stay behind.
+    """
     network = _unwrap(network)
     return to_foreign(target, network.spec, network.state_dict())
 
@@ -99,7 +103,7 @@ def _build_with(weights: Weights, overrides: Mapping[str, Any], *, origin: str) 
     else:
         network.class_names = weights.class_names
     load_tensors(network, tensors, origin=origin)
-    network.preprocess = weights.preprocess
+    network.preprocess, network.mean_image = weights.preprocess, weights.mean_image
     return network
 
 

@@ -10,12 +10,16 @@ from reslab.spec import Preprocess, Spec
 
 
 class Network(nn.Module, abc.ABC):
-    """A network that knows its spec. `preprocess` and `class_names` come with trained weights."""
+    """A network that knows its spec. `preprocess`, `mean_image` and `class_names` come with trained weights.
+
+    The mean image (channels, height, width) is no weight and not in the state dict; `preprocess` says if it is used.
+    """
 
     def __init__(self, spec: Spec) -> None:
         super().__init__()
         self.spec = spec
         self.preprocess: Preprocess | None = None
+        self.mean_image: Tensor | None = None
         self.class_names: tuple[str, ...] | None = None
 
     @abc.abstractmethod

@@ -1,7 +1,8 @@
 """What happens to an image before the network; it travels with the weights.
 
 A network is only as good as its agreement with this: mean, scale and channel order differ between
-the authors' models (BGR, 0-255, mean only) and the common ones (RGB, 0-1, mean and deviation).
+the authors' models (BGR, 0-255, mean only) and the common ones (RGB, 0-1, mean and deviation). The paper's CIFAR
+networks subtract a mean image (section 4.2), which lies beside the weights as a tensor: `per_pixel_mean` says so.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ from reslab.errors import UserError
 
 @dataclass(frozen=True, kw_only=True)
 class Preprocess:
-    """Resize the shorter side, crop the centre, scale the pixels, subtract the mean, divide by the deviation."""
+    """Resize the shorter side, crop the centre, scale the pixels, subtract the mean, divide by the deviation.
+
+    With `per_pixel_mean`, what is subtracted is the mean image that comes with the weights, and `mean` stays zero.
+    """
 
     resize: int | None = None
     crop: int | None = None
     interpolation: Literal["bilinear", "bicubic"] = "bilinear"
     channel_order: Literal["RGB", "BGR"] = "RGB"
     pixel_range: Literal["0-1", "0-255"] = "0-1"
+    per_pixel_mean: bool = False
     mean: tuple[float, ...] = (0.0,)
     std: tuple[float, ...] = (1.0,)
 
@@ -29,7 +34,26 @@ class Preprocess:
             raise UserError(f"mean has {len(self.mean)} values and std {len(self.std)}; give one of each a channel")
         if any(value <= 0 for value in self.std):
             raise UserError(f"std is {self.std}; every value must be above 0")
+        if self.per_pixel_mean and any(self.mean):
+            raise UserError(f"mean is {self.mean} beside a per-pixel mean; keep one, or set per_pixel_mean=false")
+        for name in ("resize", "crop"):
+            size = getattr(self, name)
+            if size is not None and size < 1:
+                raise UserError(f"{name} is {size}; give a number of pixels above 0, or none")
 
+    def describe(self) -> str:
+        """Say it in words: ``pixels 0-1, resize 256, crop 224, mean 0.485 0.456 0.406, std 0.229 0.224 0.225``."""
+        words = [f"{'BGR ' if self.channel_order == 'BGR' else ''}pixels {self.pixel_range}"]
+        words += [f"{name} {size}" for name in ("resize", "crop") if (size := getattr(self, name)) is not None]
+        words += ["bicubic"] if self.interpolation == "bicubic" and self.resize is not None else []
+        words += ["per-pixel mean"] if self.per_pixel_mean else []
+        words += [f"mean {' '.join(f'{value:g}' for value in self.mean)}"] if any(self.mean) else []
+        words += [f"std {' '.join(f'{value:g}' for value in self.std)}"] if set(self.std) != {1.0} else []
+        return ", ".join(words)
+
+
+# Images from 0 to 1 less the mean image of the training images: what our runs do.
+PER_PIXEL_MEAN = Preprocess(per_pixel_mean=True)
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)

@@ -6,12 +6,14 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from reslab.errors import UserError
 from reslab.spec.catalogue import Spec, name_of, spec_from_dict, spec_to_dict
 from reslab.spec.codec import decode, encode
 from reslab.spec.recipe import Recipe
+
+SplitName: TypeAlias = Literal["full", "tuning"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +22,7 @@ class DataSpec:
 
     name: str
     fingerprint: str
-    split: Literal["full", "tuning"] = "full"
+    split: SplitName = "full"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,11 @@ import torch
 from reslab.errors import UserError
 from reslab.networks import create_model, load_model, read_weights, save_model
 from reslab.networks.weights.container import read_tensors
-from reslab.networks.weights.file import Weights, write_weights
+from reslab.networks.weights.file import MEAN_IMAGE, Weights, write_weights
 from reslab.networks.weights.sealed import unseal, write_sealed
 from reslab.spec import Preprocess, find
+from reslab.spec.codec import encode
+from reslab.spec.preprocess import PER_PIXEL_MEAN
 
 
 @pytest.fixture(scope="module")
@@ -153,3 +155,64 @@ def test_a_foreign_ending_is_refused(saved: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"name it model\.safetensors"):
         save_model(load_model(saved), tmp_path / "model.pt")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_mean_image_travels_beside_the_weights(tmp_path: Path) -> None:
+    """Not in the state dict, but in the file, through every way of loading; another classifier keeps it."""
+    network = create_model("cifar-resnet-8", num_classes=3)
+    network.preprocess, network.mean_image = PER_PIXEL_MEAN, torch.rand(3, 32, 32)
+    path = save_model(network, tmp_path)
+    assert MEAN_IMAGE not in read_weights(path).tensors
+    for back in (
+        load_model(path),
+        create_model("cifar-resnet-8", weights=path),
+        create_model("cifar-resnet-8", weights=path, num_classes=5),
+    ):
+        assert back.preprocess == PER_PIXEL_MEAN
+        assert back.mean_image is not None
+        assert torch.equal(back.mean_image, network.mean_image)
+        assert back.state_dict().keys() == network.state_dict().keys()
+    assert write_weights(read_weights(path), tmp_path / "again").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("preprocess", "image", "sentence"),
+    [
+        (PER_PIXEL_MEAN, None, "there is no mean image"),
+        (None, torch.zeros(3, 32, 32), "subtracts none"),
+        (Preprocess(), torch.zeros(3, 32, 32), "subtracts none"),
+        (PER_PIXEL_MEAN, torch.zeros(1, 32, 32), r"the mean image is \(1, 32, 32\)"),
+        (PER_PIXEL_MEAN, torch.zeros(3), r"the mean image is \(3,\)"),
+        (PER_PIXEL_MEAN, torch.zeros(3, 0, 32), "the mean image is"),
+        (PER_PIXEL_MEAN, torch.full((3, 32, 32), torch.nan), "no numbers"),
+        (PER_PIXEL_MEAN, torch.zeros(3, 32, 32, dtype=torch.long), "no numbers"),
+    ],
+)
+def test_preprocessing_and_mean_image_agree(
+    preprocess: Preprocess | None, image: torch.Tensor | None, sentence: str, tmp_path: Path
+) -> None:
+    """What does not is neither written nor, once in a file, read."""
+    network = create_model("cifar-resnet-8")
+    network.preprocess, network.mean_image = preprocess, image
+    with pytest.raises(UserError, match=sentence):
+        save_model(network, tmp_path)
+    assert not list(tmp_path.iterdir())
+    network.preprocess = network.mean_image = None
+    good = save_model(network, tmp_path)
+    tensors, metadata = read_tensors(good)
+    about = unseal(good, tensors, metadata) | {"preprocess": encode(preprocess)}
+    del about["digest"]
+    write_sealed(tmp_path / "odd.safetensors", tensors | ({} if image is None else {MEAN_IMAGE: image}), about)
+    with pytest.raises(UserError, match=rf"odd\.safetensors.*{sentence}"):
+        load_model(tmp_path / "odd.safetensors")
+
+
+def test_older_files_know_of_no_mean_image(saved: Path, tmp_path: Path) -> None:
+    """They load, and subtract the channel means they name."""
+    tensors, metadata = read_tensors(saved)
+    about = unseal(saved, tensors, metadata)
+    del about["digest"], about["preprocess"]["per_pixel_mean"]
+    write_sealed(tmp_path / "old.safetensors", tensors, about)
+    network = load_model(tmp_path / "old.safetensors")
+    assert network.preprocess == Preprocess(mean=(0.1, 0.2, 0.3), std=(1.0, 1.0, 2.0))
+    assert network.mean_image is None

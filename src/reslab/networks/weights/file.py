@@ -1,7 +1,7 @@
 """Our weight files: everything needed to rebuild and use a network, inside one sealed safetensors file.
 
-Spec, class names, preprocessing, metrics and provenance lie beside the tensors. Files saved into a folder carry the
-first eight digits of their digest in their name.
+Spec, class names, preprocessing, metrics and provenance lie beside the tensors; a mean image to subtract is one more
+tensor. Files saved into a folder carry the first eight digits of their digest in their name.
 """
 
 from __future__ import annotations
@@ -20,16 +20,21 @@ from reslab.spec import Preprocess, Spec, name_of, spec_from_dict, spec_to_dict
 from reslab.spec.codec import convert, decode, encode
 
 FORMAT = 1
+MEAN_IMAGE = "preprocess.mean_image"
 FOREIGN_ENDINGS = (".pth", ".pt", ".th", ".bin", ".caffemodel", ".onnx")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Weights:
-    """Named tensors and what they mean. `source` says whose convention the file followed."""
+    """Named tensors and what they mean. `source` says whose convention the file followed.
+
+    `mean_image` is there exactly if `preprocess` subtracts a per-pixel mean.
+    """
 
     spec: Spec
     tensors: dict[str, Tensor]
     preprocess: Preprocess | None = None
+    mean_image: Tensor | None = None
     class_names: tuple[str, ...] | None = None
     metrics: dict[str, float] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
@@ -50,10 +55,14 @@ def write_weights(weights: Weights, target: Path) -> Path:
         raise UserError(
             f"{target} would not be a {target.suffix} file: name it {target.stem}.safetensors, or give a folder"
         )
+    problem = _mean_image_problem(weights)
+    if problem:
+        raise UserError(f"cannot write {target}: {problem}; set network.preprocess and network.mean_image together")
+    tensors = weights.tensors if weights.mean_image is None else weights.tensors | {MEAN_IMAGE: weights.mean_image}
     path = target
     if target.suffix != ".safetensors":
-        path = target / f"{_slug(weights.spec)}-{seal(about, weights.tensors)[:8]}.safetensors"
-    write_sealed(path, weights.tensors, about)
+        path = target / f"{_slug(weights.spec)}-{seal(about, tensors)[:8]}.safetensors"
+    write_sealed(path, tensors, about)
     return path
 
 
@@ -65,8 +74,9 @@ def parse_weights(path: Path, tensors: dict[str, Tensor], metadata: Mapping[str,
     try:
         weights = Weights(
             spec=spec_from_dict(about["spec"]),
-            tensors=tensors,
+            tensors={name: tensor for name, tensor in tensors.items() if name != MEAN_IMAGE},
             preprocess=decode(Preprocess, about["preprocess"]) if about["preprocess"] else None,
+            mean_image=tensors.get(MEAN_IMAGE),
             class_names=convert(tuple[str, ...] | None, about["class_names"], where="class_names"),
             metrics=dict(about["metrics"]),
             provenance=dict(about["provenance"]),
@@ -75,9 +85,27 @@ def parse_weights(path: Path, tensors: dict[str, Tensor], metadata: Mapping[str,
         raise UserError(f"{path} does not say what it holds ({error}); write it again") from error
     if weights.class_names and len(weights.class_names) != weights.spec.classes:
         raise UserError(f"{path} names {len(weights.class_names)} classes for {weights.spec.classes}; write it again")
+    problem = _mean_image_problem(weights)
+    if problem:
+        raise UserError(f"{path} does not say how images are prepared: {problem}; write it again")
     if path.stem[:-8] == f"{_slug(weights.spec)}-" and path.stem[-8:] != about["digest"][:8]:
         raise UserError(f"{path} is not the file its name says: the digest inside begins {about['digest'][:8]}")
     return weights
+
+
+def _mean_image_problem(weights: Weights) -> str:
+    """Say what is wrong between the preprocessing and the mean image; nothing where they agree."""
+    image, wanted = weights.mean_image, weights.preprocess is not None and weights.preprocess.per_pixel_mean
+    if image is None:
+        return "it subtracts a per-pixel mean, and there is no mean image" if wanted else ""
+    if not wanted:
+        return "there is a mean image, and its preprocessing subtracts none"
+    expected = weights.spec.input_shape
+    if image.dim() != len(expected) or image.shape[0] != expected[0] or not image.numel():
+        return f"the mean image is {tuple(image.shape)}, and the network takes {expected}"
+    if not image.is_floating_point() or not image.isfinite().all():
+        return "the mean image has values that are no numbers"
+    return ""
 
 
 def _slug(spec: Spec) -> str:

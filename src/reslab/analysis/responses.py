@@ -1,0 +1,119 @@
+"""How strongly the layers of a network respond: the standard deviations of Fig. 7 (paper, section 4.2).
+
+A layer's response is its convolution's output after normalization, before the nonlinearity or the addition; its
+standard deviation is over all channels, positions and images together. As in Fig. 7 the 3x3 layers count (6n+1 of
+them in the CIFAR networks), in bottlenecks all. One pass keeps a mean and a variance for each image and layer and no
+activations; confidence intervals come from resampling images, because the pixels of one image are not independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from reslab.errors import UserError
+from reslab.networks import Network
+from reslab.networks.resnet import ResidualNetwork
+from reslab.spec import NetworkSpec, Spec, name_of
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LayerResponse:
+    """The standard deviation of one layer's response, and its confidence interval."""
+
+    name: str
+    std: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Mean and variance of each layer's response to each image, as (layers, images)."""
+
+    names: tuple[str, ...]
+    means: Floats
+    variances: Floats
+
+
+def measure_responses(
+    network: Network, batches: Iterable[Tensor], *, confidence: float, resamples: int, seed: int = 0
+) -> list[LayerResponse]:
+    """Measure the responses of every counted layer, in the order of the layers, over all images of `batches`."""
+    moments = gather_moments(network, batches)
+    std, low, high = bootstrap_std(
+        moments.means, moments.variances, confidence=confidence, resamples=resamples, seed=seed
+    )
+    return [LayerResponse(*row) for row in zip(moments.names, std.tolist(), low.tolist(), high.tolist(), strict=True)]
+
+
+@torch.no_grad()
+def gather_moments(network: Network, batches: Iterable[Tensor]) -> Moments:
+    """Run `network`, as its mode is, over prepared images and keep each response's moments, an image at a time."""
+    if not isinstance(network, ResidualNetwork):
+        raise UserError(f"{name_of(network.spec)} has no named layer responses; choose a plain or residual network")
+    counted = counted_layers(network.spec)
+    means: dict[str, list[Tensor]] = {name: [] for name in counted.values()}
+    variances: dict[str, list[Tensor]] = {name: [] for name in counted.values()}
+
+    def see(name: str, response: Tensor) -> None:
+        if name in counted:
+            axes = tuple(range(1, response.dim()))
+            # Two passes in float64: neither a large mean nor many values cost digits.
+            values = response.double()
+            mean = values.mean(axes, keepdim=True)
+            means[counted[name]].append(mean.flatten())
+            variances[counted[name]].append(values.sub_(mean).square_().mean(axes))
+
+    for images in batches:
+        network.observe(images, see)
+    return Moments(tuple(means), _join(means), _join(variances))
+
+
+def _join(kept: dict[str, list[Tensor]]) -> Floats:
+    return np.stack([torch.cat(parts).cpu().numpy() for parts in kept.values()])
+
+
+def counted_layers(spec: NetworkSpec) -> dict[str, str]:
+    """Return the names of the responses that count, each with its layer's: ``conv2_1.response_2`` is ``conv2_1.2``."""
+    kernels = {"conv1.response": spec.stem.kernel}
+    for plan in spec.layout():
+        for number, layer in enumerate(plan.layers, start=1):
+            kernels[f"{plan.name}.response_{number}"] = layer.kernel
+    return {
+        name: name.replace(".response_", ".").removesuffix(".response")
+        for name, kernel in kernels.items()
+        if which_layers(spec) == "all" or kernel == 3
+    }
+
+
+def which_layers(spec: Spec) -> Literal["all", "3x3"]:
+    """Say which layers count: bottlenecks have too few 3x3 ones to tell their story."""
+    return "all" if isinstance(spec, NetworkSpec) and spec.block == "bottleneck" else "3x3"
+
+
+def bootstrap_std(
+    means: Floats, variances: Floats, *, confidence: float, resamples: int, seed: int = 0
+) -> tuple[Floats, Floats, Floats]:
+    """Return each layer's standard deviation over all images, and the bounds of its percentile interval.
+
+    `means` and `variances` are (layers, images). Resamples draw images with replacement, the same for every layer.
+    """
+    images = means.shape[1]
+    # About the mean over all images, so that nothing large cancels.
+    offsets = means - means.mean(1, keepdims=True)
+    squares = variances + offsets**2
+    generator = np.random.default_rng(seed)
+    draws = (np.bincount(generator.integers(0, images, images), minlength=images) for _ in range(resamples))
+    weights = np.fromiter(draws, dtype=np.dtype((np.float64, images)), count=resamples) / images
+    drawn = np.sqrt(np.maximum(weights @ squares.T - (weights @ offsets.T) ** 2, 0))
+    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+    return np.sqrt(squares.mean(1)), low, high

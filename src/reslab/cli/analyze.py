@@ -1,0 +1,92 @@
+"""`reslab analyze RUN|WEIGHTS-FILE... [data=NAME] [images=N] [--only INSTRUMENT]`."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+from reslab.cli.show import console, count, make_table, print_json, progress_console
+from reslab.cli.subjects import runs_root, split_words
+from reslab.cli.trained import image_bar, load_inputs, load_trained, refuse_unknown
+from reslab.errors import UserError, choices
+from reslab.spec import name_of
+
+SPREAD = ("mean", "median", "largest", "smallest")
+
+
+def analyze(*words: str, only: str | None = None, runs: Path | None = None, json: bool = False) -> None:
+    """Look into trained networks: the standard deviation of every layer's response (the paper's Fig. 7).
+
+    What is found out about a run on its own data is kept in its folder, and not measured again.
+
+    Parameters
+    ----------
+    words
+        Runs (ids, beginnings of them, or directories) and weight files; then data=NAME data.split=full|tuning
+        images=N (the first N only), and fields of the preprocessing: preprocess.mean=[0.5,0.5,0.5].
+    only
+        One instrument: responses.
+    runs
+        The folder for runs; RESLAB_RUNS, or runs.
+    json
+        Print JSON.
+    """
+    subjects, fields = split_words(words)
+    refuse_unknown("analyze", fields, ("data", "data.split", "images"))
+    if not subjects:
+        raise UserError("analyze needs a run or a weight file; `reslab runs` lists the runs")
+    with progress_console.status("loading"):
+        from reslab.experiments.analyze import INSTRUMENTS
+
+    if only is not None and only not in INSTRUMENTS:
+        raise UserError(f"--only is '{only}'; choose {choices(INSTRUMENTS)}")
+    instruments = [only] if only else list(INSTRUMENTS)
+    found = [_analyze_one(subject, fields, instruments, runs_root(runs)) for subject in subjects]
+    if json:
+        print_json(found)
+        return
+    for one in found:
+        console.print(f"[bold]{one['subject']}[/bold]  {one['network']}", soft_wrap=True)
+        for instrument in instruments:
+            PRINTERS[instrument](one[instrument])
+
+
+def mean_std(responses: dict[str, Any]) -> float:
+    """Return the mean over layers of their responses' standard deviations."""
+    return statistics.mean(layer["std"] for layer in responses["layers"])
+
+
+def spread(responses: dict[str, Any]) -> list[str]:
+    """Return how many layers there are, and the mean, median, largest and smallest of their standard deviations."""
+    stds = [layer["std"] for layer in responses["layers"]]
+    values = (mean_std(responses), statistics.median(stds), max(stds), min(stds))
+    return [str(len(stds)), *[f"{value:.3f}" for value in values]]
+
+
+def _analyze_one(subject: str, fields: dict[str, str], instruments: list[str], root: Path) -> dict[str, Any]:
+    with progress_console.status("loading"):
+        from reslab.experiments.analyze import analyze as use_instrument
+
+        trained = load_trained(subject, {}, root)
+        inputs = load_inputs(trained, fields)
+    found: dict[str, Any] = {"subject": trained.origin, "network": name_of(trained.network.spec)}
+    for instrument in instruments:
+        with image_bar(instrument, len(inputs)) as progress:
+            found[instrument] = use_instrument(trained, inputs, instrument, progress=progress)
+    return found
+
+
+def _print_responses(found: dict[str, Any]) -> None:
+    ranks = sorted(range(len(found["layers"])), key=lambda index: -found["layers"][index]["std"])
+    rank_of = {index: rank for rank, index in enumerate(ranks, start=1)}
+    percent = f"{100 * found['confidence']:g} %"
+    console.print(f"{count(found['images'])} images of {found['data']}; intervals of {percent} over images")
+    which = "all layers" if found["counted"] == "all" else f"the {found['counted']} layers"
+    table = make_table(f"Standard deviation of the responses of {which}", "layer", "std", "from", "to", "rank")
+    for index, layer in enumerate(found["layers"]):
+        table.add_row(layer["name"], *[f"{layer[key]:.4f}" for key in ("std", "low", "high")], str(rank_of[index]))
+    console.print(table)
+
+
+PRINTERS = {"responses": _print_responses}

@@ -1,0 +1,101 @@
+"""What `evaluate` and `analyze` are told: a run, a weight file or a network with weights=FILE, and on which images."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from reslab.cli.show import progress_console
+from reslab.cli.subjects import is_file, split_subject, take_count
+from reslab.errors import UserError, choices
+from reslab.runs.directory import find_run, is_run, list_runs
+from reslab.spec import find
+from reslab.spec.codec import convert
+from reslab.spec.trial import SplitName
+
+if TYPE_CHECKING:
+    from reslab.experiments.trained import Inputs, Trained
+
+
+def load_trained(subject: str, fields: Mapping[str, str], root: Path) -> Trained:
+    """Load what a subject stands for: a run's network, a weight file's, or a named one with weights=FILE."""
+    from reslab.experiments.trained import load_file, load_run
+
+    name, own = split_subject(subject)
+    weights = own.pop("weights", None) or fields.get("weights")
+    if is_file(name):
+        if weights is not None:
+            raise UserError(f"{name} is a weight file and weights={weights} another; give one of them")
+        return load_file(name, overrides=own)
+    if weights is not None:
+        return load_file(weights, name=name, overrides=own)
+    if not is_run(Path(name)) and not any(run.path.name.startswith(name) for run in list_runs(root)):
+        raise UserError(_unknown(name, root))
+    if own:
+        raise UserError(f"a run has its network: leave {choices(own)} out")
+    return load_run(find_run(name, root))
+
+
+def load_inputs(trained: Trained, fields: Mapping[str, str]) -> Inputs:
+    """Load the images that fields ask for, or the ones the network was trained to be tested on."""
+    import torch
+
+    from reslab.data.catalogue import load_dataset
+    from reslab.experiments.trained import choose_inputs
+
+    name = fields.get("data") or (trained.data.name if trained.data else None)
+    if name is None:
+        raise UserError(f"{trained.origin} does not say what data it is for; write data=cifar10")
+    return choose_inputs(
+        trained,
+        load_dataset(name),
+        split=convert(SplitName, fields["data.split"], where="data.split") if "data.split" in fields else None,
+        preprocess=preprocess_fields(fields),
+        images=take_count(dict(fields), "images", 1) if "images" in fields else None,
+        device="cuda" if torch.cuda.is_available() else "cpu",
+    )
+
+
+def preprocess_fields(fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return what fields say of the preprocessing, without its prefix."""
+    return {
+        field.removeprefix("preprocess."): value for field, value in fields.items() if field.startswith("preprocess.")
+    }
+
+
+def refuse_unknown(verb: str, fields: Mapping[str, str], known: tuple[str, ...]) -> None:
+    """Refuse a field that `verb` does not know."""
+    for field in fields:
+        if field not in known and not field.startswith("preprocess."):
+            raise UserError(f"{verb} knows no field '{field}'; there are {choices([*known, 'preprocess.FIELD'])}")
+
+
+class _Rate(ProgressColumn):
+    """Images a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:,.0f} images/s" if task.speed else "")
+
+
+@contextlib.contextmanager
+def image_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a bar of images done, with their rate and the time left; yield what moves it."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+    with Progress(*columns, console=progress_console, transient=True) as progress:
+        bar = progress.add_task(what, total=total)
+        yield lambda done: progress.update(bar, completed=done)
+
+
+def _unknown(subject: str, root: Path) -> str:
+    try:
+        find(subject)
+    except UserError:
+        return f"'{subject}' is no weight file, no run in {root} and no network; `reslab runs` lists the runs"
+    return (
+        f"'{subject}' without weights has random ones, and no run in {root} begins so; give weights=FILE, or a run's id"
+    )

@@ -1,0 +1,59 @@
+"""Images become what a network takes, as `Preprocess` says: resized, cropped, scaled, centred."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from reslab.errors import UserError
+from reslab.spec import Preprocess
+
+WHITE = {"0-1": 1, "0-255": 255}
+
+
+def preprocess_images(
+    images: Tensor, preprocess: Preprocess, *, brightest: int, mean_image: Tensor | None = None
+) -> Tensor:
+    """Prepare a batch of RGB or grey images (count, channels, height, width) in which white is `brightest`."""
+    pixels = images / (brightest / WHITE[preprocess.pixel_range])
+    if preprocess.channel_order == "BGR":
+        pixels = pixels.flip(1)
+    if preprocess.resize is not None:
+        pixels = _resize(pixels, preprocess.resize, preprocess.interpolation)
+    if preprocess.crop is not None:
+        pixels = _crop(pixels, preprocess.crop)
+    mean, std = (_per_channel(getattr(preprocess, name), name, pixels) for name in ("mean", "std"))
+    if preprocess.per_pixel_mean:
+        mean = _check_mean_image(mean_image, pixels)
+    return (pixels - mean) / std
+
+
+def _resize(pixels: Tensor, shorter: int, interpolation: str) -> Tensor:
+    height, width = pixels.shape[-2:]
+    size = [int(shorter * side / min(height, width)) for side in (height, width)]
+    return F.interpolate(pixels, size=size, mode=interpolation, align_corners=False, antialias=True)
+
+
+def _crop(pixels: Tensor, side: int) -> Tensor:
+    height, width = pixels.shape[-2:]
+    if min(height, width) < side:
+        raise UserError(f"crop is {side} and the images are {height}x{width}; set preprocess.resize or a smaller crop")
+    top, left = round((height - side) / 2), round((width - side) / 2)
+    return pixels[..., top : top + side, left : left + side]
+
+
+def _per_channel(values: tuple[float, ...], name: str, pixels: Tensor) -> Tensor:
+    channels = pixels.shape[1]
+    if len(values) not in (1, channels):
+        raise UserError(f"{name} has {len(values)} values and the images have {channels} channels; give one a channel")
+    return torch.tensor(values, dtype=pixels.dtype, device=pixels.device)[:, None, None]
+
+
+def _check_mean_image(mean_image: Tensor | None, pixels: Tensor) -> Tensor:
+    if mean_image is None:
+        raise UserError("these weights bring no mean image; give preprocess.mean, and preprocess.per_pixel_mean=false")
+    if mean_image.shape != pixels.shape[1:]:
+        sizes = ["x".join(map(str, shape)) for shape in (mean_image.shape, pixels.shape[1:])]
+        raise UserError(f"the mean image is {sizes[0]} and the images are {sizes[1]}; give images of that size")
+    return mean_image.to(pixels)

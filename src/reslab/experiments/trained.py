@@ -1,0 +1,192 @@
+"""Trained networks, and the images to try them on: what evaluation and analysis start from.
+
+Weights bring their preprocessing along, and a run's bring their data; whatever would compare guesses with labels that
+mean something else (other classes, other channels, other data under the old name) is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from reslab.data.dataset import Dataset, Split
+from reslab.data.preprocessing import preprocess_images
+from reslab.errors import UserError
+from reslab.experiments.classification import divide
+from reslab.networks import Network, create_model, load_model, read_weights
+from reslab.networks.execution import Execution
+from reslab.runs.directory import RunDirectory
+from reslab.spec import Preprocess, name_of
+from reslab.spec.codec import decode, override
+from reslab.spec.trial import DataSpec, SplitName
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """A network with its weights, in evaluation mode; `data` and `run` say where they come from, where known."""
+
+    origin: str
+    network: Network
+    run: RunDirectory | None = None
+    data: DataSpec | None = None
+    channels_last: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inputs:
+    """Labelled images, handed out in batches as a network's preprocessing wants them.
+
+    `own` is true for the images a network's own training tested it on, prepared as then.
+    """
+
+    own: bool
+    data: str
+    split: SplitName
+    images: Split
+    class_names: tuple[str, ...]
+    brightest: int
+    preprocess: Preprocess
+    mean_image: Tensor | None
+    execution: Execution
+    device: str
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def batches(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield prepared images and labels, every image once, in order."""
+        for first in range(0, len(self), size):
+            part = self.images.take(slice(first, first + size))
+            pixels = preprocess_images(
+                torch.from_numpy(part.images).to(self.device),
+                self.preprocess,
+                brightest=self.brightest,
+                mean_image=self.mean_image,
+            )
+            yield self.execution.prepare(pixels), torch.from_numpy(part.labels).to(self.device, torch.long)
+
+
+def load_run(run: RunDirectory) -> Trained:
+    """Load the network of a finished run."""
+    if run.state != "finished":
+        raise UserError(f"{run.path} is not finished: it has no weights yet; train it to its end first")
+    trial = run.trial()
+    return Trained(
+        origin=run.path.name,
+        network=load_model(run.weights).eval(),
+        run=run,
+        data=trial.data,
+        channels_last=trial.recipe.channels_last,
+    )
+
+
+def load_file(path: str | Path, *, name: str | None = None, overrides: Mapping[str, Any] | None = None) -> Trained:
+    """Load the network of a weight file; `name`, with `overrides`, says which it is where the file does not."""
+    network = create_model(name, path, **(overrides or {})) if name else load_model(path, **(overrides or {}))
+    read = read_weights(path, like=network.spec)
+    if network.spec.classes != read.spec.classes:
+        raise UserError(
+            f"{path} was trained for {read.spec.classes} classes: with {network.spec.classes} the classifier is random"
+        )
+    return Trained(origin=str(path), network=network.eval(), data=_trained_on(read.provenance))
+
+
+def choose_inputs(
+    trained: Trained,
+    dataset: Dataset,
+    *,
+    split: SplitName | None = None,
+    preprocess: Mapping[str, Any] | None = None,
+    images: int | None = None,
+    device: str = "cpu",
+) -> Inputs:
+    """Put the network on `device` and pair it with the images to test it on, the first `images` of them if given.
+
+    By default they are the test images, or what a run on the tuning split held back. `preprocess` overrides fields of
+    the preprocessing that came with the weights.
+    """
+    network, data = trained.network, trained.data
+    if data is not None and data.name != dataset.name:
+        data = None
+    if data is not None and data.fingerprint != (here := dataset.fingerprint):
+        raise UserError(
+            f"{dataset.name} is not here what {trained.origin} was trained on: "
+            f"its fingerprint is {here[:12]}, not {data.fingerprint[:12]}; fetch it again"
+        )
+    _refuse(trained, dataset)
+    if network.preprocess is None and not preprocess:
+        raise UserError(
+            f"{trained.origin} does not say how its images are prepared; "
+            "give preprocess.mean=[...] and preprocess.std=[...], on a scale where white is 1"
+        )
+    if split is None:
+        split = data.split if data else "full"
+    tested = divide(dataset, split)[1]
+    if images is not None and images > len(tested):
+        raise UserError(
+            f"images is {images:,}, and {dataset.name} has {len(tested):,} to test on; leave it out for all"
+        )
+    execution = Execution(channels_last=trained.channels_last)
+    execution.prepare_network(network.to(device))
+    inputs = Inputs(
+        own=data is not None and split == data.split and not preprocess,
+        data=dataset.name,
+        split=split,
+        images=tested if images is None else tested.take(slice(images)),
+        class_names=dataset.class_names,
+        brightest=dataset.brightest,
+        preprocess=override(network.preprocess or Preprocess(), preprocess or {}),
+        mean_image=network.mean_image,
+        execution=execution,
+        device=device,
+    )
+    _try_one(trained, inputs)
+    return inputs
+
+
+def _trained_on(provenance: Mapping[str, Any]) -> DataSpec | None:
+    """Return the data a run wrote down beside its weights; others may write there what they like."""
+    try:
+        return decode(DataSpec, provenance["data"])
+    except (KeyError, UserError):
+        return None
+
+
+def _refuse(trained: Trained, dataset: Dataset) -> None:
+    """Refuse data whose labels or pixels mean something else to this network."""
+    spec, names = trained.network.spec, trained.network.class_names
+    channels = dataset.test.images.shape[1]
+    if spec.classes != len(dataset.class_names):
+        raise UserError(
+            f"{trained.origin} tells {spec.classes} classes apart and {dataset.name} has {len(dataset.class_names)}; "
+            "give the data it was trained for"
+        )
+    if names is not None and names != dataset.class_names:
+        differing = next(pair for pair in zip(names, dataset.class_names, strict=True) if pair[0] != pair[1])
+        raise UserError(
+            f"{trained.origin} was trained for other classes than {dataset.name}'s: "
+            f"'{differing[0]}' where that has '{differing[1]}'; give the data it was trained for"
+        )
+    if len(spec.input_shape) != 3 or spec.channels != channels:
+        raise UserError(
+            f"{trained.origin} takes inputs of {' x '.join(map(str, spec.input_shape))} and {dataset.name} has images "
+            f"of {channels} channel{'s' if channels > 1 else ''}; give the data it was trained for"
+        )
+
+
+@torch.no_grad()
+def _try_one(trained: Trained, inputs: Inputs) -> None:
+    """Show the network one image, so that what does not pass is told before the work begins."""
+    image = next(inputs.batches(1))[0]
+    try:
+        trained.network(image)
+    except (RuntimeError, AssertionError) as error:
+        raise UserError(
+            f"images of {'x'.join(map(str, image.shape[1:]))} do not pass through {name_of(trained.network.spec)} "
+            f"({error}); set preprocess.resize and preprocess.crop"
+        ) from error

@@ -1,0 +1,59 @@
+"""Images as networks want them, against torchvision and by hand."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torchvision.transforms.v2.functional as theirs
+from torchvision.transforms import InterpolationMode
+
+from reslab.data.preprocessing import preprocess_images
+from reslab.errors import UserError
+from reslab.spec import Preprocess
+from reslab.spec.preprocess import AUTHORS, PER_PIXEL_MEAN, TORCHVISION, TORCHVISION_EFFICIENTNET
+
+IMAGES = torch.randint(0, 256, (2, 3, 40, 61), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+MODES = {"bilinear": InterpolationMode.BILINEAR, "bicubic": InterpolationMode.BICUBIC}
+
+
+@pytest.mark.parametrize("preprocess", [TORCHVISION, TORCHVISION_EFFICIENTNET, Preprocess(resize=23, crop=22)], ids=str)
+def test_resized_and_cropped_as_torchvision_does(preprocess: Preprocess) -> None:
+    """Shorter side, antialiasing, centre crop, normalization: to rounding, up and down."""
+    assert preprocess.resize is not None
+    assert preprocess.crop is not None
+    x = theirs.resize(IMAGES / 255, [preprocess.resize], interpolation=MODES[preprocess.interpolation], antialias=True)
+    x = theirs.center_crop(x, [preprocess.crop])
+    x = theirs.normalize(x, list(preprocess.mean) * (3 // len(preprocess.mean)), list(preprocess.std * 3)[:3])
+    ours = preprocess_images(IMAGES, preprocess, brightest=255)
+    assert ours.shape == x.shape
+    assert torch.allclose(ours, x, atol=1e-6)
+
+
+def test_the_authors_want_blue_first_and_up_to_255() -> None:
+    """A pure red pixel ends in the last channel, less the authors' red mean; other whites are scaled to 255."""
+    red = torch.zeros(1, 3, 4, 4, dtype=torch.uint8)
+    red[:, 0] = 16
+    preprocess = Preprocess(channel_order="BGR", pixel_range="0-255", mean=AUTHORS.mean, std=AUTHORS.std)
+    pixel = preprocess_images(red, preprocess, brightest=16)[0, :, 0, 0]
+    assert torch.allclose(pixel, torch.tensor([-103.0626, -115.9029, 255 - 123.1516]))
+
+
+def test_a_mean_image_is_subtracted_pixel_by_pixel() -> None:
+    """To the bit what the training batches are."""
+    mean = torch.rand(3, 40, 61)
+    assert torch.equal(preprocess_images(IMAGES, PER_PIXEL_MEAN, brightest=255, mean_image=mean), IMAGES / 255 - mean)
+
+
+@pytest.mark.parametrize(
+    ("preprocess", "mean_image", "sentence"),
+    [
+        (PER_PIXEL_MEAN, None, "bring no mean image"),
+        (PER_PIXEL_MEAN, torch.zeros(3, 40, 60), "the mean image is 3x40x60 and the images are 3x40x61"),
+        (Preprocess(crop=41), None, "crop is 41 and the images are 40x61"),
+        (Preprocess(mean=(0.0, 0.0), std=(1.0, 1.0)), None, "mean has 2 values and the images have 3 channels"),
+    ],
+)
+def test_what_does_not_fit_is_told(preprocess: Preprocess, mean_image: torch.Tensor | None, sentence: str) -> None:
+    """With both sizes."""
+    with pytest.raises(UserError, match=sentence):
+        preprocess_images(IMAGES, preprocess, brightest=255, mean_image=mean_image)

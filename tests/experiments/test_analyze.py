@@ -1,0 +1,78 @@
+"""Instruments on runs: measured once, kept, and read again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from reslab.data.digits import load_digits
+from reslab.experiments import analyze as analyzing
+from reslab.experiments.analyze import analyze, responses_of
+from reslab.experiments.run import run_trial
+from reslab.experiments.trained import choose_inputs, load_run
+from reslab.networks import load_model
+from reslab.runs.directory import RunDirectory
+from reslab.spec import find
+from reslab.spec.recipe import find_recipe
+from reslab.spec.trial import DataSpec, Trial
+
+DIGITS = load_digits()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    """A short run."""
+    trial = Trial(
+        data=DataSpec(name="digits", fingerprint=DIGITS.fingerprint),
+        network=find("cifar-plain-8", {"channels": 1, "input_size": 8}),
+        recipe=find_recipe("digits", {"iterations": 4, "batch": 16}),
+    )
+    return run_trial(trial, DIGITS, tmp_path)
+
+
+def test_responses_are_kept_in_the_run(run: RunDirectory) -> None:
+    """In the agreed form, over the whole test set, equal to torch's own over it."""
+    found = responses_of(run, DIGITS)
+    assert run.read("analysis/responses") == found
+    assert {key: found[key] for key in ("data", "images", "confidence", "resamples", "counted")} == {
+        "data": "digits",
+        "images": 355,
+        "confidence": 0.95,
+        "resamples": 1000,
+        "counted": "3x3",
+    }
+    network = load_model(run.weights).eval()
+    assert network.mean_image is not None
+    with torch.no_grad():
+        seen = network.activations(torch.from_numpy(DIGITS.test.images) / 16 - network.mean_image)
+    expected = [float(value.double().std(correction=0)) for name, value in seen.items() if "response" in name]
+    assert [layer["std"] for layer in found["layers"]] == pytest.approx(expected, rel=1e-5)
+    assert [layer["name"] for layer in found["layers"]][:3] == ["conv1", "conv2_1.1", "conv2_1.2"]
+
+
+def test_what_is_kept_is_not_measured_again(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless it was of fewer images, had other settings, or cannot be read."""
+    calls = []
+    measure = analyzing.measure_responses
+    monkeypatch.setattr(analyzing, "measure_responses", lambda *a, **k: calls.append(1) or measure(*a, **k))
+    trained = load_run(run)
+    analyze(trained, choose_inputs(trained, DIGITS, images=20), "responses")
+    assert run.read("analysis/responses")["images"] == 20
+    assert responses_of(run, DIGITS) == responses_of(run, DIGITS)
+    assert len(calls) == 2
+    run.write("analysis/responses", run.read("analysis/responses") | {"resamples": 10})
+    responses_of(run, DIGITS)
+    assert len(calls) == 3
+    (run.path / "analysis" / "responses.json").write_text("{")
+    assert responses_of(run, DIGITS)["images"] == 355
+    assert len(calls) == 4
+
+
+def test_other_images_leave_the_run_alone(run: RunDirectory) -> None:
+    """What is not the run's own test, as it was, is returned and not kept."""
+    trained = load_run(run)
+    inputs = choose_inputs(trained, DIGITS, preprocess={"std": "[2]"})
+    assert analyze(trained, inputs, "responses")["images"] == 355
+    assert not (run.path / "analysis").exists()

@@ -1,0 +1,144 @@
+"""Networks with weights meet images, or are told why not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from reslab.data.dataset import Split
+from reslab.data.digits import load_digits
+from reslab.errors import UserError
+from reslab.experiments.run import run_trial
+from reslab.experiments.trained import Trained, choose_inputs, load_file, load_run
+from reslab.networks import create_model, save_model
+from reslab.runs.directory import RunDirectory
+from reslab.spec import Preprocess, find
+from reslab.spec.preprocess import TORCHVISION
+from reslab.spec.recipe import find_recipe
+from reslab.spec.trial import DataSpec, SplitName, Trial
+
+DIGITS = load_digits()
+
+
+def make_trial(split: SplitName = "full") -> Trial:
+    """A trial of a moment."""
+    return Trial(
+        data=DataSpec(name="digits", fingerprint=DIGITS.fingerprint, split=split),
+        network=find("cifar-resnet-8", {"channels": 1, "input_size": 8}),
+        recipe=find_recipe("digits", {"iterations": 4, "batch": 16, "evaluate_every": 4}),
+    )
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    """A finished run on the tuning split."""
+    return run_trial(make_trial("tuning"), DIGITS, tmp_path_factory.mktemp("runs"))
+
+
+def untrained(preprocess: Preprocess | None = None, name: str = "cifar-resnet-8", **fields: object) -> Trained:
+    """A network for the digits, with whatever weights."""
+    network = create_model(name, **({"channels": 1, "input_size": 8} | fields))  # pyright: ignore[reportArgumentType]
+    network.preprocess = preprocess
+    return Trained(origin="x.pth", network=network.eval())
+
+
+def test_a_run_is_tested_on_what_it_held_back(run: RunDirectory) -> None:
+    """The tuning split's last tenth, unless the test set is asked for; both are named."""
+    trained = load_run(run)
+    held, full = choose_inputs(trained, DIGITS), choose_inputs(trained, DIGITS, split="full")
+    assert (len(held), held.split, held.own) == (len(DIGITS.train) // 10, "tuning", True)
+    assert np.array_equal(held.images.images, DIGITS.train.images[-len(held) :])
+    assert (len(full), full.split, full.own) == (len(DIGITS.test), "full", False)
+    assert not choose_inputs(trained, DIGITS, preprocess={"std": "[2]"}).own
+
+
+def test_a_runs_file_knows_its_data(run: RunDirectory) -> None:
+    """The weight file alone says what it was trained on; one of someone else's may say anything there."""
+    assert load_file(run.weights).data == run.trial().data
+    path = save_model(create_model("cifar-resnet-8"), run.path / "other.safetensors", provenance={"data": "my own"})
+    assert load_file(path).data is None
+
+
+def test_every_image_comes_once_and_in_order(run: RunDirectory) -> None:
+    """Whatever the batch size; the first ones if a number is given."""
+    trained = load_run(run)
+    inputs = choose_inputs(trained, DIGITS, split="full")
+    once = torch.cat([images for images, _ in inputs.batches(500)])
+    assert torch.equal(once, torch.cat([images for images, _ in inputs.batches(7)]))
+    assert trained.network.mean_image is not None
+    assert torch.equal(once, torch.from_numpy(DIGITS.test.images) / 16 - trained.network.mean_image)
+    labels = torch.cat([labels for _, labels in inputs.batches(100)])
+    assert labels.tolist() == DIGITS.test.labels.tolist()
+    few = choose_inputs(trained, DIGITS, split="full", images=9)
+    assert torch.equal(next(few.batches(500))[0], once[:9])
+
+
+def test_an_unfinished_run_has_no_weights(tmp_path: Path) -> None:
+    """It is told so."""
+    run = RunDirectory.of(make_trial(), tmp_path)
+    run.begin(make_trial(), {})
+    with pytest.raises(UserError, match="is not finished"):
+        load_run(run)
+
+
+def test_other_data_under_the_old_name_is_refused(run: RunDirectory) -> None:
+    """By its fingerprint."""
+    changed = DIGITS.train.images.copy()
+    changed[0, 0, 0, 0] += 1
+    other = replace(DIGITS, train=Split(changed, DIGITS.train.labels))
+    with pytest.raises(UserError, match=r"digits is not here what .* was trained on"):
+        choose_inputs(load_run(run), other)
+
+
+def test_a_fresh_classifier_is_not_tested(run: RunDirectory) -> None:
+    """Another number of classes means random guesses."""
+    with pytest.raises(UserError, match="trained for 10 classes: with 3 the classifier is random"):
+        load_file(run.weights, name="cifar-resnet-8", overrides={"classes": "3"})
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "sentence"),
+    [
+        ({"classes": 7}, {}, "tells 7 classes apart and digits has 10"),
+        ({"channels": 3}, {}, "takes inputs of 3 x 8 x 8 and digits has images of 1 channel;"),
+        ({"dimensions": 1}, {}, "takes inputs of 1 x 8 and digits"),
+        ({"preprocess": None}, {}, r"give preprocess.mean=\[...\]"),
+        ({}, {"images": 9999}, "images is 9,999, and digits has 355"),
+        ({}, {"preprocess": {"means": "[1]"}}, "did you mean 'mean'"),
+        ({}, {"preprocess": {"per_pixel_mean": "true"}}, "bring no mean image"),
+        ({"preprocess": TORCHVISION}, {}, "mean has 3 values and the images have 1 channels"),
+        ({"name": "lenet-5", "input_size": 32}, {}, "images of 1x8x8 do not pass through lenet-5"),
+    ],
+)
+def test_what_does_not_fit_is_one_sentence(
+    fields: dict[str, object], options: dict[str, object], sentence: str
+) -> None:
+    """Before any work is done."""
+    trained = untrained(**({"preprocess": Preprocess()} | fields))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(UserError, match=sentence):
+        choose_inputs(trained, DIGITS, **options)  # pyright: ignore[reportArgumentType]
+
+
+def test_other_classes_are_refused() -> None:
+    """As many, but others, or in another order."""
+    trained = untrained()
+    trained.network.class_names = tuple("1023456789")
+    with pytest.raises(UserError, match="'1' where that has '0'"):
+        choose_inputs(trained, DIGITS)
+
+
+def test_unknown_preprocessing_can_be_told() -> None:
+    """What is not said is neither subtracted nor divided."""
+    inputs = choose_inputs(untrained(), DIGITS, preprocess={"pixel_range": "0-255"})
+    pixels = next(inputs.batches(500))[0]
+    assert torch.allclose(pixels, torch.from_numpy(DIGITS.test.images).float() * 255 / 16)
+
+
+def test_small_images_are_resized_for_large_networks() -> None:
+    """As the preprocessing asks."""
+    inputs = choose_inputs(untrained(Preprocess(resize=36, crop=32), name="lenet-5", input_size=32), DIGITS, images=3)
+    assert next(inputs.batches(500))[0].shape == (3, 1, 32, 32)

@@ -15,7 +15,7 @@ SOURCE = Path(reslab.__file__).parent
 # Top to bottom; rooms on one floor never import each other.
 FLOORS = [
     {"cli"},
-    {"experiments"},
+    {"experiments", "report"},
     {"training", "evaluation", "drawing"},
     {"networks", "data", "runs", "paper"},
     {"spec"},
@@ -25,8 +25,9 @@ TORCH_FREE = (
     "reslab",
     "reslab.spec",
     "reslab.spec.trial",
-    "reslab.paper.tables",
+    "reslab.paper.claims",
     "reslab.runs.directory",
+    "reslab.report.verdicts",
     "reslab.cli",
     "reslab.cli.describe",
     "reslab.cli.train",

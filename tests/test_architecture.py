@@ -31,6 +31,7 @@ TORCH_FREE = (
     "reslab.cli",
     "reslab.cli.describe",
     "reslab.cli.train",
+    "reslab.cli.reproduce",
     "reslab.cli.runs",
     "reslab.files",
 )
@@ -80,7 +81,7 @@ def test_help_answers_without_torch() -> None:
     script = (
         "import sys\nfrom reslab.cli import main\ntry: main({arguments})\nfinally: assert 'torch' not in sys.modules"
     )
-    helps = [[*words, "--help"] for words in ([], ["describe"], ["train"], ["runs"], ["data"])]
+    helps = [[*words, "--help"] for words in ([], ["describe"], ["train"], ["reproduce"], ["runs"], ["data"])]
     for arguments in (*helps, ["networks"]):
         done = subprocess.run(
             [sys.executable, "-c", script.format(arguments=arguments)], capture_output=True, text=True, check=False

@@ -8,8 +8,7 @@ from cyclopts import App
 
 from reslab.cli.show import console, make_table, print_json
 from reslab.cli.subjects import runs_root
-from reslab.errors import UserError, suggest
-from reslab.runs.directory import RunDirectory, list_runs
+from reslab.runs.directory import find_run, list_runs
 from reslab.spec import name_of
 
 app = App(name="runs", help="List and show runs.")
@@ -69,14 +68,3 @@ def show(run: str, *, runs: Path | None = None, json: bool = False) -> None:
     for name, value in parts.get("result", {}).items():
         if isinstance(value, float):
             console.print(f"{name:<26} {value:.4g}")
-
-
-def find_run(word: str, root: Path) -> RunDirectory:
-    """Return the run that `word` begins the id of."""
-    found = list_runs(root)
-    matching = [run for run in found if run.path.name.startswith(word)]
-    if len(matching) == 1:
-        return matching[0]
-    if matching:
-        raise UserError(f"'{word}' begins {len(matching)} runs' ids; give more of it: {matching[0].path.name}, ...")
-    raise UserError(f"there is no run '{word}' in {root}{suggest(word, [run.path.name for run in found])}")

@@ -174,12 +174,11 @@ def _steps(claim: Claim, means: Sequence[float]) -> list[str]:
 
 
 def _lacking(claim: Claim, samples: Sequence[_Sample]) -> list[str]:
-    """Say which networks have no run, or that those there are cannot be compared."""
-    without = [
-        setting.network
-        for setting, sample in zip(claim.settings, samples, strict=True)
-        if not sample.found and not sample.remarks
-    ]
+    """Say of an order which networks have no run, or that those there are cannot be compared."""
+    if len(samples) == 1:
+        return []
+    pairs = zip(claim.settings, samples, strict=True)
+    without = [setting.network for setting, sample in pairs if not sample.found and not sample.remarks]
     if without:
         return [f"no run of {', '.join(without)}"]
     return ["no setting has runs of all these networks"] if all(sample.found for sample in samples) else []

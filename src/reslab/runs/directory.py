@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from reslab.errors import UserError
+from reslab.errors import UserError, suggest
 from reslab.files import lock, write_text
 from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
 
@@ -88,3 +88,24 @@ class RunDirectory:
 def list_runs(root: Path) -> list[RunDirectory]:
     """Return the runs under `root`, by name."""
     return [RunDirectory(path.parent) for path in sorted(root.glob("*/trial.json"))]
+
+
+def find_run(word: str, root: Path) -> RunDirectory:
+    """Return the run that `word` is the directory of, or begins the id of under `root`."""
+    if is_run(Path(word)):
+        return RunDirectory(Path(word))
+    found = list_runs(root)
+    matching = [run for run in found if run.path.name.startswith(word)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        raise UserError(f"'{word}' begins {len(matching)} runs' ids; give more of it: {matching[0].path.name}, ...")
+    raise UserError(f"there is no run '{word}' in {root}{suggest(word, [run.path.name for run in found])}")
+
+
+def is_run(path: Path) -> bool:
+    """Whether there is a run's directory at `path`."""
+    try:
+        return (path / "trial.json").is_file()
+    except OSError:  # too long for a path
+        return False

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reslab.data import cifar10
-from reslab.data.store import digest, save_arrays
+from reslab.data import catalogue
+from reslab.data.dataset import Dataset, Split
 from reslab.experiments import reproduce
 from reslab.experiments.run import run_trial
 from reslab.paper.claims import Setting
@@ -23,14 +23,16 @@ SHORT = ["recipe.iterations=2", "recipe.evaluate_every=1", "recipe.batch=4"]
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A CIFAR-10 of 20 training and 3 test images."""
     generator = np.random.default_rng(0)
-    rows = generator.integers(0, 10, (23, 3073), dtype=np.uint8)
-    arrays = cifar10._join([rows[:20]], rows[20:])
-    monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr(cifar10, "DIGESTS", {name: digest(array) for name, array in arrays.items()})
-    save_arrays("cifar10", arrays)
+
+    def split(count: int) -> Split:
+        images = generator.integers(0, 256, (count, 3, 32, 32), dtype=np.uint8)
+        return Split(images, generator.integers(0, 10, count, dtype=np.uint8))
+
+    dataset = Dataset(name="cifar10", class_names=tuple("0123456789"), train=split(20), test=split(3))
+    monkeypatch.setattr(catalogue, "load_dataset", lambda name: dataset)
 
 
 @pytest.mark.usefixtures("small")

@@ -34,9 +34,9 @@ RELATIVE_SPREAD = next(
     for row in TABLE_6
     if row.runs and row.std_error_percent and row.mean_error_percent
 )
-# At the high rate test errors of neighbouring evaluations differ by a point or more; the paper shows one run's.
+# At the high rate the test error jumps from evaluation to evaluation, and the paper shows one run: our allowance.
 HIGH_RATE_SCATTER = 2.0
-# The paper repeats no measurement of responses and does not say on which images they were taken.
+# The paper repeats no measurement of responses and does not say on which images they were taken: our allowance.
 RESPONSE_SPREAD = 0.1
 
 

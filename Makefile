@@ -4,13 +4,16 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test check docs bench clean
+.PHONY: demo test faults check docs bench clean
 
 demo: .venv/ready
 	$(BIN)/reslab demo
 
 test: .venv/ready-dev
 	$(BIN)/python -m pytest
+
+faults: .venv/ready-dev
+	$(BIN)/python -m tests.experiments.faults --kills 50
 
 check: .venv/ready-dev
 	$(BIN)/ruff check .

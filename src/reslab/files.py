@@ -11,6 +11,8 @@ from pathlib import Path
 
 from reslab.errors import UserError
 
+PARTIAL = ".partial"
+
 
 @contextlib.contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
@@ -20,7 +22,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=PARTIAL, dir=path.parent)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}; choose a writable place") from error
     os.close(handle)
@@ -41,6 +43,11 @@ def write_text(path: Path, text: str) -> None:
     """Write `text` to `path` atomically, as UTF-8."""
     with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def leftovers(folder: Path) -> list[Path]:
+    """Return what writes that were killed left under `folder`; only its holder may remove them."""
+    return sorted(folder.rglob(f".*{PARTIAL}"))
 
 
 @contextlib.contextmanager

@@ -58,15 +58,18 @@ def test_a_signal_saves_and_the_same_command_goes_on(reslab, monkeypatch: pytest
 
     def interrupted(number: signal.Signals):
         def run(*positional, progress, **named) -> RunDirectory:
-            def kill(step: int, metrics: dict[str, float]) -> None:
-                progress(step, metrics)
-                os.kill(os.getpid(), number)
+            signals = [number]
 
-            return run_trial(*positional, progress=kill, **named)
+            def kill_once(step: int, metrics: dict[str, float]) -> None:
+                progress(step, metrics)
+                if signals:
+                    os.kill(os.getpid(), signals.pop())
+
+            return run_trial(*positional, progress=kill_once, **named)
 
         return run
 
-    words = ["reproduce", "table-6", "--only", "resnet-20", "recipe.iterations=3", *SHORT[1:]]
+    words = ["reproduce", "table-6", "--only", "resnet-20", "recipe.iterations=6", *SHORT[1:]]
     words += ["--runs", str(tmp_path / "runs")]
     for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
         monkeypatch.setattr(reproduce, "run_trial", interrupted(number))

@@ -2,62 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import json
-import os
-import random
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from tests.experiments.faults import DIGITS, OPTIONS, Kill, make_trial, outcome, plan_chains, suffer
 
 from reslab.data.dataset import Dataset, Split
-from reslab.data.digits import load_digits
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
+from reslab.files import leftovers
 from reslab.networks import load_model
 from reslab.runs.directory import RunDirectory
-from reslab.spec import find
-from reslab.spec.recipe import Recipe, find_recipe
-from reslab.spec.trial import DataSpec, Trial
+from reslab.spec.recipe import find_recipe
 from reslab.training.loop import Stopped
-
-DIGITS = load_digits()
-SMALL = {"channels": 1, "input_size": 8, "dropout": 0.1, "stochastic_depth": 0.1}
-OPTIONS = {"iterations": 24, "batch": 32, "evaluate_every": 8}
-
-KILLED = """
-import sys, os
-from pathlib import Path
-from tests.experiments.test_run import DIGITS, make_trial
-from reslab.experiments.run import run_trial
-import torch
-torch.set_num_threads(1)
-run_trial(make_trial(), DIGITS, Path(sys.argv[1]), progress=lambda step, metrics: print(step, flush=True))
-"""
-
-
-def make_trial(recipe: Recipe | None = None, name: str = "cifar-resnet-8", **network: object) -> Trial:
-    """A trial of a second or two, with everything random in it."""
-    return Trial(
-        data=DataSpec(name="digits", fingerprint=DIGITS.fingerprint),
-        network=find(name, SMALL | network),
-        recipe=recipe or find_recipe("digits", OPTIONS),
-        seed=3,
-    )
-
-
-def outcome(run: RunDirectory) -> tuple[str, str, str]:
-    """Digests of what must not depend on how the run came about: weights, metric log, result."""
-    files = ("weights.safetensors", "metrics.jsonl", "result.json")
-    digests = [hashlib.sha256((run.path / name).read_bytes()).hexdigest() for name in files]
-    return digests[0], digests[1], digests[2]
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +38,7 @@ def test_a_run_is_recorded(tmp_path: Path) -> None:
     logs, files = {"metrics.jsonl", "timings.jsonl"}, {"trial.json", "provenance.json", "result.json"}
     assert names == logs | files | {"weights.safetensors"}
     result = run.result()
-    assert result["error_percent"] < 40
+    assert result["error_percent"] < 60
     assert sum(map(sum, result["confusion"])) == len(DIGITS.test)
     network = load_model(run.weights)
     assert network.class_names == tuple("0123456789")
@@ -120,24 +82,15 @@ def test_a_run_stopped_at_every_step_ends_the_same(options: dict[str, object], t
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-def test_a_killed_run_ends_the_same(seed: int, whole: tuple[str, str, str], tmp_path: Path) -> None:
-    """SIGKILL at random moments, a chain of them, then left alone: the same outcome."""
-    chance = random.Random(seed)
+@pytest.mark.parametrize("chain", plan_chains(9, seed=5), ids=len)
+def test_a_killed_run_ends_the_same(chain: list[Kill], whole: tuple[str, str, str], tmp_path: Path) -> None:
+    """Chains of SIGKILLs, at random moments and inside checkpoint writes: the same outcome, and nothing left over."""
+    struck, inside = suffer(chain, tmp_path)
+    assert struck == len(chain)
+    assert inside == sum(kill.moment is not None for kill in chain)
     run = RunDirectory.of(make_trial(), tmp_path)
-    root = Path(__file__).parent.parent.parent
-    for kill in (True, True, True, False):
-        words = [sys.executable, "-c", KILLED, str(tmp_path)]
-        with subprocess.Popen(words, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-            assert process.stdout is not None
-            if kill:
-                for _ in range(chance.randrange(1, 8)):
-                    process.stdout.readline()
-                time.sleep(chance.random() * 0.03)
-                os.kill(process.pid, signal.SIGKILL)
-            process.stdout.read()
-    assert run.state == "finished"
     assert outcome(run) == whole
+    assert not leftovers(run.path)
 
 
 def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
@@ -160,7 +113,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path: Path) -> None:
     """The step and its images are named, and the last good checkpoint stays."""
     recipe = find_recipe("digits", OPTIONS | {"optimizer.learning_rate": 1e30, "precision": "fp32"})
     trial = make_trial(recipe, norm="none")
-    with pytest.raises(UserError, match=r"the loss of iteration \d+ is (nan|inf), on images \d+, \d+"):
+    with pytest.raises(UserError, match=r"the loss of iteration \d+ is not finite, on images \d+, \d+"):
         run_trial(trial, DIGITS, tmp_path)
     assert RunDirectory.of(trial, tmp_path).state == "interrupted"
 
@@ -209,3 +162,17 @@ def test_tuning_holds_training_images_back(tmp_path: Path) -> None:
     assert isinstance(blind, Dataset)
     result = run_trial(trial, blind, tmp_path).result()
     assert sum(map(sum, result["confusion"])) == len(DIGITS.train) // 10
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_a_run_on_cuda_resumes_to_the_same_bits(tmp_path: Path) -> None:
+    """Captured anew after every stop: the outcome of a run never stopped, and of the same seed again."""
+    expected = outcome(run_trial(make_trial(), DIGITS, tmp_path / "whole", device="cuda"))
+    assert outcome(run_trial(make_trial(), DIGITS, tmp_path / "again", device="cuda")) == expected
+    while RunDirectory.of(make_trial(), tmp_path).state != "finished":
+        with contextlib.suppress(Stopped):
+            run_trial(make_trial(), DIGITS, tmp_path, device="cuda", should_stop=lambda: True)
+    run = RunDirectory.of(make_trial(), tmp_path)
+    assert outcome(run) == expected
+    assert run.read("provenance")["sittings"][0]["capture"] is True

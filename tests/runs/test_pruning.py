@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -26,9 +24,10 @@ def run(tmp_path: Path) -> RunDirectory:
     for step in (1, 2):
         with atomic_write(run.checkpoints / f"step-{step:08d}.safetensors") as path:
             path.write_bytes(b"x" * 100)
-    handle, name = tempfile.mkstemp(prefix=".step-00000003.safetensors.", dir=run.checkpoints)
-    os.close(handle)
-    Path(name).write_bytes(b"y" * 10)
+    with atomic_write(run.checkpoints / "step-00000003.safetensors") as path:
+        half = path.with_name(path.name.replace("step-00000003", "step-00000004"))
+        half.write_bytes(b"y" * 10)
+    (run.checkpoints / "step-00000003.safetensors").unlink()
     with run.working():
         pass
     return run

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import random
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,3 +63,39 @@ def test_no_whole_one_left_stops(tmp_path: Path) -> None:
     save(tmp_path, 1).write_bytes(b"")
     with pytest.raises(UserError, match="no checkpoint"):
         load_newest(tmp_path, lambda _: None)
+
+
+FULL = """
+import resource, signal, sys, torch
+from pathlib import Path
+from reslab.errors import UserError
+from reslab.training.checkpoint import Checkpoint, save_checkpoint
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+save_checkpoint(Path(sys.argv[1]), Checkpoint(1, {"a": torch.ones(10)}, {}))
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    save_checkpoint(Path(sys.argv[1]), Checkpoint(2, {"a": torch.ones(100_000)}, {}))
+except UserError as error:
+    print(error)
+"""
+
+
+def test_a_write_that_finds_no_room_is_told_and_the_old_one_stays(tmp_path: Path) -> None:
+    """Half-way through the file, by a real limit of the system: one sentence, the old checkpoint, nothing else."""
+    done = subprocess.run([sys.executable, "-c", FULL, tmp_path], capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"cannot write \S+step-00000002\S+ File too large .*; free some space .*\n", done.stdout)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000001.safetensors"]
+    assert load_newest(tmp_path, pytest.fail) is not None
+
+
+def test_a_place_that_became_read_only_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One sentence, and the old checkpoint is there."""
+    save(tmp_path, 1)
+
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr("reslab.files.tempfile.mkstemp", refuse)
+    with pytest.raises(UserError, match=r"cannot write .*step-00000002.*Read-only file system; choose"):
+        save(tmp_path, 2)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000001.safetensors"]

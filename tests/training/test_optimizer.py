@@ -10,6 +10,10 @@ from reslab.spec.recipe import OptimizerSpec
 from reslab.training.optimizer import PaperSGD
 
 
+def advance(paper: PaperSGD, rate: float, *, allowed: bool = True) -> None:
+    paper.step(torch.tensor(rate, dtype=torch.float64), torch.tensor(allowed))
+
+
 def descend(network: nn.Module, x: torch.Tensor) -> None:
     network(x).square().mean().backward()
 
@@ -24,7 +28,7 @@ def test_equal_to_torchs_while_the_rate_is_constant(nesterov: bool) -> None:
     for _ in range(10):
         x = torch.randn(4, 5, dtype=torch.double)
         descend(ours, x)
-        paper.step(0.1)
+        advance(paper, 0.1)
         descend(theirs, x)
         peer.step()
         peer.zero_grad()
@@ -38,7 +42,7 @@ def test_a_drop_of_the_rate_leaves_the_velocity() -> None:
     paper = PaperSGD(network, OptimizerSpec(weight_decay=0.0))
     for gradient, rate, expected in ((1.0, 1.0, -1.0), (1.0, 0.0, -1.9), (0.0, 0.0, -2.71)):
         network.weight.grad = torch.full_like(network.weight, gradient)
-        paper.step(rate)
+        advance(paper, rate)
         assert network.weight.item() == pytest.approx(expected)
 
 
@@ -55,5 +59,34 @@ def test_gradients_are_clipped_together() -> None:
     network = nn.Linear(2, 2, bias=False)
     before = network.weight.detach().clone()
     network.weight.grad = torch.full_like(network.weight, 10.0)
-    PaperSGD(network, OptimizerSpec(clip_norm=1.0, weight_decay=0.0)).step(1.0)
+    advance(PaperSGD(network, OptimizerSpec(clip_norm=1.0, weight_decay=0.0)), 1.0)
     assert (network.weight - before).norm().item() == pytest.approx(1.0, rel=1e-4)
+
+
+def test_nothing_moves_unless_allowed() -> None:
+    """Weights and velocities stay to the bit, even where gradients are not numbers."""
+    network = nn.Linear(2, 2)
+    paper = PaperSGD(network, OptimizerSpec())
+    descend(network, torch.randn(4, 2))
+    advance(paper, 0.1)
+    before = paper.weights.flat.clone(), paper.velocities.flat.clone()
+    descend(network, torch.full((4, 2), torch.nan))
+    advance(paper, 0.1, allowed=False)
+    assert torch.equal(paper.weights.flat, before[0])
+    assert torch.equal(paper.velocities.flat, before[1])
+    assert network.weight.grad is None
+
+
+def test_kernels_in_any_layout_are_updated_in_place() -> None:
+    """A channels-last kernel moves as its contiguous twin does, and stays channels-last."""
+    kernels = nn.Conv2d(3, 4, 3), nn.Conv2d(3, 4, 3)
+    kernels[1].load_state_dict(kernels[0].state_dict())
+    kernels[1].to(memory_format=torch.channels_last)
+    x = torch.randn(2, 3, 8, 8)
+    for kernel in kernels:
+        paper = PaperSGD(kernel, OptimizerSpec(clip_norm=5.0))
+        for _ in range(3):
+            descend(kernel, x)
+            advance(paper, 0.1)
+    assert torch.allclose(kernels[0].weight, kernels[1].weight, atol=1e-6)
+    assert kernels[1].weight.is_contiguous(memory_format=torch.channels_last)

@@ -39,9 +39,9 @@ class Sampler:
     padding: int = 0
     flip: bool = False
 
-    def draw(self, step: int, size: int) -> Draw:
-        """Return batch number `step` of `size` images."""
-        start, stop = step * size, (step + 1) * size
+    def draw(self, step: int, size: int, *, count: int = 1) -> Draw:
+        """Return batch number `step` of `size` images, or `count` batches from that on, end to end."""
+        start, stop = step * size, (step + count) * size
         parts = []
         for epoch in range(start // self.count, (stop - 1) // self.count + 1):
             before = epoch * self.count

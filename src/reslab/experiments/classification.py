@@ -32,17 +32,19 @@ class ClassificationTask:
     sampler: Sampler
     execution: Execution
 
-    def loss(self, network: Network, step: int, part: int) -> tuple[Tensor, Tensor]:
-        """Return the mean cross-entropy of a part of an iteration, and how many of its images were wrong."""
-        recipe = self.trial.recipe
-        size = recipe.batch // recipe.accumulate
-        images, labels = self.train.augmented(
-            self.sampler.draw(step, recipe.batch).part(part * size, (part + 1) * size)
-        )
+    def load(self, step: int, count: int) -> tuple[Tensor, Tensor]:
+        """Return the augmented images and the labels of `count` iterations from `step` on."""
+        batch = self.trial.recipe.batch
+        images, labels = self.train.augmented(self.sampler.draw(step, batch, count=count))
+        return self.execution.prepare(images).unflatten(0, (count, batch)), labels.unflatten(0, (count, batch))
+
+    def loss(self, network: Network, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        """Return the mean cross-entropy of a batch, and how many of its images were wrong."""
+        images, labels = batch
         with self.execution.autocast(images.device.type):
-            weighted = network.weighted_logits(self.execution.prepare(images))
+            weighted = network.weighted_logits(images)
         losses = [
-            weight * F.cross_entropy(logits.float(), labels, label_smoothing=recipe.label_smoothing)
+            weight * F.cross_entropy(logits.float(), labels, label_smoothing=self.trial.recipe.label_smoothing)
             for weight, logits in weighted
         ]
         wrong = (weighted[0][1].argmax(1) != labels).sum()

@@ -19,6 +19,7 @@ from reslab.runs.log import StepLog
 from reslab.runs.provenance import describe_surroundings
 from reslab.spec.trial import Trial
 from reslab.training.loop import Surroundings, fit
+from reslab.training.stepping import choose_runtime, reproducible
 
 
 def run_trial(
@@ -27,18 +28,23 @@ def run_trial(
     root: Path,
     *,
     device: str = "cpu",
+    compile: bool = False,
     progress: Callable[[int, dict[str, float]], None] = lambda step, metrics: None,
     warn: Callable[[str], None] = lambda sentence: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> RunDirectory:
-    """Run `trial` under `root`, or go on where it was left; return its directory."""
+    """Run `trial` under `root`, or go on where it was left; return its directory.
+
+    On CUDA an iteration is captured as one graph, where the network allows it; `compile` puts torch.compile under it.
+    """
     run = RunDirectory.of(trial, root)
-    with run.working():
+    with run.working(), reproducible():
         if run.state == "finished":
             return run
-        run.begin(trial, describe_surroundings() | {"device": _name_device(device)})
         torch.manual_seed(trial.seed)
         network = build(trial.network).to(device)
+        runtime = choose_runtime(network, device, compile=compile)
+        run.begin(trial, describe_surroundings() | {"device": _name_device(device)} | asdict(runtime))
         task = make_task(trial, dataset, device=device)
         task.execution.prepare_network(network)
         log, timings = StepLog(run.path / "metrics.jsonl"), StepLog(run.path / "timings.jsonl")
@@ -57,6 +63,7 @@ def run_trial(
             task,
             trial.recipe,
             seed=trial.seed,
+            runtime=runtime,
             around=Surroundings(
                 checkpoints=run.checkpoints,
                 record=record,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from reslab.errors import UserError, suggest
-from reslab.files import is_locked, lock, write_text
+from reslab.files import is_locked, leftovers, lock, write_text
 from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
 
 
@@ -58,7 +58,12 @@ class RunDirectory:
             yield
 
     def begin(self, trial: Trial, provenance: dict[str, Any]) -> None:
-        """Write down what is asked and on what it runs; earlier sittings of the same run stay recorded."""
+        """Write down what is asked and on what it runs; earlier sittings of the same run stay recorded.
+
+        What a killed sitting was writing is removed.
+        """
+        for path in leftovers(self.path):
+            path.unlink()
         self.write("trial", trial_to_dict(trial))
         sittings = self.read("provenance")["sittings"] if (self.path / "provenance.json").exists() else []
         self.write("provenance", {"sittings": [*sittings, provenance]})

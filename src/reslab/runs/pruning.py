@@ -5,17 +5,14 @@ A run that a living process holds is never touched.
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from reslab.errors import UserError
+from reslab.files import leftovers
 from reslab.runs.directory import RunDirectory
-
-# As `reslab.files.atomic_write` names them: .metrics.jsonl.x1y2z3_a
-TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +53,7 @@ def _waste(run: RunDirectory, *, interrupted: bool) -> list[Waste]:
     files = [path for path in sorted(run.path.rglob("*")) if path.is_symlink() or path.is_file()]
     if interrupted and run.state == "interrupted":
         return [_part("a run never finished", files, whole=True)]
-    temporary = [path for path in files if TEMPORARY.fullmatch(path.name)]
+    temporary = leftovers(run.path)
     waste = [_part("temporary files", temporary)]
     # Without its weights a finished run could still be saved from its last checkpoint.
     if run.state == "finished" and run.weights.exists():

@@ -6,41 +6,21 @@ stopped anywhere and resumed ends exactly like one never stopped.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
-
-import torch
-from torch import Tensor
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.spec.recipe import Recipe
 from reslab.training.checkpoint import Checkpoint, load_newest, save_checkpoint
-from reslab.training.optimizer import PaperSGD
 from reslab.training.schedule import is_warm, learning_rate
+from reslab.training.state import Tally, TrainingState
+from reslab.training.stepping import Runtime, Stepper, Task
 
 SECONDS_BETWEEN_CHECKPOINTS = 60.0
-
-
-class Task(Protocol):
-    """What is trained: the loss of one (part of an) iteration, and how the network is judged."""
-
-    def loss(self, network: Network, step: int, part: int) -> tuple[Tensor, Tensor]:
-        """Return the mean loss of part `part` of iteration `step`, and how many of its images were wrong."""
-        ...
-
-    def evaluate(self, network: Network) -> dict[str, float]:
-        """Return named scores."""
-        ...
-
-    def name_images(self, step: int) -> str:
-        """Say which images iteration `step` sees."""
-        ...
+EAGER = Runtime()
 
 
 class Stopped(Exception):
@@ -48,22 +28,13 @@ class Stopped(Exception):
 
 
 @dataclass
-class Sums:
-    """What the iterations since the last evaluation add up to."""
-
-    loss: float = 0.0
-    wrong: int = 0
-    iterations: int = 0
-
-
-@dataclass
 class Position:
     """Where a run is: plain values that go into every checkpoint."""
 
     step: int = 0
+    judged_at: int = 0
     warmed_at: int | None = None
     recent_errors_percent: list[float] = field(default_factory=list)
-    sums: Sums = field(default_factory=Sums)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,110 +50,92 @@ class Surroundings:
     should_stop: Callable[[], bool] = lambda: False
 
 
-def fit(network: Network, task: Task, recipe: Recipe, *, seed: int, around: Surroundings) -> None:
+def fit(
+    network: Network, task: Task, recipe: Recipe, *, seed: int, around: Surroundings, runtime: Runtime = EAGER
+) -> None:
     """Train `network` to the end of `recipe`, from the newest checkpoint if there is one."""
-    optimizer = PaperSGD(network, recipe.optimizer)
-    average = _make_average(network, recipe)
-    position = _resume(network, optimizer, average, around)
+    state = TrainingState(network, recipe)
+    position = _resume(state, around)
+    stepper = Stepper(state, task, recipe, seed=seed, runtime=runtime)
+    network.train()
+    state.judged.eval()
     metrics: dict[str, float] = {}
+    tally = Tally()
     saved_at = time.monotonic()
     while position.step < recipe.iterations:
-        _iterate(network, task, recipe, optimizer, position, seed=seed)
-        if average is not None:
-            average.update_parameters(network)
+        stepper.advance(position.step, warmed_at=position.warmed_at)
         position.step += 1
+        if _is_warming(recipe, position):
+            _feel_warmth(recipe, position, _read(state, task))
         evaluating = position.step % recipe.evaluate_every == 0 or position.step == recipe.iterations
+        stopping = around.should_stop()
+        saving = evaluating or stopping or time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS
+        if saving or stepper.waiting_is_free:
+            tally = _read(state, task)
         if evaluating:
-            judged = network if average is None else average.module
-            assert isinstance(judged, Network)
             around.evaluating(position.step)
-            metrics = _judge(judged, task, recipe, position)
+            metrics = _describe(tally, recipe, position) | task.evaluate(state.judged)
+            state.set_tally(Tally())
+            position.judged_at = position.step
             around.record(metrics)
         around.progress(position.step, metrics)
-        stopping = around.should_stop()
-        if evaluating or stopping or time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS:
-            save_checkpoint(around.checkpoints, _checkpoint(network, optimizer, average, position))
+        if saving:
+            save_checkpoint(around.checkpoints, _checkpoint(state, position))
             saved_at = time.monotonic()
         if stopping and position.step < recipe.iterations:
             raise Stopped
-    if average is not None:
-        network.load_state_dict(average.module.state_dict())
+    state.adopt_average()
 
 
-def _iterate(
-    network: Network, task: Task, recipe: Recipe, optimizer: PaperSGD, position: Position, *, seed: int
-) -> None:
-    """One iteration: forward, backward, update. A loss that is not finite stops the run before the update."""
-    network.train()
-    torch.manual_seed((seed << 32) + position.step)
-    loss_sum, wrong = 0.0, 0
-    for part in range(recipe.accumulate):
-        loss, part_wrong = task.loss(network, position.step, part)
-        (loss / recipe.accumulate).backward()
-        loss_sum += loss.item() / recipe.accumulate
-        wrong += int(part_wrong)
-    if not math.isfinite(loss_sum):
+def _read(state: TrainingState, task: Task) -> Tally:
+    """Wait for the device; if a loss was not finite, stop the run, whose state is as it was before that iteration."""
+    tally = state.read_tally()
+    if tally.failed_at is not None:
         raise UserError(
-            f"the loss of iteration {position.step} is {loss_sum}, on images {task.name_images(position.step)}; "
+            f"the loss of iteration {tally.failed_at} is not finite, on images {task.name_images(tally.failed_at)}; "
             "the last good checkpoint is kept: try a smaller recipe.optimizer.learning_rate or a warm-up"
         )
-    optimizer.step(learning_rate(recipe, position.step, warmed_at=position.warmed_at))
-    position.sums.loss += loss_sum
-    position.sums.wrong += wrong
-    position.sums.iterations += 1
-    if recipe.warmup is not None and position.warmed_at is None:
-        recent = [*position.recent_errors_percent, 100 * wrong / recipe.batch][-recipe.warmup.window :]
-        position.recent_errors_percent = recent
-        if is_warm(recipe, recent):
-            position.warmed_at, position.recent_errors_percent = position.step + 1, []
+    return tally
 
 
-def _judge(network: Network, task: Task, recipe: Recipe, position: Position) -> dict[str, float]:
-    sums, position.sums = position.sums, Sums()
-    network.eval()
+def _is_warming(recipe: Recipe, position: Position) -> bool:
+    return recipe.warmup is not None and position.warmed_at is None
+
+
+def _feel_warmth(recipe: Recipe, position: Position, tally: Tally) -> None:
+    """End the warm-up where the errors of the last iterations allow it."""
+    assert recipe.warmup is not None
+    recent = [*position.recent_errors_percent, 100 * tally.last_wrong / recipe.batch][-recipe.warmup.window :]
+    position.recent_errors_percent = recent
+    if is_warm(recipe, recent):
+        position.warmed_at, position.recent_errors_percent = position.step, []
+
+
+def _describe(tally: Tally, recipe: Recipe, position: Position) -> dict[str, float]:
+    iterations = position.step - position.judged_at
     return {
         "step": position.step,
         "images": position.step * recipe.batch,
         "learning_rate": learning_rate(recipe, position.step - 1, warmed_at=position.warmed_at),
-        "train_loss": sums.loss / sums.iterations,
-        "train_error_percent": 100 * sums.wrong / (sums.iterations * recipe.batch),
-        **task.evaluate(network),
+        "train_loss": tally.loss / iterations,
+        "train_error_percent": 100 * tally.wrong / (iterations * recipe.batch),
     }
 
 
-def _make_average(network: Network, recipe: Recipe) -> AveragedModel | None:
-    if not recipe.average_decay:
-        return None
-    return AveragedModel(network, multi_avg_fn=get_ema_multi_avg_fn(recipe.average_decay), use_buffers=True)
+def _checkpoint(state: TrainingState, position: Position) -> Checkpoint:
+    tally = vars(state.read_tally())
+    values = {name: value for name, value in vars(position).items() if name != "step"}
+    return Checkpoint(position.step, state.tensors(), values | {"tally": tally})
 
 
-def _checkpoint(network: Network, optimizer: PaperSGD, average: AveragedModel | None, position: Position) -> Checkpoint:
-    tensors = {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
-    tensors |= {f"velocity.{name}": tensor for name, tensor in optimizer.velocities.items()}
-    if average is not None:
-        tensors |= {f"average.{name}": tensor for name, tensor in average.state_dict().items()}
-    values: dict[str, Any] = {
-        "warmed_at": position.warmed_at,
-        "recent_errors_percent": position.recent_errors_percent,
-        "sums": vars(position.sums),
-    }
-    return Checkpoint(position.step, tensors, values)
-
-
-def _resume(network: Network, optimizer: PaperSGD, average: AveragedModel | None, around: Surroundings) -> Position:
+def _resume(state: TrainingState, around: Surroundings) -> Position:
     """Load the newest whole checkpoint in place and cut the metric log back to it."""
     checkpoint = load_newest(around.checkpoints, around.warn)
     if checkpoint is None:
         around.rewind(0)
         return Position()
-    parts: dict[str, dict[str, Tensor]] = {"network": {}, "velocity": {}, "average": {}}
-    for name, tensor in checkpoint.tensors.items():
-        part, _, rest = name.partition(".")
-        parts[part][rest] = tensor
-    network.load_state_dict(parts["network"])
-    optimizer.load(parts["velocity"])
-    if average is not None:
-        average.load_state_dict(parts["average"])
+    state.load(checkpoint.tensors)
     around.rewind(checkpoint.step)
     values = dict(checkpoint.values)
-    return Position(step=checkpoint.step, sums=Sums(**values.pop("sums")), **values)
+    state.set_tally(Tally(**values.pop("tally")))
+    return Position(step=checkpoint.step, **values)

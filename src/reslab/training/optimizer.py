@@ -1,51 +1,53 @@
 """SGD with the paper's momentum: v <- m v + rate * g, w <- w - v.
 
 torch's SGD keeps v without the rate and multiplies at the end, so that a drop of the rate shrinks the momentum
-gathered so far at once; here, as in Caffe, it fades. The two agree while the rate is constant.
+gathered so far at once; here, as in Caffe, it fades. The two agree while the rate is constant. All weights lie in one
+stretch of memory, those that decay first, so an update is a handful of operations however deep the network.
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
 
 from reslab.spec.recipe import OptimizerSpec
+from reslab.training.flat import FlatTensors, flatten
 
 
 class PaperSGD:
-    """The paper's optimizer over a network's parameters; its state is one velocity a parameter, by name."""
+    """The paper's optimizer over a network's parameters; its state is one velocity a parameter."""
 
     def __init__(self, network: nn.Module, spec: OptimizerSpec) -> None:
         self.spec = spec
-        self.weights = {name: weight for name, weight in network.named_parameters() if weight.requires_grad}
-        self.velocities = {name: torch.zeros_like(weight) for name, weight in self.weights.items()}
+        trained = {name: weight for name, weight in network.named_parameters() if weight.requires_grad}
+        decayed = {name: weight for name, weight in trained.items() if self.decays(weight)}
+        self.parameters = decayed | trained
+        self.num_decayed = sum(weight.numel() for weight in decayed.values())
+        self.weights = FlatTensors.holding(self.parameters)
+        self.velocities = self.weights.copy(torch.zeros_like(self.weights.flat))
 
     @torch.no_grad()
-    def step(self, learning_rate: float) -> None:
-        """Apply the gradients at hand, and drop them."""
-        spec = self.spec
+    def step(self, rate: Tensor, allowed: Tensor) -> None:
+        """Apply the gradients at hand, unless `allowed` says no, and drop them."""
+        spec, weights, velocities = self.spec, self.weights.flat, self.velocities.flat
+        gradients = torch.cat([_flat_gradient(weight) for weight in self.parameters.values()])
         if spec.clip_norm:
-            nn.utils.clip_grad_norm_(self.weights.values(), spec.clip_norm)
-        for name, weight in self.weights.items():
-            gradient, velocity = weight.grad, self.velocities[name]
-            if gradient is None:
-                continue
-            if self.decays(weight):
-                gradient.add_(weight, alpha=spec.weight_decay)
-            velocity.mul_(spec.momentum).add_(gradient, alpha=learning_rate)
-            if spec.nesterov:
-                weight.sub_(velocity, alpha=spec.momentum).sub_(gradient, alpha=learning_rate)
-            else:
-                weight.sub_(velocity)
+            gradients *= (spec.clip_norm / (gradients.norm() + 1e-6)).clamp(max=1)
+        if self.num_decayed:
+            gradients[: self.num_decayed].add_(weights[: self.num_decayed], alpha=spec.weight_decay)
+        gradients *= rate
+        moved = torch.add(gradients, velocities, alpha=spec.momentum)
+        change = torch.add(gradients, moved, alpha=spec.momentum) if spec.nesterov else moved
+        weights.copy_(torch.where(allowed, weights - change, weights))
+        velocities.copy_(torch.where(allowed, moved, velocities))
+        for weight in self.parameters.values():
             weight.grad = None
 
     def decays(self, weight: Tensor) -> bool:
         """Whether weight decay reaches it: kernels and matrices have two axes or more, biases and affines one."""
         return self.spec.weight_decay > 0 and (self.spec.decay == "all" or weight.dim() > 1)
 
-    def load(self, velocities: Mapping[str, Tensor]) -> None:
-        """Copy velocities in, in place."""
-        for name, velocity in self.velocities.items():
-            velocity.copy_(velocities[name])
+
+def _flat_gradient(weight: Tensor) -> Tensor:
+    # autograd lays a gradient out like its weight, so the two flatten in the same order.
+    return torch.zeros_like(flatten(weight)) if weight.grad is None else flatten(weight.grad)

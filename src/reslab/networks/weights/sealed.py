@@ -5,6 +5,7 @@ Damage is found on reading, and the same content is the same bytes.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -25,7 +27,10 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str,
     """Write named tensors to a safetensors file, atomically."""
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with atomic_write(path) as temporary:
-        save_file(plain, temporary, metadata)
+        try:
+            save_file(plain, temporary, metadata)
+        except SafetensorError as error:  # a full disk, told in safetensors' words
+            raise OSError(errno.EIO, str(error).rpartition("I/O error: ")[2]) from error
 
 
 def write_sealed(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:

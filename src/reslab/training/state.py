@@ -1,0 +1,128 @@
+"""Everything an iteration changes, on the device: weights, velocities, statistics, their average, and a tally.
+
+A change is made whole or not at all: where the loss is not finite, from that iteration on nothing moves any more, and
+the tally says which iteration it was. Nobody need wait for the device to know that.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from reslab.networks import Network
+from reslab.spec.recipe import Recipe
+from reslab.training.flat import FlatTensors
+from reslab.training.optimizer import PaperSGD
+
+LOSS, WRONG, LAST_WRONG, FAILED_AT = range(4)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What the iterations since the last evaluation add up to, read from the device."""
+
+    loss: float = 0.0
+    wrong: int = 0
+    last_wrong: int = 0
+    failed_at: int | None = None
+
+
+class TrainingState:
+    """The state of one run.
+
+    `judged` is the network to evaluate. It shares the memory of the trained one, or of its average where the recipe
+    asks for one; nothing that is done to run the trained one faster touches it.
+    """
+
+    def __init__(self, network: Network, recipe: Recipe) -> None:
+        self.network = network
+        self.optimizer = PaperSGD(network, recipe.optimizer)
+        floats = {name: buffer for name, buffer in network.named_buffers() if buffer.is_floating_point()}
+        counts = {name: buffer for name, buffer in network.named_buffers() if name not in floats}
+        self.statistics, self.counters = FlatTensors.holding(floats), FlatTensors.holding(counts)
+        self.parts = [self.optimizer.weights, self.statistics, self.counters]
+        self.averages = [part.copy(part.flat.clone()) for part in self.parts] if recipe.average_decay else []
+        self.judged = self._twin()
+        self.tally = torch.zeros(4, dtype=torch.float64, device=self.optimizer.weights.flat.device)
+        self.set_tally(Tally())
+
+    @torch.no_grad()
+    def copy_statistics(self) -> list[Tensor]:
+        """Return copies of what a forward pass changes, to take it back if its loss is not finite."""
+        return [part.flat.clone() for part in (self.statistics, self.counters)]
+
+    @torch.no_grad()
+    def update(self, loss: Tensor, wrong: Tensor, *, before: list[Tensor], controls: Tensor) -> None:
+        """Take one iteration's gradients and statistics, or leave everything as it was `before` it.
+
+        `controls` are its rate, its share in the average, and its number.
+        """
+        rate, share, step = controls
+        failed = self.tally[FAILED_AT]
+        failed.copy_(torch.where((failed < 0) & ~loss.isfinite(), step, failed))
+        allowed = failed < 0
+        self.optimizer.step(rate, allowed)
+        for part, old in zip((self.statistics, self.counters), before, strict=True):
+            part.flat.copy_(torch.where(allowed, part.flat, old))
+        for part, average in zip(self.parts, self.averages, strict=False):
+            if part.flat.is_floating_point():
+                average.flat.lerp_(part.flat, torch.where(allowed, share, 0.0).to(part.flat.dtype))
+            else:
+                average.flat.copy_(part.flat)
+        self.tally[LOSS] += torch.where(allowed, loss, 0.0)
+        self.tally[WRONG] += torch.where(allowed, wrong, 0)
+        self.tally[LAST_WRONG] = wrong
+
+    def read_tally(self) -> Tally:
+        """Wait for the device and return the tally."""
+        loss, wrong, last_wrong, failed_at = self.tally.tolist()
+        return Tally(loss, int(wrong), int(last_wrong), int(failed_at) if failed_at >= 0 else None)
+
+    def set_tally(self, tally: Tally) -> None:
+        """Set the tally on the device, without waiting for it."""
+        failed_at = -1 if tally.failed_at is None else tally.failed_at
+        self.tally.copy_(torch.tensor([tally.loss, tally.wrong, tally.last_wrong, failed_at], dtype=torch.float64))
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return everything a checkpoint needs, by name."""
+        tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
+        tensors |= {f"velocity.{name}": tensor for name, tensor in self.optimizer.velocities.views.items()}
+        for part in self.averages:
+            tensors |= {f"average.{name}": tensor for name, tensor in part.views.items()}
+        return tensors
+
+    @torch.no_grad()
+    def load(self, tensors: Mapping[str, Tensor]) -> None:
+        """Copy a checkpoint's tensors in, in place."""
+        for name, tensor in self.tensors().items():
+            tensor.copy_(tensors[name])
+
+    def snapshot(self) -> list[Tensor]:
+        """Return copies of all that iterations change."""
+        return [tensor.clone() for tensor in self._changing()]
+
+    @torch.no_grad()
+    def restore(self, snapshot: list[Tensor]) -> None:
+        """Take back everything that happened since `snapshot`."""
+        for tensor, old in zip(self._changing(), snapshot, strict=True):
+            tensor.copy_(old)
+
+    def adopt_average(self) -> None:
+        """Make the average, where there is one, the network's own weights and statistics."""
+        for part, average in zip(self.parts, self.averages, strict=False):
+            part.flat.copy_(average.flat)
+
+    def _twin(self) -> Network:
+        network = copy.deepcopy(self.network)
+        tensors = dict(network.named_parameters()) | dict(network.named_buffers())
+        for part in self.averages or self.parts:
+            part.attach({name: tensors[name] for name in part.views})
+        return network
+
+    def _changing(self) -> list[Tensor]:
+        parts = [*self.parts, self.optimizer.velocities, *self.averages]
+        return [*[part.flat for part in parts], self.tally]

@@ -1,0 +1,161 @@
+"""Iterations, one after the other. On CUDA each is one replay of a captured graph, and nothing waits for the device.
+
+What an iteration needs comes in stretches of many: batches, rates and step numbers are made ahead, lie on the device,
+and are copied into the places the graph reads. Capturing leaves no trace: what its trial runs changed is taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from reslab.networks import Network
+from reslab.spec.recipe import Recipe
+from reslab.training.schedule import learning_rate
+from reslab.training.state import TrainingState
+
+STRETCH_BYTES = 2**28
+TRIAL_RUNS = 3  # before a capture: libraries choose their algorithms and allocate their workspaces
+
+
+def reproducible() -> AbstractContextManager[None]:
+    """Keep cuDNN to algorithms that give the same bits each time; measured on CIFAR, they are not the slower ones."""
+    return torch.backends.cudnn.flags(enabled=True, deterministic=True)
+
+
+class Task(Protocol):
+    """What is trained: where batches come from, the loss of one, and how the network is judged."""
+
+    def load(self, step: int, count: int) -> tuple[Tensor, ...]:
+        """Return the batches of `count` iterations from `step` on, the iteration being the first axis."""
+        ...
+
+    def loss(self, network: Network, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        """Return the mean loss of a batch, or of a part of one, and how many of its images were wrong."""
+        ...
+
+    def evaluate(self, network: Network) -> dict[str, float]:
+        """Return named scores."""
+        ...
+
+    def name_images(self, step: int) -> str:
+        """Say which images iteration `step` sees."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runtime:
+    """How iterations run, as opposed to what they compute: captured as one CUDA graph, compiled, or neither."""
+
+    capture: bool = False
+    compile: bool = False
+
+
+def choose_runtime(network: Network, device: torch.device | str, *, compile: bool = False) -> Runtime:
+    """Capture on CUDA, unless the network recomputes its activations, which asks the device questions midway."""
+    on_cuda = torch.device(device).type == "cuda"
+    return Runtime(capture=on_cuda and not getattr(network, "checkpointing", False), compile=compile)
+
+
+@dataclass
+class Stretch:
+    """Iterations whose batches and rates are on the device."""
+
+    first: int
+    count: int
+    batches: tuple[Tensor, ...]
+    controls: Tensor
+
+
+class Stepper:
+    """Runs the iterations of one training."""
+
+    def __init__(self, state: TrainingState, task: Task, recipe: Recipe, *, seed: int, runtime: Runtime) -> None:
+        self.state, self.task, self.recipe, self.seed, self.runtime = state, task, recipe, seed, runtime
+        self.network = state.network
+        if runtime.compile:
+            self.network.compile()
+        self.device = state.tally.device
+        self.controls = torch.zeros(3, dtype=torch.float64, device=self.device)
+        self.stretch: Stretch | None = None
+        self.batch: tuple[Tensor, ...] = ()
+        self.replay: Callable[[], None] | None = None
+
+    @property
+    def waiting_is_free(self) -> bool:
+        """Whether the device has nothing to do that could go on meanwhile."""
+        return self.device.type == "cpu"
+
+    def advance(self, step: int, *, warmed_at: int | None) -> None:
+        """Run iteration `step`; on CUDA, only ask for it."""
+        stretch = self._reach(step, warmed_at)
+        for place, batches in zip(self.batch, stretch.batches, strict=True):
+            place.copy_(batches[step - stretch.first])
+        self.controls.copy_(stretch.controls[step - stretch.first])
+        if self.replay is None:
+            self.replay = self._capture() if self.runtime.capture else self._iterate
+        # Whatever is random in the network is a function of seed and step too.
+        torch.manual_seed((self.seed << 32) + step)
+        self.replay()
+
+    def _reach(self, step: int, warmed_at: int | None) -> Stretch:
+        """Return a stretch that has `step`, loading it where the one at hand has not."""
+        stretch = self.stretch
+        if stretch is None or not stretch.first <= step < stretch.first + stretch.count:
+            count = self._stretch_length(step, warmed_at)
+            controls = [self._control(number, warmed_at) for number in range(step, step + count)]
+            stretch = self.stretch = Stretch(
+                step,
+                count,
+                self.task.load(step, count),
+                torch.tensor(controls, dtype=torch.float64).to(self.device, non_blocking=True),
+            )
+            if not self.batch:
+                self.batch = tuple(torch.empty_like(batches[0]) for batches in stretch.batches)
+        return stretch
+
+    def _stretch_length(self, step: int, warmed_at: int | None) -> int:
+        """One iteration while its outcome decides the next one's rate; on the CPU too, where nothing is gained."""
+        warming = self.recipe.warmup is not None and warmed_at is None
+        if warming or not self.batch or self.waiting_is_free:
+            return 1
+        size = sum(place.numel() * place.element_size() for place in self.batch)
+        return max(1, min(STRETCH_BYTES // size, self.recipe.iterations - step))
+
+    def _control(self, step: int, warmed_at: int | None) -> tuple[float, float, float]:
+        """Return an iteration's rate, its share in the average (all of it at first), and its number."""
+        share = 1.0 if step == 0 else 1 - self.recipe.average_decay
+        return learning_rate(self.recipe, step, warmed_at=warmed_at), share, float(step)
+
+    def _iterate(self) -> None:
+        """Forward, backward, update: nothing here waits for the device or depends on what it computed."""
+        parts, size = self.recipe.accumulate, self.recipe.batch // self.recipe.accumulate
+        before = self.state.copy_statistics()
+        losses, wrongs = [], []
+        for first in range(0, self.recipe.batch, size):
+            loss, wrong = self.task.loss(self.network, tuple(place[first : first + size] for place in self.batch))
+            (loss / parts).backward()
+            losses.append(loss.detach().double() / parts)
+            wrongs.append(wrong)
+        loss, wrong = torch.stack(losses).sum(), torch.stack(wrongs).sum()
+        self.state.update(loss, wrong, before=before, controls=self.controls)
+
+    def _capture(self) -> Callable[[], None]:
+        """Record one iteration as a graph and return what replays it; the state is as it was before."""
+        snapshot = self.state.snapshot()
+        stream = torch.cuda.Stream(device=self.device)
+        stream.wait_stream(torch.cuda.current_stream(self.device))
+        with torch.cuda.stream(stream):
+            for _ in range(TRIAL_RUNS):
+                self._iterate()
+        torch.cuda.current_stream(self.device).wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self._iterate()
+        self.state.restore(snapshot)
+        return graph.replay

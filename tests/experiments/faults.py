@@ -1,0 +1,194 @@
+"""Kill training processes, many times, at planned and at random moments, and compare what they end with.
+
+`make faults` kills fifty, at least fifteen of them inside a checkpoint write; tests kill a few. Every run is a chain:
+started, killed, started again ... and at last left alone. Each must end bit-identical to one never killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import itertools
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from reslab.data.digits import load_digits
+from reslab.experiments.run import run_trial
+from reslab.runs.directory import RunDirectory
+from reslab.spec import find
+from reslab.spec.recipe import Recipe, find_recipe
+from reslab.spec.trial import DataSpec, Trial
+
+DIGITS = load_digits()
+SMALL = {"channels": 1, "input_size": 8, "dropout": 0.1, "stochastic_depth": 0.1}
+OPTIONS = {"iterations": 24, "batch": 32, "evaluate_every": 4}
+REPOSITORY = Path(__file__).parent.parent.parent
+# Moments inside the write of a checkpoint, in their order.
+MOMENTS = ("empty", "half written", "written", "synced", "renamed", "old one removed")
+
+
+@dataclass(frozen=True)
+class Kill:
+    """After `progress` iterations of a sitting: at `moment` of the next checkpoint write, or `seconds` later."""
+
+    progress: int
+    moment: str | None
+    seconds: float = 0.0
+
+
+def make_trial(recipe: Recipe | None = None, name: str = "cifar-resnet-8", **network: object) -> Trial:
+    """A trial of a second or two, with everything random in it."""
+    return Trial(
+        data=DataSpec(name="digits", fingerprint=DIGITS.fingerprint),
+        network=find(name, SMALL | network),
+        recipe=recipe or find_recipe("digits", OPTIONS),
+        seed=3,
+    )
+
+
+def outcome(run: RunDirectory) -> tuple[str, str, str]:
+    """Digests of what must not depend on how the run came about: weights, metric log, result."""
+    files = ("weights.safetensors", "metrics.jsonl", "result.json")
+    digests = [hashlib.sha256((run.path / name).read_bytes()).hexdigest() for name in files]
+    return digests[0], digests[1], digests[2]
+
+
+def plan_chains(kills: int, *, seed: int) -> list[list[Kill]]:
+    """Plan `kills` kills in chains of one to four: every other one inside a checkpoint write, each moment in turn."""
+    chance, moments = random.Random(seed), itertools.cycle(MOMENTS)
+    planned = [
+        Kill(chance.randrange(8), next(moments) if number % 2 else None, chance.random() / 20)
+        for number in range(kills)
+    ]
+    chance.shuffle(planned)
+    chains = []
+    while planned:
+        length = chance.randrange(1, 5)
+        chains.append(planned[:length])
+        planned = planned[length:]
+    return chains
+
+
+def suffer(chain: list[Kill], root: Path) -> tuple[int, int]:
+    """Run the trial through a chain of kills and to its end; return how many struck, and how many inside a write."""
+    struck = inside = 0
+    for kill in chain:
+        moment = ["--moment", kill.moment] if kill.moment else []
+        words = [*_child(root), "--progress", str(kill.progress), *moment]
+        with subprocess.Popen(words, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            if kill.moment is None:
+                for _ in range(kill.progress + 1):
+                    process.stdout.readline()
+                time.sleep(kill.seconds)
+                os.kill(process.pid, signal.SIGKILL)
+            said = process.stdout.read()
+        struck += process.returncode == -signal.SIGKILL
+        inside += "inside the write" in said
+    leave_alone(root)
+    return struck, inside
+
+
+def leave_alone(root: Path) -> None:
+    """Run the trial, or what is left of it, to its end."""
+    subprocess.run(_child(root), cwd=REPOSITORY, check=True, stdout=subprocess.DEVNULL)
+
+
+def _child(root: Path) -> list[str]:
+    return [sys.executable, "-m", "tests.experiments.faults", "--child", str(root)]
+
+
+def _train(root: Path, *, progress: int, moment: str | None) -> None:
+    """Be the process that is killed: report each iteration, and at the planned moment of a write, die."""
+    import torch
+
+    torch.set_num_threads(1)
+    done = 0
+
+    def tell(step: int, metrics: dict[str, float]) -> None:
+        nonlocal done
+        done += 1
+        print(step, flush=True)
+
+    if moment:
+        _arm(moment, lambda: done >= progress)
+    run_trial(make_trial(), DIGITS, root, progress=tell)
+
+
+def _arm(moment: str, ready: Callable[[], bool]) -> None:
+    """Make the process kill itself at `moment` of the first checkpoint write for which `ready` says yes."""
+    from reslab import files
+    from reslab.networks.weights import sealed
+
+    save, sync, replace, unlink = sealed.save_file, files._sync, Path.replace, Path.unlink
+
+    def strike(now: str, path: Path) -> None:
+        if now == moment and "step-" in Path(path).name and ready():
+            print("inside the write", flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def save_and_strike(tensors, path, metadata) -> None:
+        strike("empty", path)
+        save(tensors, path, metadata)
+        if moment == "half written" and "step-" in Path(path).name and ready():
+            os.truncate(path, Path(path).stat().st_size // 2)
+        strike("half written", path)
+        strike("written", path)
+
+    def sync_and_strike(path: Path) -> None:
+        sync(path)
+        strike("synced", path)
+
+    def replace_and_strike(self: Path, target: Path) -> Path:
+        replaced = replace(self, target)
+        strike("renamed", target)
+        return replaced
+
+    def unlink_and_strike(self: Path, missing_ok: bool = False) -> None:
+        unlink(self, missing_ok=missing_ok)
+        if not self.name.startswith("."):
+            strike("old one removed", self)
+
+    sealed.save_file, files._sync = save_and_strike, sync_and_strike
+    Path.replace, Path.unlink = replace_and_strike, unlink_and_strike
+
+
+def main() -> None:
+    """Kill as asked and say what came of it; exit with 1 if any run ended otherwise."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--progress", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--moment", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        _train(given.child, progress=given.progress, moment=given.moment)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        leave_alone(root / "whole")
+        expected = outcome(RunDirectory.of(make_trial(), root / "whole"))
+        chains = plan_chains(given.kills, seed=given.seed)
+        roots = [root / str(number) for number in range(len(chains))]
+        kills = inside = different = 0
+        with ThreadPoolExecutor(2) as pool:
+            for chain, place, counted in zip(chains, roots, pool.map(suffer, chains, roots), strict=True):
+                same = outcome(RunDirectory.of(make_trial(), place)) == expected
+                kills, inside, different = kills + counted[0], inside + counted[1], different + (not same)
+                print(f"{len(chain)} kills in a row: {'the same' if same else 'NOT THE SAME'}", flush=True)
+    print(f"{kills} kills, {inside} inside a checkpoint write, in {len(chains)} runs: {different} ended otherwise")
+    sys.exit(different > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""Iterations: in stretches or one by one, captured or not, they compute the same; a bad loss changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from reslab.networks import Network, create_model
+from reslab.spec.recipe import Recipe, find_recipe
+from reslab.training import stepping
+from reslab.training.state import TrainingState
+from reslab.training.stepping import Runtime, Stepper, choose_runtime, reproducible
+
+RECIPE = find_recipe("digits", {"iterations": 12, "batch": 8, "average_decay": 0.9, "optimizer.learning_rate": 0.1})
+gpu = pytest.mark.gpu
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+
+@dataclass
+class Noise:
+    """A task of random images, a function of the step; iteration `bad` has one that is not a number."""
+
+    device: str = "cpu"
+    bad: int | None = None
+
+    def load(self, step: int, count: int) -> tuple[Tensor, Tensor]:
+        images, labels = [], []
+        for number in range(step, step + count):
+            generator = torch.Generator().manual_seed(number)
+            images.append(torch.randn(8, 1, 8, 8, generator=generator))
+            labels.append(torch.randint(10, (8,), generator=generator))
+            if number == self.bad:
+                images[-1][3] = torch.nan
+        return torch.stack(images).to(self.device), torch.stack(labels).to(self.device)
+
+    def loss(self, network: Network, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        images, labels = batch
+        logits = network(images)
+        return F.cross_entropy(logits, labels), (logits.argmax(1) != labels).sum()
+
+    def evaluate(self, network: Network) -> dict[str, float]:
+        return {}
+
+    def name_images(self, step: int) -> str:
+        return str(step)
+
+
+def make_stepper(
+    task: Noise, *, runtime: Runtime | None = None, recipe: Recipe = RECIPE, **overrides: object
+) -> Stepper:
+    torch.manual_seed(1)
+    network = create_model("cifar-resnet-8", in_chans=1, input_size=8, **overrides).to(task.device).train()
+    state = TrainingState(network, recipe)
+    return Stepper(state, task, recipe, seed=1, runtime=runtime or choose_runtime(network, task.device))
+
+
+def advance(stepper: Stepper, steps: int) -> dict[str, Tensor]:
+    for step in range(steps):
+        stepper.advance(step, warmed_at=None)
+    return {name: tensor.clone() for name, tensor in stepper.state.tensors().items()}
+
+
+def assert_equal(one: dict[str, Tensor], other: dict[str, Tensor], **tolerance: float) -> None:
+    assert one.keys() == other.keys()
+    for name, tensor in one.items():
+        if tolerance:
+            assert torch.allclose(tensor, other[name], **tolerance), name
+        else:
+            assert torch.equal(tensor, other[name]), name
+
+
+def test_stretches_are_the_same_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches and rates made ahead in stretches of five, or one by one."""
+    expected = advance(make_stepper(Noise(), dropout=0.2), 12)
+    monkeypatch.setattr(Stepper, "waiting_is_free", False)
+    monkeypatch.setattr(stepping, "STRETCH_BYTES", 5 * (8 * 64 * 4 + 8 * 8))
+    stepper = make_stepper(Noise(), dropout=0.2)
+    assert_equal(advance(stepper, 12), expected)
+    assert stepper.stretch is not None
+    assert (stepper.stretch.first, stepper.stretch.count) == (11, 1)
+
+
+def test_a_loss_that_is_not_finite_changes_nothing() -> None:
+    """From that iteration on everything stays, statistics and average included; the tally names it."""
+    stepper = make_stepper(Noise(bad=4))
+    good = advance(stepper, 4)
+    for step in range(4, 8):
+        stepper.advance(step, warmed_at=None)
+    assert_equal({name: tensor.clone() for name, tensor in stepper.state.tensors().items()}, good)
+    tally = stepper.state.read_tally()
+    assert tally.failed_at == 4
+    assert tally.loss < 4 * 10
+
+
+def test_a_warm_up_is_felt_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While its end hangs on the errors, no iteration is made ahead."""
+    monkeypatch.setattr(Stepper, "waiting_is_free", False)
+    stepper = make_stepper(Noise(), recipe=find_recipe("cifar-paper-110", {"batch": 8}))
+    advance(stepper, 3)
+    assert stepper.stretch is not None
+    assert stepper.stretch.count == 1
+    assert stepper.controls[0].item() == pytest.approx(0.01)
+    stepper.advance(3, warmed_at=3)
+    assert stepper.stretch.count > 100
+    assert stepper.controls[0].item() == pytest.approx(0.1)
+
+
+def test_the_average_starts_with_the_first_weights() -> None:
+    """After one iteration it is the network; after two, between them."""
+    stepper = make_stepper(Noise())
+    first = advance(stepper, 1)
+    assert torch.equal(first["average.classifier.weight"], first["network.classifier.weight"])
+    stepper.advance(1, warmed_at=None)
+    second = stepper.state.tensors()
+    mixed = 0.9 * first["network.classifier.weight"] + 0.1 * second["network.classifier.weight"]
+    assert torch.allclose(second["average.classifier.weight"], mixed, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch 2.11's compiler uses what torch 2.11 deprecates
+def test_a_compiled_network_trains_alike() -> None:
+    """torch.compile changes speed and rounding, not the training; the judged network stays as it was."""
+    plain = advance(make_stepper(Noise()), 3)
+    stepper = make_stepper(Noise(), runtime=Runtime(compile=True))
+    assert_equal(advance(stepper, 3), plain, rtol=1e-3, atol=1e-4)
+    assert stepper.state.judged._compiled_call_impl is None
+
+
+@gpu
+@needs_cuda
+@pytest.mark.parametrize("overrides", [{}, {"dropout": 0.2, "stochastic_depth": 0.2}], ids=str)
+def test_a_captured_iteration_is_the_iteration(overrides: dict[str, object]) -> None:
+    """Replayed or run as it stands, dropout included: the same weights, velocities, statistics, average and tally."""
+    with torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False):
+        eager = make_stepper(Noise("cuda"), runtime=Runtime(), **overrides)
+        captured = make_stepper(Noise("cuda"), runtime=Runtime(capture=True), **overrides)
+        assert_equal(advance(captured, 12), advance(eager, 12), rtol=1e-4, atol=1e-6)
+        assert captured.state.read_tally().wrong == eager.state.read_tally().wrong
+
+
+@gpu
+@needs_cuda
+def test_capturing_leaves_no_trace() -> None:
+    """Weights, velocities, statistics, counters, average and tally are as they were."""
+    stepper = make_stepper(Noise("cuda"), runtime=Runtime())
+    advance(stepper, 2)
+    before = stepper.state.snapshot()
+    stepper._capture()
+    for tensor, old in zip(stepper.state._changing(), before, strict=True):
+        assert torch.equal(tensor, old)
+
+
+@gpu
+@needs_cuda
+def test_a_captured_bad_loss_changes_nothing() -> None:
+    """The flag on the device stops all that follows, without anyone reading it."""
+    stepper = make_stepper(Noise("cuda", bad=4))
+    assert stepper.runtime.capture
+    good = advance(stepper, 4)
+    for step in range(4, 9):
+        stepper.advance(step, warmed_at=None)
+    assert_equal({name: tensor.clone() for name, tensor in stepper.state.tensors().items()}, good)
+    assert stepper.state.read_tally().failed_at == 4
+
+
+@gpu
+@needs_cuda
+def test_a_checkpoint_loads_under_a_captured_graph() -> None:
+    """In place: the graph goes on from what was loaded."""
+    stepper = make_stepper(Noise("cuda"))
+    early = advance(stepper, 4)
+    for step in range(4, 8):
+        stepper.advance(step, warmed_at=None)
+    late = {name: tensor.clone() for name, tensor in stepper.state.tensors().items()}
+    stepper.state.load(early)
+    for step in range(4, 8):
+        stepper.advance(step, warmed_at=None)
+    assert_equal(stepper.state.tensors(), late, rtol=1e-4, atol=1e-6)
+
+
+@gpu
+@needs_cuda
+def test_the_same_seed_gives_the_same_bits() -> None:
+    """Captured twice from scratch."""
+    with reproducible():
+        assert_equal(advance(make_stepper(Noise("cuda")), 12), advance(make_stepper(Noise("cuda")), 12))

@@ -28,7 +28,7 @@ def test_where_a_resumed_run_begins_is_no_progress() -> None:
         show(step, {"train_error_percent": 1.0, "test_error_percent": 9.5})
     assert progress.tasks[0].speed is not None
     assert 0 < progress.tasks[0].speed < 2
-    assert "plain-20 seed 1  train 1.00 %  test 9.50 % error" in progress.tasks[0].description
+    assert "plain-20 seed 1: 1.0 / 9.5 %" in progress.tasks[0].description
     bars.begin(TRIALS[1])(10, {})
     assert [task.completed for task in progress.tasks] == [10, 64_010]
     assert progress.tasks[1].total == 128_000

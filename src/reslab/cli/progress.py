@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.table import Column
 from rich.text import Text
 
 from reslab.cli.show import progress_console
@@ -31,12 +32,13 @@ class _Rate(ProgressColumn):
 
 def make_bars() -> Progress:
     """Return a place for bars of iterations."""
-    columns = (BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn(), TextColumn("{task.description}"))
-    return Progress(*columns, console=progress_console)
+    whole = [Column(no_wrap=True) for _ in range(3)]  # on a narrow terminal the bar gives way
+    counts = (MofNCompleteColumn(table_column=whole[0]), _Rate(whole[1]), TimeRemainingColumn(table_column=whole[2]))
+    return Progress(BarColumn(), *counts, TextColumn("{task.description}"), console=progress_console)
 
 
 class TrialBars:
-    """A bar for the trial at hand and, where there are several trials, one over the iterations of all."""
+    """A bar for the trial at hand, with its training and test error; for several trials, one over all of them too."""
 
     def __init__(self, progress: Progress, trials: Sequence[Trial]) -> None:
         self.progress = progress
@@ -48,7 +50,7 @@ class TrialBars:
     def begin(self, trial: Trial) -> Callable[[int, dict[str, float]], None]:
         """Return what moves the bars while `trial` runs, called with its step and its latest metrics."""
         iterations, earlier, begun = trial.recipe.iterations, self.earlier, False
-        name = f"{name_of(trial.network).split()[0]} seed {trial.seed}"
+        name = f"{name_of(trial.network).split()[0]} seed {trial.seed}:"
         self.earlier += iterations
         self.progress.reset(self.trial, total=iterations, visible=True, description=name)
 
@@ -57,7 +59,8 @@ class TrialBars:
             # Where a resumed run begins was not reached just now: the first call tells nothing about the rate.
             move = self.progress.update if begun else self.progress.reset
             begun = True
-            move(self.trial, completed=step, description=f"{name}  {summarize(metrics)}" if metrics else name)
+            errors = " {train_error_percent:.1f} / {test_error_percent:.1f} %".format(**metrics) if metrics else ""
+            move(self.trial, completed=step, description=name + errors)
             move(self.all, completed=earlier + step)
 
         return show

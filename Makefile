@@ -26,6 +26,7 @@ docs: .venv/ready-dev
 
 bench: .venv/ready-dev
 	$(BIN)/python benchmarks/networks.py
+	$(BIN)/python benchmarks/cifar.py
 
 clean:
 	rm -rf .venv site build dist

@@ -24,6 +24,7 @@ def reproduce(
     only: str = "",
     from_: Annotated[Path | None, Parameter(name="--from")] = None,
     runs: Path | None = None,
+    compile: bool = False,
     json: bool = False,
 ) -> None:
     """Run what is missing of a table or figure, and print ours beside published, with verdicts.
@@ -43,6 +44,8 @@ def reproduce(
         Judge the runs in this folder, and train nothing.
     runs
         The folder for runs; RESLAB_RUNS, or runs.
+    compile
+        Put torch.compile under the training: slower to start, faster afterwards.
     json
         Print JSON.
     """
@@ -52,7 +55,7 @@ def reproduce(
         raise UserError(f"--seeds is {seeds}; give a whole number of at least 1")
     if from_ is None:
         root = runs_root(runs)
-        _run(claims, fields, root, seeds=seeds)
+        _run(claims, fields, root, seeds=seeds, compile=compile)
     elif fields or runs:
         raise UserError("--from judges the runs that are there; leave out --runs and the fields")
     elif not from_.is_dir():
@@ -85,7 +88,7 @@ def choose_claims(subjects: Sequence[str], only: str) -> list[Claim]:
     ]
 
 
-def _run(claims: Sequence[Claim], fields: dict[str, str], root: Path, *, seeds: int) -> None:
+def _run(claims: Sequence[Claim], fields: dict[str, str], root: Path, *, seeds: int, compile: bool) -> None:
     """Run what the claims lack under `root`."""
     with progress_console.status("loading"):
         import torch
@@ -110,6 +113,7 @@ def _run(claims: Sequence[Claim], fields: dict[str, str], root: Path, *, seeds: 
             dataset,
             root,
             device=device,
+            compile=compile,
             begin=TrialBars(progress, missing).begin,
             warn=lambda sentence: progress.console.print(f"warning: {sentence}", soft_wrap=True),
             should_stop=stop.wanted,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 RECIPE_OF = {"digits": "digits", "cifar10": "cifar-paper"}
 
 
-def train(*fields: str, runs: Path | None = None) -> None:
+def train(*fields: str, runs: Path | None = None, compile: bool = False) -> None:
     """Train a network; run the same command again to go on where it stopped.
 
     Ctrl-C and SIGTERM save the state first and end with exit codes 130 and 143.
@@ -30,6 +30,8 @@ def train(*fields: str, runs: Path | None = None) -> None:
         data=NAME network=NAME recipe=NAME seed=N, and fields of each: network.shortcut=B recipe.iterations=100.
     runs
         The folder for runs; RESLAB_RUNS, or runs.
+    compile
+        Put torch.compile under the training: slower to start, faster afterwards.
     """
     subjects, given = split_words(fields)
     if subjects:
@@ -56,6 +58,7 @@ def train(*fields: str, runs: Path | None = None) -> None:
             dataset,
             root,
             device="cuda" if torch.cuda.is_available() else "cpu",
+            compile=compile,
             progress=TrialBars(progress, [trial]).begin(trial),
             warn=lambda sentence: progress.console.print(f"warning: {sentence}", soft_wrap=True),
             should_stop=stop.wanted,

@@ -32,6 +32,7 @@ def run_missing(
     root: Path,
     *,
     device: str,
+    compile: bool = False,
     begin: Callable[[Trial], Callable[[int, dict[str, float]], None]],
     warn: Callable[[str], None],
     should_stop: Callable[[], bool],
@@ -43,7 +44,16 @@ def run_missing(
             raise Stopped
         run = RunDirectory.of(trial, root)
         if run.state != "finished":
-            run_trial(trial, dataset, root, device=device, progress=begin(trial), warn=warn, should_stop=should_stop)
+            run_trial(
+                trial,
+                dataset,
+                root,
+                device=device,
+                compile=compile,
+                progress=begin(trial),
+                warn=warn,
+                should_stop=should_stop,
+            )
         measure(run)
 
 

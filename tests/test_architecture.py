@@ -15,7 +15,7 @@ SOURCE = Path(reslab.__file__).parent
 # Top to bottom; rooms on one floor never import each other.
 FLOORS = [
     {"cli"},
-    {"experiments"},
+    {"experiments", "report"},
     {"training", "evaluation", "analysis", "drawing"},
     {"networks", "data", "runs", "paper"},
     {"spec"},
@@ -25,13 +25,15 @@ TORCH_FREE = (
     "reslab",
     "reslab.spec",
     "reslab.spec.trial",
-    "reslab.paper.tables",
+    "reslab.paper.claims",
     "reslab.runs.directory",
+    "reslab.report.verdicts",
     "reslab.cli",
     "reslab.cli.describe",
     "reslab.cli.train",
     "reslab.cli.evaluate",
     "reslab.cli.analyze",
+    "reslab.cli.reproduce",
     "reslab.cli.runs",
     "reslab.files",
 )
@@ -81,7 +83,7 @@ def test_help_answers_without_torch() -> None:
     script = (
         "import sys\nfrom reslab.cli import main\ntry: main({arguments})\nfinally: assert 'torch' not in sys.modules"
     )
-    verbs = ("describe", "train", "evaluate", "analyze", "runs", "data")
+    verbs = ("describe", "train", "evaluate", "analyze", "reproduce", "runs", "data")
     helps = [["--help"], *[[verb, "--help"] for verb in verbs]]
     for arguments in (*helps, ["networks"]):
         done = subprocess.run(

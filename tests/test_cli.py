@@ -7,7 +7,20 @@ import sys
 
 from reslab.cli import app
 
-VERBS = ["analyze", "compare", "convert", "data", "demo", "describe", "draw", "evaluate", "networks", "runs", "train"]
+VERBS = [
+    "analyze",
+    "compare",
+    "convert",
+    "data",
+    "demo",
+    "describe",
+    "draw",
+    "evaluate",
+    "networks",
+    "reproduce",
+    "runs",
+    "train",
+]
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:

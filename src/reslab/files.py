@@ -66,6 +66,22 @@ def lock(path: Path, refusal: str) -> Iterator[None]:
         yield
 
 
+def is_locked(path: Path) -> bool:
+    """Whether a living process holds `path`; nothing is written to find out."""
+    try:
+        file = path.open()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}; choose a readable place") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def _sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:

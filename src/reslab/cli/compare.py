@@ -1,26 +1,69 @@
-"""`reslab compare NAME NAME [field=value ...]`."""
+"""`reslab compare NAME NAME [field=value ...]`, `reslab compare RUN RUN`."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from reslab.cli.compare_runs import compare_runs
 from reslab.cli.show import console, count, make_table, memory, print_json, progress_console
-from reslab.cli.subjects import read_spec, split_words, take_count
+from reslab.cli.subjects import read_spec, runs_root, split_words, take_count
 from reslab.errors import UserError
-from reslab.spec import differences, name_of
+from reslab.runs.directory import RunDirectory, find_run, is_run, list_runs
+from reslab.spec import differences, find, name_of
 
 
-def compare(*words: str, json: bool = False) -> None:
-    """Print what differs between two networks and what each costs.
+def compare(*words: str, runs: Path | None = None, json: bool = False) -> None:
+    """Print what differs between two networks and what each costs, or between two runs and what came out.
+
+    Runs are compared seed by seed with all finished runs of their settings, with the significance of the difference.
 
     Parameters
     ----------
     words
-        Two networks (quote one with fields of its own: 'resnet-34 shortcut=C'), then field=value pairs for both.
+        Two networks (quote one with fields of its own: 'resnet-34 shortcut=C'), then field=value pairs for both; or
+        two runs, by folder or by a beginning of their ids that no other has.
+    runs
+        The folder for runs; RESLAB_RUNS, or runs.
     json
         Print JSON.
     """
     subjects, fields = split_words(words)
     if len(subjects) != 2:
-        raise UserError(f"compare takes two networks and got {len(subjects)}; quote a name that has fields of its own")
+        raise UserError(
+            f"compare takes two networks, or two runs, and got {len(subjects)}; quote a name that has fields of its own"
+        )
+    one, other = (_find_run(subject, runs_root(runs)) for subject in subjects)
+    if one is None and other is None:
+        _compare_networks(subjects, fields, json=json)
+    elif one is None or other is None:
+        run, network = reversed(subjects) if one is None else subjects
+        raise UserError(f"'{run}' is a run and '{network}' is none; compare two runs, or two networks")
+    elif fields:
+        raise UserError(f"runs have their fields already; leave out {next(iter(fields))}=")
+    else:
+        compare_runs(one, other, json=json)
+
+
+def _find_run(subject: str, root: Path) -> RunDirectory | None:
+    """Return the run that a subject names; a network's name means the network, and that it could mean more is told."""
+    if is_run(Path(subject)):
+        return RunDirectory(Path(subject))
+    beginning = [run for run in list_runs(root) if run.path.name.startswith(subject)]
+    if not beginning:
+        return None
+    try:
+        find(subject)
+    except UserError:
+        return find_run(subject, root)
+    progress_console.print(
+        f"{subject} is taken for the network; runs in {root} whose ids begin so: {len(beginning)}; "
+        "give more of an id to compare runs",
+        soft_wrap=True,
+    )
+    return None
+
+
+def _compare_networks(subjects: list[str], fields: dict[str, str], *, json: bool) -> None:
     batch = take_count(fields, "batch", 1)
     with progress_console.status("building"):
         from reslab.networks import measure_cost

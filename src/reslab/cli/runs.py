@@ -1,17 +1,22 @@
-"""`reslab runs [list|show]`."""
+"""`reslab runs [show|prune]`."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from cyclopts import App
 
-from reslab.cli.show import console, make_table, print_json
+from reslab.cli.show import console, duration, make_table, memory, print_json
 from reslab.cli.subjects import runs_root
-from reslab.runs.directory import find_run, list_runs
+from reslab.runs.directory import RunDirectory, find_run, list_runs
+from reslab.runs.pruning import find_waste, prune
+from reslab.runs.timings import Timings, read_timings
 from reslab.spec import name_of
 
-app = App(name="runs", help="List and show runs.")
+app = App(name="runs", help="List, show and prune runs.")
 
 
 @app.default
@@ -26,16 +31,21 @@ def list_all(*, runs: Path | None = None, json: bool = False) -> None:
         Print JSON.
     """
     found = list_runs(runs_root(runs))
+    rows = [_summarize(run) for run in found]
     if json:
-        print_json([{"id": run.path.name, "state": run.state} for run in found])
+        print_json(rows)
         return
-    table = make_table(f"Runs ({runs_root(runs)})", "id", "state<", "seed", "train error %", "test error %")
-    for run in found:
-        errors = ["", ""]
-        if run.state == "finished":
-            result = run.result()
-            errors = [f"{result['train_error_percent']:.2f}", f"{result['test_error_percent']:.2f}"]
-        table.add_row(run.path.name, run.state, str(run.trial().seed), *errors)
+    columns = ("id", "state<", "seed", "train error %", "test error %", "images/s", "memory", "time")
+    table = make_table(f"Runs ({runs_root(runs)})", *columns)
+    for row in rows:
+        errors = [row["train_error_percent"], row["test_error_percent"]]
+        table.add_row(
+            row["id"],
+            row["state"],
+            str(row["seed"]),
+            *["" if error is None else f"{error:.2f}" for error in errors],
+            *_write_timings(row),
+        )
     console.print(table if found else f"There are no runs in {runs_root(runs)}; make one with `reslab train`.")
 
 
@@ -65,6 +75,71 @@ def show(run: str, *, runs: Path | None = None, json: bool = False) -> None:
         commit = sitting["commit"] or "unknown"
         console.print(f"{sitting['started']}  {sitting['device']}  commit {commit}", soft_wrap=True)
         console.print(f"  {sitting['command']}", soft_wrap=True)
+    timings = [text for text in _write_timings(_summarize(found)) if text]
+    if timings:
+        console.print("{} images/s, {} of memory, {}".format(*timings))
     for name, value in parts.get("result", {}).items():
         if isinstance(value, float):
             console.print(f"{name:<26} {value:.4g}")
+
+
+@app.command(name="prune")
+def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None = None, json: bool = False) -> None:
+    """Say what runs no longer need, and with --yes remove it: checkpoints of finished runs, leftover temporary files.
+
+    A run that is being trained is never touched.
+
+    Parameters
+    ----------
+    interrupted
+        Runs that were never finished, too, whole.
+    yes
+        Remove it.
+    runs
+        The folder for runs; RESLAB_RUNS, or runs.
+    json
+        Print JSON.
+    """
+    root, rows, total = runs_root(runs), [], 0
+    found = list_runs(root)
+    held = [run.path.name for run in found if run.held]
+    for run in found:
+        waste = find_waste(run, interrupted=interrupted)
+        rows += [
+            {"id": run.path.name, "what": part.what, "files": len(part.files), "bytes": part.size} for part in waste
+        ]
+        total += prune(run, interrupted=interrupted) if yes else sum(part.size for part in waste)
+    if json:
+        print_json({"removed": yes, "bytes": total, "waste": rows, "held": held})
+        return
+    table = make_table(f"{'Removed' if yes else 'Not needed'} ({root})", "id", "what<", "files", "size")
+    for row in rows:
+        table.add_row(row["id"], row["what"], str(row["files"]), memory(row["bytes"]))
+    if rows:
+        console.print(table)
+    for name in held:
+        console.print(f"{name} is being worked on: left alone", soft_wrap=True)
+    console.print(f"{memory(total)} freed" if yes else f"{memory(total)} to free; --yes removes it")
+
+
+def _summarize(run: RunDirectory) -> dict[str, Any]:
+    """Return a run's line in the list; None where it has not come so far."""
+    result = run.result() if run.state == "finished" else {}
+    timings = read_timings(run)
+    return {
+        "id": run.path.name,
+        "state": run.state,
+        "seed": run.trial().seed,
+        **{error: result.get(error) for error in ("train_error_percent", "test_error_percent")},
+        **{field.name: None if timings is None else getattr(timings, field.name) for field in fields(Timings)},
+    }
+
+
+def _write_timings(row: Mapping[str, Any]) -> list[str]:
+    """Write speed, memory and time; nothing where they are not known."""
+    written = {
+        "images_per_second": lambda rate: f"{rate:,.0f}",
+        "peak_memory_bytes": memory,
+        "seconds": duration,
+    }
+    return ["" if row[name] is None else write(row[name]) for name, write in written.items()]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
+from reslab.cli.progress import StopSignals, TrialBars, make_bars, summarize
 from reslab.cli.show import console, progress_console
 from reslab.cli.subjects import runs_root, split_words
 from reslab.errors import UserError
@@ -20,7 +17,6 @@ if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
 
 RECIPE_OF = {"digits": "digits", "cifar10": "cifar-paper"}
-EXIT_OF = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
 def train(*fields: str, runs: Path | None = None, compile: bool = False) -> None:
@@ -47,39 +43,27 @@ def train(*fields: str, runs: Path | None = None, compile: bool = False) -> None
         from reslab.data.catalogue import load_dataset
         from reslab.experiments.run import run_trial
         from reslab.runs.directory import RunDirectory
-        from reslab.training.loop import Stopped
 
         dataset = load_dataset(given.get("data", "digits"))
         trial = read_trial(given, dataset)
     run = RunDirectory.of(trial, root)
     if run.state == "finished":
-        console.print(f"{run.path} is finished: {_summary(run.result())}", soft_wrap=True)
+        console.print(f"{run.path} is finished: {summarize(run.result())}", soft_wrap=True)
         return
     console.print(f"{run.state} run {run.path}", soft_wrap=True)
     console.print(f"{trial.recipe.iterations:,} iterations of {trial.recipe.batch} images, seed {trial.seed}")
-    stop = _StopSignals()
-    with stop, _bar() as progress:
-        task = progress.add_task("", total=trial.recipe.iterations)
-
-        def show(step: int, metrics: dict[str, float]) -> None:
-            progress.update(task, completed=step, description=_summary(metrics) if metrics else "")
-
-        try:
-            run_trial(
-                trial,
-                dataset,
-                root,
-                device="cuda" if torch.cuda.is_available() else "cpu",
-                compile=compile,
-                progress=show,
-                warn=lambda sentence: progress.console.print(f"warning: {sentence}", soft_wrap=True),
-                should_stop=lambda: stop.received is not None,
-            )
-        except Stopped:
-            assert stop.received is not None
-            progress_console.print("stopped; the state is saved: run the same command to go on")
-            sys.exit(EXIT_OF[stop.received])
-    console.print(_summary(run.result()))
+    with StopSignals() as stop, make_bars() as progress:
+        run_trial(
+            trial,
+            dataset,
+            root,
+            device="cuda" if torch.cuda.is_available() else "cpu",
+            compile=compile,
+            progress=TrialBars(progress, [trial]).begin(trial),
+            warn=lambda sentence: progress.console.print(f"warning: {sentence}", soft_wrap=True),
+            should_stop=stop.wanted,
+        )
+    console.print(summarize(run.result()))
     console.print(f"wrote {run.weights}", soft_wrap=True)
 
 
@@ -105,30 +89,3 @@ def read_trial(fields: dict[str, str], dataset: Dataset) -> Trial:
         recipe=find_recipe(fields.get("recipe", RECIPE_OF[dataset.name]), groups["recipe"]),
         seed=int(seed),
     )
-
-
-def _summary(metrics: dict[str, Any]) -> str:
-    return f"train {metrics['train_error_percent']:.2f} %  test {metrics['test_error_percent']:.2f} % error"
-
-
-def _bar() -> Progress:
-    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-    return Progress(*columns, console=progress_console)
-
-
-class _StopSignals:
-    """Turns Ctrl-C and SIGTERM into a wish to stop after the iteration; a second one stops at once."""
-
-    received: signal.Signals | None = None
-
-    def __enter__(self) -> None:
-        self.before = {number: signal.signal(number, self._receive) for number in EXIT_OF}
-
-    def __exit__(self, *error: object) -> None:
-        for number, handler in self.before.items():
-            signal.signal(number, handler)
-
-    def _receive(self, number: int, frame: object) -> None:
-        if self.received is not None:
-            raise KeyboardInterrupt
-        self.received = signal.Signals(number)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from reslab.errors import UserError, suggest
-from reslab.files import leftovers, lock, write_text
+from reslab.files import is_locked, leftovers, lock, write_text
 from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
 
 
@@ -45,6 +45,11 @@ class RunDirectory:
         if (self.path / "result.json").exists():
             return "finished"
         return "interrupted" if (self.path / "trial.json").exists() else "new"
+
+    @property
+    def held(self) -> bool:
+        """Whether a living process is working on the run."""
+        return is_locked(self.path / "lock")
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:

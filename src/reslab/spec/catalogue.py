@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from reslab.errors import UserError, choices, suggest
-from reslab.spec.codec import convert, decode, encode, override
+from reslab.spec.codec import convert, decode, differing_leaves, encode, override
 from reslab.spec.comparators import HighwaySpec, LeNetSpec, TorchvisionName, TorchvisionSpec, highway
 from reslab.spec.families import IMAGENET_BLOCKS, cifar, dense, imagenet
 from reslab.spec.network import Block, NetworkSpec
@@ -108,9 +108,7 @@ def spec_from_dict(data: Mapping[str, Any]) -> Spec:
 
 def differences(one: Spec, other: Spec) -> dict[str, tuple[Any, Any]]:
     """Return the dotted fields in which two specs differ, with both values (None where one lacks the field)."""
-    left, right = _flatten(spec_to_dict(one)), _flatten(spec_to_dict(other))
-    keys = [*left, *[key for key in right if key not in left]]
-    return {key: (left.get(key), right.get(key)) for key in keys if left.get(key) != right.get(key)}
+    return differing_leaves(spec_to_dict(one), spec_to_dict(other))
 
 
 @functools.cache
@@ -207,19 +205,11 @@ def _differing(spec: Spec, base: Spec) -> dict[str, Any]:
 
 
 def _differing_leaves(mine: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
-    flat = _flatten(theirs)
-    return {key: value for key, value in _flatten(mine).items() if flat[key] != value}
+    return {key: value for key, (value, _) in differing_leaves(mine, theirs).items()}
 
 
 def _branch(spec: NetworkSpec) -> str:
     return {"none": "plain", "gated": "gated-resnet"}.get(spec.shortcut, "resnet")
-
-
-def _flatten(data: Any, prefix: str = "") -> dict[str, Any]:
-    if isinstance(data, (dict, list)):
-        items = data.items() if isinstance(data, dict) else enumerate(data)
-        return {key: leaf for name, item in items for key, leaf in _flatten(item, f"{prefix}{name}.").items()}
-    return {prefix[:-1]: data}
 
 
 def _written(value: Any) -> str:

@@ -45,6 +45,13 @@ def decode(cls: type[T], data: Mapping[str, Any], *, where: str = "") -> T:
     return cls(**values)
 
 
+def differing_leaves(one: Any, other: Any) -> dict[str, tuple[Any, Any]]:
+    """Return the dotted leaves in which plain data differ, with both values (None where one lacks the leaf)."""
+    left, right = _flatten(one), _flatten(other)
+    keys = [*left, *[key for key in right if key not in left]]
+    return {key: (left.get(key), right.get(key)) for key in keys if left.get(key) != right.get(key)}
+
+
 def override(spec: T, changes: Mapping[str, Any]) -> T:
     """Return `spec` with the dotted fields in `changes` replaced."""
     data = encode(spec)
@@ -128,3 +135,10 @@ def _descend(target: Any, key: str, path: str, parents: Sequence[str]) -> Any:
         known = target if isinstance(target, dict) else ()
         raise UserError(f"'{path}': {here} has no field '{key}'{suggest(key, known)}")
     return target[key]
+
+
+def _flatten(data: Any, prefix: str = "") -> dict[str, Any]:
+    if isinstance(data, (dict, list)):
+        items = data.items() if isinstance(data, dict) else enumerate(data)
+        return {key: leaf for name, item in items for key, leaf in _flatten(item, f"{prefix}{name}.").items()}
+    return {prefix[:-1]: data}

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from reslab.errors import UserError
 from reslab.spec.catalogue import Spec, name_of, spec_from_dict, spec_to_dict
-from reslab.spec.codec import decode, encode
+from reslab.spec.codec import decode, differing_leaves, encode
 from reslab.spec.recipe import Recipe
 
 SplitName: TypeAlias = Literal["full", "tuning"]
@@ -68,3 +68,8 @@ def trial_from_dict(data: Mapping[str, Any]) -> Trial:
         recipe=decode(Recipe, data["recipe"]),
         seed=data["seed"],
     )
+
+
+def trial_differences(one: Trial, other: Trial) -> dict[str, tuple[Any, Any]]:
+    """Return the dotted fields in which two trials differ, with both values (None where one lacks the field)."""
+    return differing_leaves(trial_to_dict(one), trial_to_dict(other))

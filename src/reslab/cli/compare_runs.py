@@ -1,0 +1,114 @@
+"""What `reslab compare` says of two runs: how their trials and errors differ, and whether that is more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from reslab.cli.show import console, make_table, print_json
+from reslab.report.significance import MOST_SEEDS_TO_FLIP, PairedDifferences, pair
+from reslab.runs.directory import RunDirectory, list_runs
+from reslab.spec.trial import trial_differences
+
+ERRORS = {"test_error_percent": "test error %", "train_error_percent": "training error %"}
+
+
+def compare_runs(one: RunDirectory, other: RunDirectory, *, json: bool) -> None:
+    """Print what differs between two runs, and between all finished runs of their settings, seed by seed."""
+    runs = (one, other)
+    differing = trial_differences(one.trial(), other.trial())
+    groups = [_seeds(run) for run in runs]
+    if differing.keys() <= {"seed"}:
+        groups = groups[:1]  # the same setting twice: there is nothing to pair
+    paired = {error: pair(*[_values(group, error) for group in groups]) for error in ERRORS if len(groups) == 2}
+    if json:
+        print_json(
+            {
+                "runs": [run.path.name for run in runs],
+                "differences": differing,
+                "errors": [_errors(run) for run in runs],
+                "seeds": [sorted(group) for group in groups],
+                "paired": {error: _plain(found) for error, found in paired.items()},
+            }
+        )
+        return
+    _print_fields(runs, differing)
+    console.print()
+    for sentence in _print_pairs(groups, paired):
+        console.print(sentence, soft_wrap=True)
+
+
+def _seeds(run: RunDirectory) -> dict[int, RunDirectory]:
+    """Return the finished runs of the same trial but for the seed, by seed, that lie beside `run`."""
+    asked, found = run.trial(), {}
+    for neighbour in list_runs(run.path.parent):
+        trial = neighbour.trial()
+        if neighbour.state == "finished" and replace(trial, seed=asked.seed) == asked:
+            found[trial.seed] = neighbour
+    return found
+
+
+def _values(group: Mapping[int, RunDirectory], error: str) -> dict[int, float]:
+    return {seed: run.result()[error] for seed, run in group.items()}
+
+
+def _errors(run: RunDirectory) -> dict[str, Any]:
+    errors = {error: run.result()[error] for error in ERRORS} if run.state == "finished" else {}
+    return {"state": run.state, **errors}
+
+
+def _print_fields(runs: Sequence[RunDirectory], differing: Mapping[str, tuple[Any, Any]]) -> None:
+    columns = [f"{run.path.name}<" for run in runs]
+    table = make_table("What differs", "field", *columns)
+    for field, values in differing.items():
+        table.add_row(field, *["-" if value is None else str(value) for value in values])
+    console.print(table if differing else "The two are the same run.")
+    console.print()
+    table = make_table("What came out", "", *columns)
+    both = [_errors(run) for run in runs]
+    for error, words in {"state": "state", **ERRORS}.items():
+        cells = [errors.get(error, "") for errors in both]
+        table.add_row(words, *[f"{cell:.2f}" if isinstance(cell, float) else cell for cell in cells])
+    console.print(table)
+
+
+def _print_pairs(
+    groups: Sequence[Mapping[int, RunDirectory]], paired: Mapping[str, PairedDifferences | None]
+) -> list[str]:
+    """Print the paired differences, and return what remains to be said of them."""
+    if len(groups) == 1:
+        return [f"The two differ in nothing but the seed; finished seeds of this setting: {_list(groups[0])}."]
+    found = next(iter(paired.values()))
+    if found is None:
+        return [f"No seed is finished in both settings ({_list(groups[0])} and {_list(groups[1])}): nothing to pair."]
+    title = f"Second less first, seed by seed (seeds {_list(found.seeds)})"
+    table = make_table(title, "", "mean difference", "95 % interval", "t-test p", "sign-flip p")
+    for error, difference in paired.items():
+        assert difference is not None
+        interval = difference.interval
+        table.add_row(
+            ERRORS[error],
+            f"{difference.mean:+.2f}",
+            "" if interval is None else f"{interval[0]:+.2f} to {interval[1]:+.2f}",
+            *["" if p is None else f"{p:.3g}" for p in (difference.t_test_p, difference.sign_flip_p)],
+        )
+    console.print(table)
+    count, sentences = len(found.seeds), []
+    if count == 1:
+        return ["One seed in common gives a difference, but no significance: run both settings with more seeds."]
+    if any(difference is not None and difference.interval is None for difference in paired.values()):
+        sentences.append("Where all differences are equal there is no spread, and no interval or t-test.")
+    if count <= MOST_SEEDS_TO_FLIP:
+        sentences.append(
+            f"With {count} seeds the sign-flip p-value, which is exact, cannot fall below {2 / 2**count:.2g}."
+        )
+    return sentences
+
+
+def _list(seeds: Mapping[int, Any] | Sequence[int]) -> str:
+    return ", ".join(map(str, sorted(seeds))) or "none"
+
+
+def _plain(found: PairedDifferences | None) -> dict[str, Any] | None:
+    return None if found is None else {**asdict(found), "mean": found.mean}

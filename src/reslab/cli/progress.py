@@ -1,0 +1,99 @@
+"""What the verbs that train share: bars with rate and time left, and stopping by Ctrl-C or SIGTERM."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.table import Column
+from rich.text import Text
+
+from reslab.cli.show import progress_console
+from reslab.spec import name_of
+from reslab.spec.trial import Trial
+
+EXIT_OF = {signal.SIGINT: 130, signal.SIGTERM: 143}
+
+
+def summarize(metrics: Mapping[str, Any]) -> str:
+    """Say how a run stands."""
+    return f"train {metrics['train_error_percent']:.2f} %  test {metrics['test_error_percent']:.2f} % error"
+
+
+class _Rate(ProgressColumn):
+    """Iterations a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:,.1f} it/s" if task.speed else "")
+
+
+def make_bars() -> Progress:
+    """Return a place for bars of iterations."""
+    whole = [Column(no_wrap=True) for _ in range(3)]  # on a narrow terminal the bar gives way
+    counts = (MofNCompleteColumn(table_column=whole[0]), _Rate(whole[1]), TimeRemainingColumn(table_column=whole[2]))
+    return Progress(BarColumn(), *counts, TextColumn("{task.description}"), console=progress_console)
+
+
+class TrialBars:
+    """A bar for the trial at hand, with its training and test error; for several trials, one over all of them too."""
+
+    def __init__(self, progress: Progress, trials: Sequence[Trial]) -> None:
+        self.progress = progress
+        self.iterations = sum(trial.recipe.iterations for trial in trials)
+        self.trial = progress.add_task("", total=None, visible=False)
+        self.all = progress.add_task("all", total=self.iterations, visible=len(trials) > 1)
+        self.earlier = 0
+
+    def begin(self, trial: Trial) -> Callable[[int, dict[str, float]], None]:
+        """Return what moves the bars while `trial` runs, called with its step and its latest metrics."""
+        iterations, earlier, begun = trial.recipe.iterations, self.earlier, False
+        name = f"{name_of(trial.network).split()[0]} seed {trial.seed}:"
+        self.earlier += iterations
+        self.progress.reset(self.trial, total=iterations, visible=True, description=name)
+
+        def show(step: int, metrics: dict[str, float]) -> None:
+            nonlocal begun
+            # Where a resumed run begins was not reached just now: the first call tells nothing about the rate.
+            move = self.progress.update if begun else self.progress.reset
+            begun = True
+            errors = " {train_error_percent:.1f} / {test_error_percent:.1f} %".format(**metrics) if metrics else ""
+            move(self.trial, completed=step, description=name + errors)
+            move(self.all, completed=earlier + step)
+
+        return show
+
+
+class StopSignals:
+    """Turns Ctrl-C and SIGTERM into a wish to stop after the iteration; a second one stops at once.
+
+    A run that stopped by that wish ends the command with 130 or 143.
+    """
+
+    received: signal.Signals | None = None
+
+    def wanted(self) -> bool:
+        """Whether to stop."""
+        return self.received is not None
+
+    def __enter__(self) -> Self:
+        self.before = {number: signal.signal(number, self._receive) for number in EXIT_OF}
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+        if error is None or self.received is None:
+            return
+        from reslab.training.loop import Stopped
+
+        if isinstance(error, Stopped):
+            progress_console.print("stopped; the state is saved: run the same command to go on")
+            sys.exit(EXIT_OF[self.received])
+
+    def _receive(self, number: int, frame: object) -> None:
+        if self.received is not None:
+            raise KeyboardInterrupt
+        self.received = signal.Signals(number)

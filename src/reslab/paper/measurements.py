@@ -1,0 +1,102 @@
+"""How a published quantity is read off the record of a run.
+
+Iterations are the paper's, of 64,000; in the log of a shorter run they stand at the same fraction of it, as the drops
+of the rate do.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+ITERATIONS = 64_000
+LOG_EVERY = 1_000
+
+
+class Unreadable(Exception):
+    """A record does not hold the quantity; the message says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What a finished run left behind, as plain data."""
+
+    data: str
+    iterations: int
+    evaluate_every: int
+    result: Mapping[str, Any]
+    log: Sequence[Mapping[str, float]]
+    responses: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class AtTheEnd:
+    """A number of the result, taken with the weights that were saved."""
+
+    metric: str
+
+    def read(self, record: Record) -> float:
+        """Return the number."""
+        return record.result[self.metric]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Logged:
+    """The mean of a metric over the entries logged after iteration `after` and up to iteration `upto`.
+
+    A training error is logged as the mean since the entry before, so a log coarser than the recipe's own would mix
+    iterations that lie far apart; such a log is not read.
+    """
+
+    metric: str
+    after: int
+    upto: int
+
+    def read(self, record: Record) -> float:
+        """Return the mean."""
+        finest = record.iterations * LOG_EVERY // ITERATIONS
+        if record.evaluate_every > finest:
+            raise Unreadable(
+                f"it evaluates every {record.evaluate_every:,} of {record.iterations:,} iterations; "
+                + (f"recipe.evaluate_every={finest} is enough" if finest else "that is too few to read a curve off")
+            )
+        scale = record.iterations / ITERATIONS
+        entries = [entry for entry in record.log if self.after * scale < entry["step"] <= self.upto * scale]
+        if not entries:
+            raise Unreadable("its log has a gap there")
+        return statistics.fmean(entry[self.metric] for entry in entries)
+
+
+@dataclass(frozen=True)
+class ResponseStd:
+    """The standard deviation of a layer's responses to the test images, by rank from the largest; None: the median."""
+
+    rank: int | None = None
+
+    def read(self, record: Record) -> float:
+        """Return the standard deviation."""
+        responses = record.responses
+        if responses is None:
+            raise Unreadable("its responses are not measured")
+        images = sum(map(sum, record.result["confusion"]))
+        if responses["data"] != record.data or responses["images"] != images:
+            raise Unreadable(
+                f"its responses are to {responses['images']:,} images of {responses['data']}, "
+                f"not to the {images:,} it is tested on"
+            )
+        ranked = sorted((layer["std"] for layer in responses["layers"]), reverse=True)
+        if self.rank is None:
+            return statistics.median(ranked)
+        if self.rank > len(ranked):
+            raise Unreadable(f"it has {len(ranked)} layers")
+        return ranked[self.rank - 1]
+
+
+Measurement: TypeAlias = AtTheEnd | Logged | ResponseStd
+
+
+def at(metric: str, iteration: int) -> Logged:
+    """Return how a metric is read at an iteration: from what was logged in the last 1,000 up to it."""
+    return Logged(metric=metric, after=iteration - LOG_EVERY, upto=iteration)

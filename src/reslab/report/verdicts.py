@@ -1,0 +1,219 @@
+"""Claims meet runs: mean ± std over the runs that match, and one word.
+
+A run counts for a claim if it is finished and has its network and data. What else is material must be the claim's to
+the letter; a run in which any of it differs, be it longer or shorter, reads "reduced setting", never "reproduced".
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias
+
+from reslab.paper.claims import Claim, Setting
+from reslab.paper.measurements import Record, Unreadable
+from reslab.runs.directory import RunDirectory
+from reslab.runs.log import StepLog
+from reslab.spec.trial import Trial, trial_differences
+
+Word: TypeAlias = Literal["reproduced", "deviates", "reduced setting", "not run"]
+# What a run may choose freely. Every other field is material, those yet to be invented included.
+IMMATERIAL = {
+    "seed",
+    "network.checkpointing",
+    "recipe.precision",
+    "recipe.channels_last",
+    "recipe.evaluate_every",
+}
+# How a run differs from a setting: each material field with the run's value and the setting's.
+Differences: TypeAlias = tuple[tuple[str, Any, Any], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What the runs say to a claim. `samples` has the values of each of its settings, one a run."""
+
+    claim: Claim
+    word: Word
+    samples: tuple[tuple[float, ...], ...] = ()
+    runs: tuple[str, ...] = ()
+    remarks: str = ""
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The values of the one setting; of an order, the mean of each setting."""
+        return self.samples[0] if len(self.samples) == 1 else _means(self.samples)
+
+    @property
+    def n(self) -> int:
+        """How many runs: of an order, of the setting that has fewest."""
+        return min(map(len, self.samples), default=0)
+
+    @property
+    def mean(self) -> float | None:
+        """The mean over the runs of the one setting."""
+        return statistics.fmean(self.samples[0]) if len(self.samples) == 1 else None
+
+    @property
+    def std(self) -> float | None:
+        """The standard deviation over them, of two at least."""
+        return statistics.stdev(self.samples[0]) if len(self.samples) == 1 and self.n > 1 else None
+
+    @property
+    def difference(self) -> float | None:
+        """Ours less the published."""
+        return None if self.mean is None or self.claim.published is None else self.mean - self.claim.published
+
+
+def judge(claims: Iterable[Claim], runs: Sequence[RunDirectory]) -> list[Verdict]:
+    """Return the verdict on each claim that `runs` allow."""
+    pieces = [_read(run) for run in runs]
+    return [_judge(claim, pieces) for claim in claims]
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """A run as far as verdicts care; an unfinished one has no record."""
+
+    name: str
+    trial: Trial
+    record: Record | None
+
+
+@dataclass
+class _Sample:
+    """The runs of a setting that can be read, by how they differ from it, and a word on those that cannot."""
+
+    found: dict[Differences, list[tuple[_Evidence, float]]]
+    remarks: list[str]
+
+
+def _judge(claim: Claim, pieces: Sequence[_Evidence]) -> Verdict:
+    if not claim.settings:
+        return Verdict(claim=claim, word="not run", remarks="published only: not built here")
+    if any(setting.recipe is None for setting in claim.settings):
+        return Verdict(claim=claim, word="not run", remarks="its authors' own recipe is not among ours")
+    samples = [_sample(claim, setting, pieces) for setting in claim.settings]
+    remarks = list(dict.fromkeys(remark for sample in samples for remark in sample.remarks))
+    # Only runs that differ from their settings in the same way can be compared with each other.
+    shared = [kind for kind in samples[0].found if all(kind in sample.found for sample in samples)]
+    if not shared:
+        return Verdict(claim=claim, word="not run", remarks="; ".join([*remarks, *_lacking(claim, samples)]))
+    kind = min(shared, key=lambda kind: (len(kind), -samples[0].found[kind][0][0].trial.recipe.iterations))
+    chosen = [sample.found[kind] for sample in samples]
+    values = tuple(tuple(value for _, value in runs) for runs in chosen)
+    word: Word = "reproduced" if _agrees(claim, _means(values)) else "deviates"
+    left_out = sum(len(runs) for sample in samples for other, runs in sample.found.items() if other != kind)
+    return Verdict(
+        claim=claim,
+        word="reduced setting" if kind else word,
+        samples=values,
+        runs=tuple(piece.name for runs in chosen for piece, _ in runs),
+        remarks="; ".join(
+            [
+                *_steps(claim, _means(values)),
+                *[f"{field} {_written(ours)} for {_written(asked)}" for field, ours, asked in kind],
+                *_precisions(piece for runs in chosen for piece, _ in runs),
+                *([f"{_count(left_out)} in another setting left out"] if left_out else []),
+                *remarks,
+            ]
+        ),
+    )
+
+
+def _sample(claim: Claim, setting: Setting, pieces: Sequence[_Evidence]) -> _Sample:
+    """Find the runs of a setting and read the claim's quantity off each."""
+    asked, found, unfinished, unread = setting.trial(seed=0), {}, 0, []
+    for piece in pieces:
+        differing = trial_differences(piece.trial, asked)
+        kind = tuple((field, *values) for field, values in differing.items() if field not in IMMATERIAL)
+        if any(field == "data.name" or field.startswith("network.") for field, *_ in kind):
+            continue
+        if piece.record is None:
+            unfinished += 1
+            continue
+        try:
+            value = claim.measurement.read(piece.record)
+        except Unreadable as reason:
+            unread.append(f"a run of {setting.network} is not read: {reason}")
+            continue
+        found.setdefault(kind, []).append((piece, value))
+    if unfinished:
+        unread.append(f"{_count(unfinished)} of {setting.network} unfinished")
+    return _Sample(found, unread)
+
+
+def _agrees(claim: Claim, means: Sequence[float]) -> bool:
+    if claim.relation in ("rises", "falls"):
+        rises = _rises(claim, means)
+        return all(rise > -claim.tolerance for rise in rises) and sum(rises) > claim.tolerance
+    assert claim.published is not None
+    difference = means[0] - claim.published
+    if claim.relation == "near":
+        return abs(difference) <= claim.tolerance
+    return difference < claim.tolerance if claim.relation == "below" else difference > -claim.tolerance
+
+
+def _rises(claim: Claim, means: Sequence[float]) -> list[float]:
+    """Return how far each step of an order goes the way the claim says."""
+    return [(after - before) * (1 if claim.relation == "rises" else -1) for before, after in pairwise(means)]
+
+
+def _steps(claim: Claim, means: Sequence[float]) -> list[str]:
+    """Say of an order what each step is, and whether it goes the claimed way."""
+    sentences = []
+    for (before, after), (one, other), rise in zip(
+        pairwise(claim.settings), pairwise(means), _rises(claim, means), strict=True
+    ):
+        holds = "holds" if rise > 0 else "does not hold"
+        sign = "<" if claim.relation == "rises" else ">"
+        sentences.append(f"{before.network} {one:.2f} {sign} {after.network} {other:.2f} {holds}")
+    return sentences
+
+
+def _lacking(claim: Claim, samples: Sequence[_Sample]) -> list[str]:
+    """Say of an order which networks have no run, or that those there are cannot be compared."""
+    if len(samples) == 1:
+        return []
+    pairs = zip(claim.settings, samples, strict=True)
+    without = [setting.network for setting, sample in pairs if not sample.found and not sample.remarks]
+    if without:
+        return [f"no run of {', '.join(without)}"]
+    return ["no setting has runs of all these networks"] if all(sample.found for sample in samples) else []
+
+
+def _precisions(pieces: Iterable[_Evidence]) -> list[str]:
+    """Name the precisions other than fp32: they do not decide, but they are told."""
+    found = {piece.trial.recipe.precision for piece in pieces} - {"fp32"}
+    return [f"in {precision}" for precision in sorted(found)]
+
+
+def _read(run: RunDirectory) -> _Evidence:
+    trial = run.trial()
+    record = None
+    if run.state == "finished":
+        measured = (run.path / "analysis" / "responses.json").exists()
+        record = Record(
+            data=trial.data.name,
+            iterations=trial.recipe.iterations,
+            evaluate_every=trial.recipe.evaluate_every,
+            result=run.result(),
+            log=StepLog(run.path / "metrics.jsonl").read(),
+            responses=run.read("analysis/responses") if measured else None,
+        )
+    return _Evidence(run.path.name, trial, record)
+
+
+def _means(samples: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    return tuple(statistics.fmean(sample) for sample in samples)
+
+
+def _count(runs: int) -> str:
+    return "1 run" if runs == 1 else f"{runs} runs"
+
+
+def _written(value: object) -> str:
+    """Write a value as people do: thousands apart, a fingerprint by its beginning."""
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)[:12]

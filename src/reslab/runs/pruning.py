@@ -1,0 +1,66 @@
+"""What runs no longer need: checkpoints of finished ones, what died writers left, and, if asked, runs never finished.
+
+A run that a living process holds is never touched.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reslab.errors import UserError
+from reslab.files import leftovers
+from reslab.runs.directory import RunDirectory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waste:
+    """Files of a run that may go, and why; all of them, if the `whole` run may."""
+
+    what: str
+    files: tuple[Path, ...]
+    size: int
+    whole: bool = False
+
+
+def find_waste(run: RunDirectory, *, interrupted: bool = False) -> list[Waste]:
+    """Return what `run` no longer needs; with `interrupted`, all of one that was never finished."""
+    return [] if run.held else _waste(run, interrupted=interrupted)
+
+
+def prune(run: RunDirectory, *, interrupted: bool = False) -> int:
+    """Remove what `run` no longer needs, and return how many bytes that were."""
+    if not find_waste(run, interrupted=interrupted):
+        return 0
+    with run.working():
+        waste = _waste(run, interrupted=interrupted)  # again, now that nobody else can change it
+        size = sum(part.size for part in waste)
+        try:
+            if any(part.whole for part in waste):
+                shutil.rmtree(run.path)
+            for file in (file for part in waste for file in part.files):
+                file.unlink(missing_ok=True)
+        except OSError as error:
+            raise UserError(
+                f"cannot remove {error.filename or run.path}: {error.strerror}; remove it by hand"
+            ) from error
+    return size
+
+
+def _waste(run: RunDirectory, *, interrupted: bool) -> list[Waste]:
+    files = [path for path in sorted(run.path.rglob("*")) if path.is_symlink() or path.is_file()]
+    if interrupted and run.state == "interrupted":
+        return [_part("a run never finished", files, whole=True)]
+    temporary = leftovers(run.path)
+    waste = [_part("temporary files", temporary)]
+    # Without its weights a finished run could still be saved from its last checkpoint.
+    if run.state == "finished" and run.weights.exists():
+        checkpoints = [path for path in files if path.parent == run.checkpoints and path not in temporary]
+        waste.append(_part("checkpoints of a finished run", checkpoints))
+    return [part for part in waste if part.files]
+
+
+def _part(what: str, files: Sequence[Path], *, whole: bool = False) -> Waste:
+    return Waste(what=what, files=tuple(files), size=sum(file.lstat().st_size for file in files), whole=whole)

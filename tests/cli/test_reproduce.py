@@ -1,0 +1,130 @@
+"""`reslab reproduce`, on a CIFAR-10 of 23 images."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reslab.data import catalogue
+from reslab.data.dataset import Dataset, Split
+from reslab.experiments import reproduce
+from reslab.experiments.run import run_trial
+from reslab.paper.claims import Setting
+from reslab.runs.directory import RunDirectory
+
+SHORT = ["recipe.iterations=2", "recipe.evaluate_every=1", "recipe.batch=4"]
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A CIFAR-10 of 20 training and 3 test images."""
+    generator = np.random.default_rng(0)
+
+    def split(count: int) -> Split:
+        images = generator.integers(0, 256, (count, 3, 32, 32), dtype=np.uint8)
+        return Split(images, generator.integers(0, 10, count, dtype=np.uint8))
+
+    dataset = Dataset(name="cifar10", class_names=tuple("0123456789"), train=split(20), test=split(3))
+    monkeypatch.setattr(catalogue, "load_dataset", lambda name: dataset)
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_missing_is_run_and_judged(reslab, tmp_path: Path) -> None:
+    """Two seeds of one network; a short run on other images is a reduced setting; again, nothing is trained."""
+    words = ["reproduce", "table-6", "--only", "ResNet_20", "--seeds", "2", *SHORT, "--runs", str(tmp_path / "runs")]
+    outcome = reslab(*words)
+    assert outcome.code == 0, outcome.err
+    assert "trials: 2, finished: 0, to run: 2 on cpu, 4 iterations in all" in outcome.err
+    assert "reduced setting" in outcome.out
+    assert "(2)" in outcome.out
+    assert "recipe.iterations 2 for 64,000" in outcome.out
+    assert "finished: 2, to run: 0" in reslab(*words).err
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+    (judged,) = json.loads(reslab(*words, "--json").out)
+    assert (judged["word"], judged["n"], judged["claim"]["published"]) == ("reduced setting", 2, 8.75)
+    assert "data.fingerprint" in judged["remarks"]
+
+
+@pytest.mark.usefixtures("small")
+def test_a_signal_saves_and_the_same_command_goes_on(reslab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Exit code 143 after the iteration, 130 for Ctrl-C; then the run is finished from where it was."""
+
+    def interrupted(number: signal.Signals):
+        def run(*positional, progress, **named) -> RunDirectory:
+            signals = [number]
+
+            def kill_once(step: int, metrics: dict[str, float]) -> None:
+                progress(step, metrics)
+                if signals:
+                    os.kill(os.getpid(), signals.pop())
+
+            return run_trial(*positional, progress=kill_once, **named)
+
+        return run
+
+    words = ["reproduce", "table-6", "--only", "resnet-20", "recipe.iterations=6", *SHORT[1:]]
+    words += ["--runs", str(tmp_path / "runs")]
+    for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+        monkeypatch.setattr(reproduce, "run_trial", interrupted(number))
+        outcome = reslab(*words)
+        assert outcome.code == code
+        assert "state is saved" in outcome.err
+    (folder,) = (tmp_path / "runs").iterdir()
+    assert RunDirectory(folder).state == "interrupted"
+    monkeypatch.setattr(reproduce, "run_trial", run_trial)
+    assert "reduced setting" in reslab(*words).out
+    assert len(RunDirectory(folder).read("provenance")["sittings"]) == 3
+
+
+def test_judging_needs_no_torch(tmp_path: Path) -> None:
+    """`--from` reads run directories, and trains nothing."""
+    trial = Setting(network="resnet-20", recipe="cifar-paper").trial(seed=1)
+    run = RunDirectory.of(trial, tmp_path)
+    run.begin(trial, {"device": "cpu"})
+    run.finish({"error_percent": 8.7, "confusion": []})
+    script = (
+        "import sys\nfrom reslab.cli import main\n"
+        f"main(['reproduce', 'table-6', '--from', {str(tmp_path)!r}])\nassert 'torch' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (row,) = [line for line in done.stdout.splitlines() if "reproduced" in line]
+    assert row.split() == ["ResNet-20", "test", "error", "%", "8.75", "8.70", "(1)", "-0.05", "reproduced"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "got 0; choose table-6, fig-1, fig-6 or fig-7"),
+        (["table-66"], "did you mean 'table-6'"),
+        (["fig-1", "--only", "plain-20,plain-65"], "fig-1 has no 'plain-65'; did you mean 'plain-56'"),
+        (["fig-1", "--only", "vgg-16"], "it has plain-20, plain-56"),
+        (["fig-1", "--seeds", "0"], "--seeds is 0"),
+        (["fig-1"], "fetch it with `reslab data fetch cifar10`"),
+        (["fig-1", "--from", "nowhere"], "there is no folder nowhere"),
+        (["fig-1", "--from", ".", "recipe.batch=4"], "leave out --runs and the fields"),
+    ],
+)
+def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, tmp_path: Path, monkeypatch) -> None:
+    """Exit code 2, one line, and nothing is run."""
+    monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("RESLAB_RUNS", str(tmp_path / "runs"))
+    outcome = reslab("reproduce", *words)
+    assert outcome.code == 2
+    assert sentence in outcome.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_order_is_shown_only_where_all_its_networks_are(reslab, tmp_path: Path) -> None:
+    """`--only` one of them leaves its numbers."""
+    shown = reslab("reproduce", "fig-1", "--only", "plain-56", "--from", str(tmp_path)).out
+    assert "plain-56" in shown
+    assert "plain-20" not in shown
+    assert "plain-20 < plain-56" in reslab("reproduce", "fig-1", "--from", str(tmp_path)).out

@@ -1,0 +1,76 @@
+"""`reslab runs`, with what it says of speed and memory, and `reslab runs prune`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reslab.runs.directory import RunDirectory
+from reslab.runs.log import StepLog
+from reslab.spec import find
+from reslab.spec.recipe import find_recipe
+from reslab.spec.trial import DataSpec, Trial
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> tuple[RunDirectory, RunDirectory]:
+    """A finished run and an interrupted one, with a checkpoint each."""
+    found = []
+    for seed in (1, 2):
+        data = DataSpec(name="digits", fingerprint="x")
+        trial = Trial(data=data, network=find("resnet-20"), recipe=find_recipe("digits"), seed=seed)
+        run = RunDirectory.of(trial, tmp_path)
+        run.begin(trial, {"device": "cpu", "commit": "", "started": "today", "command": "reslab train"})
+        run.checkpoints.mkdir()
+        (run.checkpoints / "step-00000001.safetensors").write_bytes(b"x" * 2048)
+        found.append(run)
+    finished, interrupted = found
+    StepLog(finished.path / "timings.jsonl").append(
+        {"step": 1, "seconds": 200, "images_per_second": 1234, "peak_memory_bytes": 2**30}
+    )
+    finished.weights.write_bytes(b"w")
+    finished.finish({"train_error_percent": 1.5, "test_error_percent": 2.5})
+    return finished, interrupted
+
+
+def test_runs_are_listed_with_speed_and_memory(reslab, runs, tmp_path: Path) -> None:
+    """Nothing stands where a run has not come so far."""
+    rows = {row["state"]: row for row in json.loads(reslab("runs", "--runs", str(tmp_path), "--json").out)}
+    assert (rows["finished"]["seed"], rows["finished"]["test_error_percent"]) == (1, 2.5)
+    assert (rows["finished"]["seconds"], rows["finished"]["images_per_second"]) == (200, 1234)
+    assert rows["interrupted"]["test_error_percent"] is rows["interrupted"]["seconds"] is None
+    shown = reslab("runs", "--runs", str(tmp_path)).out
+    assert all(text in shown for text in ("1,234", "1.0 GiB", "3 min", "interrupted"))
+    shown = reslab("runs", "show", runs[0].path.name, "--runs", str(tmp_path)).out
+    assert "1,234 images/s, 1.0 GiB of memory, 3 min" in shown
+    assert "images/s" not in reslab("runs", "show", runs[1].path.name, "--runs", str(tmp_path)).out
+
+
+def test_pruning_asks_first(reslab, runs, tmp_path: Path) -> None:
+    """Without --yes it says what would go; with it, what went."""
+    finished, interrupted = runs
+    shown = reslab("runs", "prune", "--runs", str(tmp_path)).out
+    assert "checkpoints of a finished run" in shown
+    assert "2.0 KiB to free; --yes removes it" in shown
+    assert list(finished.checkpoints.iterdir())
+    told = json.loads(reslab("runs", "prune", "--yes", "--runs", str(tmp_path), "--json").out)
+    assert (told["removed"], told["bytes"], [row["id"] for row in told["waste"]]) == (True, 2048, [finished.path.name])
+    assert not list(finished.checkpoints.iterdir())
+    assert list(interrupted.checkpoints.iterdir())
+    assert "0 B to free" in reslab("runs", "prune", "--runs", str(tmp_path)).out
+
+
+def test_pruning_interrupted_runs_leaves_living_ones(reslab, runs, tmp_path: Path) -> None:
+    """One that is being trained is named and left alone."""
+    finished, interrupted = runs
+    words = ["runs", "prune", "--interrupted", "--yes", "--runs", str(tmp_path)]
+    with interrupted.working():
+        assert f"{interrupted.path.name} is being worked on: left alone" in reslab(*words).out
+    assert interrupted.state == "interrupted"
+    shown = reslab(*words).out
+    assert "a run never finished" in shown
+    assert "freed" in shown
+    assert not interrupted.path.exists()
+    assert finished.state == "finished"

@@ -1,0 +1,92 @@
+"""Claims become trials, and those that are not finished become runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reslab.data.dataset import Dataset, Split
+from reslab.errors import UserError
+from reslab.experiments import reproduce
+from reslab.experiments.reproduce import expand, run_missing
+from reslab.paper.claims import CLAIMS
+from reslab.runs.directory import RunDirectory
+from reslab.spec import name_of
+from reslab.spec.trial import Trial
+from reslab.training.loop import Stopped
+
+EMPTY = Split(np.empty((0, 3, 32, 32), dtype=np.uint8), np.empty(0, dtype=np.uint8))
+DATASET = Dataset(name="cifar10", class_names=(), train=EMPTY, test=EMPTY)
+
+
+def test_a_table_is_its_trials_times_seeds() -> None:
+    """Networks without a recipe are left out; each trial comes once, all networks of a seed before the next."""
+    trials = expand(CLAIMS["table-6"], DATASET, seeds=2)
+    depths = (20, 32, 44, 56, 110, 1202)
+    assert [(name_of(trial.network), trial.seed) for trial in trials] == [
+        (f"resnet-{depth}", seed) for seed in (1, 2) for depth in depths
+    ]
+    assert [trial.recipe.warmup is not None for trial in trials[:6]] == [False] * 4 + [True] * 2
+    assert all(trial.data.fingerprint == DATASET.fingerprint for trial in trials)
+    assert len(expand(CLAIMS["fig-1"], DATASET, seeds=1)) == 2
+    assert len(expand(CLAIMS["fig-6"], DATASET, seeds=1)) == 11
+
+
+def test_fields_can_be_changed() -> None:
+    """Those of the recipe, the split, and what trades time for memory."""
+    fields = {"recipe.iterations": "20", "data.split": "tuning", "network.checkpointing": "true"}
+    (trial, _) = expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides=fields)
+    assert (trial.recipe.iterations, trial.data.split, trial.network.checkpointing) == (20, "tuning", True)
+
+
+@pytest.mark.parametrize("field", ["network.shortcut", "data.name", "recipe", "seed", "lr"])
+def test_another_experiment_is_refused(field: str) -> None:
+    """What would not be the paper's network or data any more."""
+    with pytest.raises(UserError, match=f"'{field}' is none of them"):
+        expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides={field: "B"})
+
+
+def test_only_what_is_missing_is_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every run is measured, also one that was finished before."""
+    trials = expand(CLAIMS["fig-1"], DATASET, seeds=2)
+    ran: list[Trial] = []
+
+    def run_trial(trial: Trial, dataset: Dataset, root: Path, **_: object) -> None:
+        ran.append(trial)
+        RunDirectory.of(trial, root).finish({})
+
+    monkeypatch.setattr(reproduce, "run_trial", run_trial)
+    RunDirectory.of(trials[1], tmp_path).finish({})
+    measured: list[str] = []
+    _run_all(trials, tmp_path, measure=lambda run: measured.append(run.path.name))
+    assert ran == [trials[0], *trials[2:]]
+    assert measured == [trial.id for trial in trials]
+
+
+def test_a_wish_to_stop_ends_it_between_trials_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Before the next one begins."""
+    monkeypatch.setattr(reproduce, "run_trial", lambda *_, **__: pytest.fail("it ran"))
+    with pytest.raises(Stopped):
+        _run_all(expand(CLAIMS["fig-1"], DATASET, seeds=1), tmp_path, should_stop=lambda: True)
+
+
+def _run_all(
+    trials: list[Trial],
+    root: Path,
+    *,
+    should_stop: Callable[[], bool] = lambda: False,
+    measure: Callable[[RunDirectory], None] = lambda run: None,
+) -> None:
+    run_missing(
+        trials,
+        DATASET,
+        root,
+        device="cpu",
+        begin=lambda trial: lambda step, metrics: None,
+        warn=lambda sentence: None,
+        should_stop=should_stop,
+        measure=measure,
+    )

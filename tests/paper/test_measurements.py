@@ -1,0 +1,84 @@
+"""Quantities, read off records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reslab.paper.measurements import AtTheEnd, Logged, Record, ResponseStd, Unreadable, at
+
+RECORD = Record(
+    data="cifar10",
+    iterations=64_000,
+    evaluate_every=1_000,
+    result={"error_percent": 8.5, "confusion": [[5, 1], [0, 4]]},
+    log=[{"step": 1_000 * k, "test_error_percent": float(k)} for k in range(1, 65)],
+    responses={
+        "data": "cifar10",
+        "images": 10,
+        "layers": [{"std": std} for std in (1.0, 3.0, 2.0, 0.5)],
+    },
+)
+BEFORE_THE_DROP = at("test_error_percent", 32_000)
+
+
+def test_the_end_is_the_results() -> None:
+    """Not the log's last line."""
+    assert AtTheEnd("error_percent").read(RECORD) == 8.5
+
+
+def test_an_iteration_is_the_entry_at_it() -> None:
+    """At the recipe's own pace one entry; with a finer log, those of the last 1,000 iterations."""
+    assert BEFORE_THE_DROP.read(RECORD) == 32
+    log = [{"step": 500 * k, "test_error_percent": float(k)} for k in range(1, 129)]
+    assert BEFORE_THE_DROP.read(replace(RECORD, evaluate_every=500, log=log)) == 63.5
+    log = [{"step": 700 * k, "test_error_percent": float(k)} for k in range(1, 92)]
+    assert BEFORE_THE_DROP.read(replace(RECORD, evaluate_every=700, log=log)) == 45  # step 31,500
+
+
+def test_a_span_is_a_mean() -> None:
+    """Its first iteration does not belong to it, its last does."""
+    assert Logged(metric="test_error_percent", after=50_000, upto=64_000).read(RECORD) == sum(range(51, 65)) / 14
+
+
+def test_iterations_shrink_with_the_run() -> None:
+    """Half of a short run is where its rate drops."""
+    log = [{"step": 10 * k, "test_error_percent": float(k)} for k in range(1, 65)]
+    assert BEFORE_THE_DROP.read(replace(RECORD, iterations=640, evaluate_every=10, log=log)) == 32
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"evaluate_every": 2_000}, r"every 2,000 of 64,000 iterations; recipe\.evaluate_every=1000 is enough"),
+        ({"iterations": 20, "evaluate_every": 1}, "too few to read a curve off"),
+        ({"log": RECORD.log[40:]}, "gap"),
+    ],
+)
+def test_a_coarse_log_is_not_read(change: dict[str, object], reason: str) -> None:
+    """A training error averaged over half the run is no error at its end."""
+    with pytest.raises(Unreadable, match=reason):
+        BEFORE_THE_DROP.read(replace(RECORD, **change))
+
+
+def test_responses_are_ranked() -> None:
+    """The largest first; the median without a rank."""
+    assert [ResponseStd(rank).read(RECORD) for rank in (1, 2, 4)] == [3.0, 2.0, 0.5]
+    assert ResponseStd().read(RECORD) == 1.5
+    with pytest.raises(Unreadable, match="it has 4 layers"):
+        ResponseStd(5).read(RECORD)
+
+
+@pytest.mark.parametrize(
+    ("responses", "reason"),
+    [
+        (None, "not measured"),
+        ({"data": "digits", "images": 10, "layers": []}, "10 images of digits"),
+        ({"data": "cifar10", "images": 4, "layers": []}, "4 images of cifar10, not to the 10"),
+    ],
+)
+def test_other_responses_are_not_read(responses: dict[str, object] | None, reason: str) -> None:
+    """They are those to all images the run was tested on."""
+    with pytest.raises(Unreadable, match=reason):
+        ResponseStd(1).read(replace(RECORD, responses=responses))

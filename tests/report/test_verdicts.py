@@ -1,0 +1,315 @@
+"""Verdicts, and that nothing material can differ and still read as reproduced."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from reslab.errors import UserError
+from reslab.paper.claims import CLAIMS, Claim, Setting
+from reslab.report.verdicts import IMMATERIAL, Verdict, judge
+from reslab.runs.directory import RunDirectory, list_runs
+from reslab.runs.log import StepLog
+from reslab.spec.codec import differing_leaves, override
+from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
+
+TABLE_6 = {claim.row: claim for claim in CLAIMS["table-6"]}
+SHALLOW = TABLE_6["ResNet-20"]
+
+
+def trial_of(network: str, seed: int = 1, recipe: str = "cifar-paper", **changes: object) -> Trial:
+    trial = Setting(network=network, recipe=recipe).trial(seed)
+    return replace(trial, recipe=override(trial.recipe, changes))
+
+
+def record(
+    root: Path,
+    trial: Trial,
+    error: float = 8.75,
+    *,
+    curve: Callable[[int], tuple[float, float]] | None = None,
+    responses: Sequence[float] | None = None,
+) -> RunDirectory:
+    """Write down a run of `trial` that ended with `error`; `curve` gives training and test error by iteration."""
+    run = RunDirectory.of(trial, root)
+    run.begin(trial, {"device": "cpu"})
+    if curve:
+        for step in range(trial.recipe.evaluate_every, trial.recipe.iterations + 1, trial.recipe.evaluate_every):
+            train, test = curve(step)
+            StepLog(run.path / "metrics.jsonl").append(
+                {"step": step, "train_error_percent": train, "test_error_percent": test}
+            )
+    if responses:
+        layers = [{"name": f"layer-{number}", "std": std} for number, std in enumerate(responses)]
+        run.write("analysis/responses", {"data": trial.data.name, "images": 10_000, "layers": layers})
+    run.finish({"error_percent": error, "confusion": [[10_000]]})
+    return run
+
+
+def judge_one(claim: Claim, root: Path) -> Verdict:
+    (verdict,) = judge([claim], list_runs(root))
+    return verdict
+
+
+def find_claim(table: str, row: str, quantity: str) -> Claim:
+    (claim,) = [claim for claim in CLAIMS[table] if (claim.row, claim.quantity) == (row, quantity)]
+    return claim
+
+
+def test_a_full_run_near_the_number_reproduces_it(tmp_path: Path) -> None:
+    """Mean and standard deviation over the seeds, the difference, the runs."""
+    runs = [record(tmp_path, trial_of("resnet-20", seed), error) for seed, error in ((1, 8.5), (2, 8.9), (3, 8.7))]
+    verdict = judge_one(SHALLOW, tmp_path)
+    assert verdict.word == "reproduced"
+    assert (verdict.n, verdict.mean, verdict.std) == (3, pytest.approx(8.7), pytest.approx(0.2))
+    assert verdict.difference == pytest.approx(-0.05)
+    assert set(verdict.runs) == {run.path.name for run in runs}
+    assert verdict.remarks == ""
+
+
+def test_one_far_from_it_deviates(tmp_path: Path) -> None:
+    """Better than published counts as much as worse; one run has no spread."""
+    for error in (8.0, 9.5):
+        record(tmp_path / str(error), trial_of("resnet-20"), error)
+        verdict = judge_one(SHALLOW, tmp_path / str(error))
+        assert (verdict.word, verdict.std) == ("deviates", None)
+
+
+def test_the_mean_is_held_against_the_mean(tmp_path: Path) -> None:
+    """ResNet-110: 6.61, not the best run's 6.43."""
+    record(tmp_path, trial_of("resnet-110", recipe="cifar-paper-110"), 6.95)
+    assert judge_one(TABLE_6["ResNet-110"], tmp_path).word == "reproduced"
+
+
+def test_a_shortened_run_is_a_reduced_setting(tmp_path: Path) -> None:
+    """Whatever its error; the remarks say in what it is short."""
+    record(tmp_path, trial_of("resnet-20", iterations=2_000, batch=16))
+    verdict = judge_one(SHALLOW, tmp_path)
+    assert (verdict.word, verdict.mean) == ("reduced setting", 8.75)
+    assert verdict.remarks == "recipe.iterations 2,000 for 64,000; recipe.batch 16 for 128"
+
+
+def test_full_runs_come_before_reduced_ones(tmp_path: Path) -> None:
+    """And of reduced ones those that differ least, then the longest; settings are never mixed."""
+    record(tmp_path, trial_of("resnet-20", iterations=20, batch=16), 60.0)
+    record(tmp_path, trial_of("resnet-20", iterations=100), 50.0)
+    record(tmp_path, trial_of("resnet-20", iterations=2_000), 20.0)
+    verdict = judge_one(SHALLOW, tmp_path)
+    assert verdict.values == (20.0,)
+    assert "2 runs in another setting left out" in verdict.remarks
+    record(tmp_path, trial_of("resnet-20"), 8.8)
+    verdict = judge_one(SHALLOW, tmp_path)
+    assert (verdict.word, verdict.values) == ("reproduced", (8.8,))
+
+
+def test_precision_is_told_but_does_not_decide(tmp_path: Path) -> None:
+    """So is every other immaterial field."""
+    record(tmp_path, trial_of("resnet-20", precision="bf16", channels_last=False, evaluate_every=64_000))
+    verdict = judge_one(SHALLOW, tmp_path)
+    assert (verdict.word, verdict.remarks) == ("reproduced", "in bf16")
+
+
+def test_other_networks_and_other_data_do_not_count(tmp_path: Path) -> None:
+    """Digits are not CIFAR-10, option B is not option A."""
+    trial = trial_of("resnet-20")
+    record(tmp_path, replace(trial, data=replace(trial.data, name="digits")))
+    record(tmp_path, replace(trial, network=override(trial.network, {"shortcut": "B"})))
+    verdict = judge_one(SHALLOW, tmp_path)
+    assert (verdict.word, verdict.n, verdict.mean, verdict.remarks) == ("not run", 0, None, "")
+
+
+def test_unfinished_runs_are_mentioned(tmp_path: Path) -> None:
+    """And no more."""
+    trial = trial_of("resnet-20")
+    RunDirectory.of(trial, tmp_path).begin(trial, {"device": "cpu"})
+    verdict = judge_one(SHALLOW, tmp_path)
+    assert (verdict.word, verdict.remarks) == ("not run", "1 run of resnet-20 unfinished")
+
+
+def test_what_we_cannot_run_is_not_run(tmp_path: Path) -> None:
+    """Methods that are not built, and networks trained by their authors' own recipe."""
+    record(tmp_path, trial_of("highway-19"), 7.72)
+    assert judge_one(TABLE_6["Maxout"], tmp_path).remarks == "published only: not built here"
+    verdict = judge_one(TABLE_6["Highway-19"], tmp_path)
+    assert (verdict.word, verdict.remarks) == ("not run", "its authors' own recipe is not among ours")
+
+
+def test_curves_are_read_where_the_paper_was(tmp_path: Path) -> None:
+    """Just before the drop, after it, and at the end."""
+
+    def curve(step: int) -> tuple[float, float]:
+        return (9.1, 12.8) if step <= 32_000 else (3.7, 10.0) if step <= 34_000 else (1.3, 9.9)
+
+    record(tmp_path, trial_of("plain-20"), curve=curve)
+    verdicts = judge([claim for claim in CLAIMS["fig-1"] if claim.row == "plain-20"], list_runs(tmp_path))
+    assert len(verdicts) == 8
+    assert {verdict.word for verdict in verdicts} == {"reproduced"}
+    assert [verdict.difference for verdict in verdicts[:3]] == pytest.approx([0, 0, 0])
+
+
+def test_a_run_that_logs_too_seldom_is_not_read(tmp_path: Path) -> None:
+    """The remedy is named."""
+    record(tmp_path, trial_of("plain-20", evaluate_every=8_000), curve=lambda _: (1.3, 9.7))
+    verdict = judge_one(find_claim("fig-1", "plain-20", "training error % over 50k-64k"), tmp_path)
+    assert verdict.word == "not run"
+    assert "recipe.evaluate_every=1000 is enough" in verdict.remarks
+
+
+def test_bounds_hold_on_one_side(tmp_path: Path) -> None:
+    """More than 60 % is more than 60 %."""
+    claim = find_claim("fig-6", "plain-110", "test error % over 50k-64k")
+    for error, word in ((80.0, "reproduced"), (60.0, "deviates"), (20.0, "deviates")):
+        record(tmp_path / str(error), trial_of("plain-110"), curve=lambda _, error=error: (error, error))
+        assert judge_one(claim, tmp_path / str(error)).word == word
+    claim = find_claim("fig-6", "resnet-56", "training error % over 50k-64k")
+    for error, word in ((0.0, "reproduced"), (0.25, "reproduced"), (0.35, "deviates")):
+        record(tmp_path / f"r{error}", trial_of("resnet-56"), curve=lambda _, error=error: (error, error))
+        assert judge_one(claim, tmp_path / f"r{error}").word == word
+
+
+ORDER = find_claim("fig-1", "plain-20 < plain-56", "training error % over 50k-64k")
+
+
+def test_an_order_needs_all_its_networks(tmp_path: Path) -> None:
+    """In one setting, and says which steps hold."""
+    record(tmp_path, trial_of("plain-20"), curve=lambda _: (1.3, 9.7))
+    assert judge_one(ORDER, tmp_path).remarks == "no run of plain-56"
+    record(tmp_path, trial_of("plain-56", iterations=640, evaluate_every=10), curve=lambda _: (50.0, 50.0))
+    verdict = judge_one(ORDER, tmp_path)
+    assert (verdict.word, verdict.remarks) == ("not run", "no setting has runs of all these networks")
+    record(tmp_path, trial_of("plain-56"), curve=lambda _: (5.8, 13.3))
+    verdict = judge_one(ORDER, tmp_path)
+    assert (verdict.word, verdict.values, verdict.n) == ("reproduced", (1.3, 5.8), 1)
+    assert verdict.mean is verdict.std is verdict.difference is None
+    assert verdict.remarks.startswith("plain-20 1.30 < plain-56 5.80 holds")
+
+
+def test_an_order_the_other_way_deviates(tmp_path: Path) -> None:
+    """Too little of the right way deviates too."""
+    for name, error in (("less", 0.5), ("same", 1.3), ("hardly", 1.35)):
+        record(tmp_path / name, trial_of("plain-20"), curve=lambda _: (1.3, 9.7))
+        record(tmp_path / name, trial_of("plain-56"), curve=lambda _, error=error: (error, 13.3))
+        assert judge_one(ORDER, tmp_path / name).word == "deviates"
+    assert "0.50 does not hold" in judge_one(ORDER, tmp_path / "less").remarks
+
+
+def test_a_reduced_order_is_compared_within_its_setting(tmp_path: Path) -> None:
+    """Also where the recipes of the networks differ from each other."""
+    claim = find_claim("fig-6", " > ".join(f"resnet-{d}" for d in (20, 32, 44, 56, 110)), "test error % over 50k-64k")
+    for depth, error in ((20, 60.0), (32, 50.0), (44, 50.2), (56, 40.0), (110, 30.0)):
+        recipe = "cifar-paper-110" if depth == 110 else "cifar-paper"
+        trial = trial_of(f"resnet-{depth}", recipe=recipe, iterations=640, evaluate_every=10)
+        record(tmp_path, trial, curve=lambda _, error=error: (error, error))
+    verdict = judge_one(claim, tmp_path)
+    assert (verdict.word, len(verdict.values), len(verdict.runs)) == ("reduced setting", 5, 5)
+    assert "resnet-32 50.00 > resnet-44 50.20 does not hold" in verdict.remarks
+    assert "recipe.iterations 640 for 64,000" in verdict.remarks
+
+
+def test_responses_are_judged(tmp_path: Path) -> None:
+    """By rank and by their median; a run without them says so."""
+    record(tmp_path, trial_of("plain-20"), responses=[2.5 - 0.05 * k for k in range(19)])
+    record(tmp_path, trial_of("resnet-20"))
+    assert judge_one(find_claim("fig-7", "plain-20", "response std, rank 1"), tmp_path).word == "reproduced"
+    verdict = judge_one(find_claim("fig-7", "plain-20 > resnet-20", "median response std"), tmp_path)
+    assert (verdict.word, verdict.remarks) == (
+        "not run",
+        "a run of resnet-20 is not read: its responses are not measured",
+    )
+    record(tmp_path, trial_of("resnet-20", seed=2), responses=[1.0] * 19)
+    assert judge_one(verdict.claim, tmp_path).word == "reproduced"
+
+
+BASE = trial_to_dict(trial_of("resnet-110", recipe="cifar-paper-110"))
+LEAVES = sorted(differing_leaves(BASE, {}))
+WORDS = ["tuning", "weights", "cosine", "constant", "none", "B", "C", "both", "3x3", "pre", "group", "xavier", "digits"]
+
+
+@st.composite
+def changes(draw: st.DrawFn) -> tuple[str, object]:
+    """A leaf of a trial and another value of its type, or none."""
+    leaf = draw(st.sampled_from(LEAVES))
+    value = differing_leaves(BASE, {})[leaf][0]
+    like: dict[type, st.SearchStrategy[object]] = {
+        bool: st.booleans(),
+        int: st.integers(max(1, value - 3), value + 3) if isinstance(value, int) else st.nothing(),
+        float: st.floats(0, 0.99),
+        str: st.sampled_from(WORDS),
+    }
+    return leaf, draw(like[type(value)] if value is not None else st.none())
+
+
+def mutate(trial: dict[str, Any], leaf: str, value: object) -> Trial:
+    """Return a trial with one leaf of its plain data replaced."""
+    data = json.loads(json.dumps(trial))
+    *parents, last = [int(key) if key.isdecimal() else key for key in leaf.split(".")]
+    target = data
+    for key in parents:
+        target = target[key]
+    target[last] = value
+    return trial_from_dict(data)
+
+
+@given(changed=st.lists(changes(), min_size=1, max_size=3))
+def test_nothing_material_can_differ_and_read_as_reproduced(changed: list[tuple[str, object]]) -> None:
+    """Change any fields of the trial: the published error itself is reproduced only if all of them are immaterial."""
+    trial = trial_from_dict(BASE)
+    for leaf, value in changed:
+        try:
+            trial = mutate(trial_to_dict(trial), leaf, value)
+        except UserError:
+            assume(False)
+    different = set(differing_leaves(trial_to_dict(trial), BASE)) - IMMATERIAL
+    with tempfile.TemporaryDirectory() as folder:
+        record(Path(folder), trial, 6.61)
+        verdict = judge_one(TABLE_6["ResNet-110"], Path(folder))
+    assert (verdict.word == "reproduced") == (not different)
+
+
+OTHER = {
+    "data.fingerprint": "0" * 64,
+    "data.split": "tuning",
+    "network.stem.kernel": 5,
+    "network.dropout": 0.1,
+    "network.init": "xavier",
+    "recipe.iterations": 63_999,
+    "recipe.batch": 64,
+    "recipe.optimizer.learning_rate": 0.2,
+    "recipe.optimizer.momentum": 0.8,
+    "recipe.optimizer.nesterov": True,
+    "recipe.optimizer.weight_decay": 5e-4,
+    "recipe.optimizer.decay": "weights",
+    "recipe.optimizer.clip_norm": 1.0,
+    "recipe.schedule.kind": "cosine",
+    "recipe.schedule.drops": [0.5],
+    "recipe.schedule.factor": 0.2,
+    "recipe.warmup": None,
+    "recipe.augmentation.padding": 2,
+    "recipe.augmentation.flip": False,
+    "recipe.label_smoothing": 0.1,
+    "recipe.accumulate": 2,
+    "recipe.average_decay": 0.99,
+    "recipe.exact_norms": True,
+}
+
+
+@pytest.mark.parametrize(("leaf", "value"), OTHER.items())
+def test_each_material_field_alone_prevents_it(leaf: str, value: object, tmp_path: Path) -> None:
+    """One by one, so that none is missed by chance."""
+    record(tmp_path, mutate(BASE, leaf, value), 6.61)
+    assert judge_one(TABLE_6["ResNet-110"], tmp_path).word in ("reduced setting", "not run")
+
+
+def test_every_field_of_a_recipe_is_material_or_listed() -> None:
+    """A new field is material until someone decides otherwise."""
+    fields = {leaf for leaf in LEAVES if leaf.startswith("recipe.")}
+    tried = {leaf for leaf in fields if any(leaf == other or leaf.startswith(f"{other}.") for other in OTHER)}
+    assert fields - tried == {leaf for leaf in IMMATERIAL if leaf.startswith("recipe.")}

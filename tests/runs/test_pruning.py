@@ -1,0 +1,101 @@
+"""What runs no longer need goes, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reslab.files import atomic_write
+from reslab.runs.directory import RunDirectory
+from reslab.runs.pruning import find_waste, prune
+from reslab.spec import find
+from reslab.spec.recipe import find_recipe
+from reslab.spec.trial import DataSpec, Trial
+
+TRIAL = Trial(data=DataSpec(name="digits", fingerprint="x"), network=find("resnet-20"), recipe=find_recipe("digits"))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    """An interrupted run with two checkpoints, and a half-written file that a killed writer left."""
+    run = RunDirectory.of(TRIAL, tmp_path)
+    run.begin(TRIAL, {"device": "cpu"})
+    for step in (1, 2):
+        with atomic_write(run.checkpoints / f"step-{step:08d}.safetensors") as path:
+            path.write_bytes(b"x" * 100)
+    with atomic_write(run.checkpoints / "step-00000003.safetensors") as path:
+        half = path.with_name(path.name.replace("step-00000003", "step-00000004"))
+        half.write_bytes(b"y" * 10)
+    (run.checkpoints / "step-00000003.safetensors").unlink()
+    with run.working():
+        pass
+    return run
+
+
+def finish(run: RunDirectory) -> None:
+    run.weights.write_bytes(b"w")
+    run.finish({})
+
+
+def files(run: RunDirectory) -> set[str]:
+    return {path.name for path in run.path.rglob("*") if path.is_file()}
+
+
+def test_a_finished_run_keeps_all_but_its_checkpoints(run: RunDirectory) -> None:
+    """And says how much that is before and after."""
+    finish(run)
+    assert sorted((part.what, part.size) for part in find_waste(run)) == [
+        ("checkpoints of a finished run", 200),
+        ("temporary files", 10),
+    ]
+    assert prune(run) == 210
+    assert files(run) == {"trial.json", "provenance.json", "result.json", "weights.safetensors", "lock"}
+    assert (prune(run), find_waste(run)) == (0, [])
+
+
+def test_an_interrupted_run_keeps_its_checkpoints(run: RunDirectory) -> None:
+    """Only what a dead writer left goes."""
+    assert prune(run) == 10
+    assert {"step-00000001.safetensors", "step-00000002.safetensors"} <= files(run)
+
+
+def test_an_interrupted_run_goes_if_asked(run: RunDirectory) -> None:
+    """As a whole; a finished one does not."""
+    (waste,) = find_waste(run, interrupted=True)
+    assert prune(run, interrupted=True) == waste.size > 210
+    assert not run.path.exists()
+
+
+def test_a_finished_run_stays_whatever_is_asked(run: RunDirectory) -> None:
+    """`interrupted` means what it says."""
+    finish(run)
+    prune(run, interrupted=True)
+    assert run.state == "finished"
+
+
+def test_checkpoints_stay_where_weights_are_missing(run: RunDirectory) -> None:
+    """They are all that is left of the training."""
+    run.finish({})
+    assert [part.what for part in find_waste(run)] == ["temporary files"]
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_run_in_use_is_never_touched(interrupted: bool, run: RunDirectory) -> None:
+    """Its trainer may be writing just now."""
+    before = files(run)
+    with run.working():
+        assert run.held
+        assert find_waste(run, interrupted=interrupted) == []
+        assert prune(run, interrupted=interrupted) == 0
+    assert not run.held
+    assert files(run) == before
+
+
+def test_looking_writes_nothing(tmp_path: Path) -> None:
+    """Not even a lock."""
+    run = RunDirectory.of(TRIAL, tmp_path)
+    run.begin(TRIAL, {"device": "cpu"})
+    assert not run.held
+    assert find_waste(run) == []
+    assert files(run) == {"trial.json", "provenance.json"}

@@ -1,0 +1,20 @@
+"""Timings over several sittings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reslab.runs.directory import RunDirectory
+from reslab.runs.log import StepLog
+from reslab.runs.timings import Timings, read_timings
+
+
+def test_sittings_add_up(tmp_path: Path) -> None:
+    """The clock of each begins anew; speed is the median, memory the most."""
+    run = RunDirectory(tmp_path)
+    assert read_timings(run) is None
+    for seconds, rate, peak in ((10, 100, 5), (20, 110, 7), (8, 10, 6), (16, 120, 6), (4, 130, 6)):
+        StepLog(tmp_path / "timings.jsonl").append(
+            {"step": 1, "seconds": seconds, "images_per_second": rate, "peak_memory_bytes": peak}
+        )
+    assert read_timings(run) == Timings(seconds=20 + 16 + 4, images_per_second=110, peak_memory_bytes=7)

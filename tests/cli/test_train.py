@@ -1,4 +1,4 @@
-"""`reslab train`, `runs` and `data`, end to end."""
+"""`reslab train` and `runs`, end to end."""
 
 from __future__ import annotations
 
@@ -67,16 +67,6 @@ def test_a_signal_saves_and_ends_with_its_code(tmp_path: Path) -> None:
     assert process.returncode == 143, errors
     assert "state is saved" in errors
     assert list(tmp_path.glob("*/checkpoints/step-*.safetensors"))
-
-
-def test_data_is_listed_and_checked(reslab, tmp_path: Path, monkeypatch) -> None:
-    """The digits are always here; what is not says how to get it."""
-    monkeypatch.setenv("RESLAB_DATA", str(tmp_path))
-    assert "reslab data fetch cifar10" in reslab("data", "list").out
-    assert "1,442 training and 355 test images" in reslab("data", "check", "digits").out
-    assert reslab("data", "check", "cifar10").code == 2
-    assert "choose cifar10" in reslab("data", "fetch", "mnist").err
-    assert "choose archive or npm" in reslab("data", "fetch", "cifar10", "--source", "moon").err
 
 
 def test_unknown_runs_are_told(reslab, tmp_path: Path) -> None:

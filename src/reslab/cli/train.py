@@ -19,7 +19,13 @@ from reslab.spec.trial import DataSpec, Trial
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
 
-RECIPE_OF = {"digits": "digits", "cifar10": "cifar-paper"}
+RECIPE_OF = {
+    "digits": "digits",
+    "cifar10": "cifar-paper",
+    "cifar100": "cifar-paper",
+    "svhn": "svhn",
+    "fashion-mnist": "cifar-paper",
+}
 EXIT_OF = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 

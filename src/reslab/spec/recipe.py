@@ -89,6 +89,8 @@ PAPER = Recipe()
 RECIPES: dict[str, Recipe] = {
     "cifar-paper": PAPER,
     "cifar-paper-110": replace(PAPER, warmup=WarmupSpec()),
+    # House numbers: a flipped digit is another sign, or none.
+    "svhn": replace(PAPER, augmentation=AugmentationSpec(flip=False)),
     # A short run in the paper's form; the smaller rate lets 56 layers start within it.
     "digits": replace(
         PAPER,

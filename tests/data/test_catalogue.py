@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reslab.cli.train import RECIPE_OF
+from reslab.cli.trials import RECIPE_OF
 from reslab.data.catalogue import LOADERS, load_dataset
 from reslab.errors import UserError
 from reslab.spec.recipe import RECIPES

@@ -72,7 +72,7 @@ def test_a_run_is_recorded(tmp_path: Path) -> None:
     run = run_trial(make_trial(find_recipe("digits", OPTIONS | {"iterations": 80}), dropout=0.0), DIGITS, tmp_path)
     assert run.state == "finished"
     assert run.trial().id == run.path.name
-    names = {path.name for path in run.path.iterdir()} - {"lock", "checkpoints"}
+    names = {path.name for path in run.path.iterdir()} - {"lock", "checkpoints", "tensorboard"}
     logs, files = {"metrics.jsonl", "timings.jsonl"}, {"trial.json", "provenance.json", "result.json"}
     assert names == logs | files | {"weights.safetensors"}
     result = run.result()

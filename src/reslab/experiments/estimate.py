@@ -30,9 +30,9 @@ ENOUGH = 10  # measurements
 FEW = 8  # images to begin with
 CHECKPOINTS = 2  # kept; a third is there while it is written
 HEADER_BYTES = 110  # a tensor, in a safetensors file
-EVALUATION_BYTES = 1_200  # in the metric log, the timings and the event file
+EVALUATION_BYTES = 750  # in the metric log, the timings and the event file
 RESULT_BYTES = 10  # a cell of the confusion matrix
-OTHER_BYTES = 10_000
+OTHER_BYTES = 6_000
 
 
 @dataclass(frozen=True, kw_only=True)

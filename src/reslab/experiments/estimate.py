@@ -27,7 +27,7 @@ from reslab.spec.trial import Trial
 
 SECONDS = 2.0  # for measuring
 ENOUGH = 10  # measurements
-FEW = 8  # images to begin with
+FEW = 4  # images to begin with
 CHECKPOINTS = 2  # kept; a third is there while it is written
 HEADER_BYTES = 110  # a tensor, in a safetensors file
 EVALUATION_BYTES = 750  # in the metric log, the timings and the event file

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from reslab.cli import app
 
 VERBS = [
@@ -49,9 +51,10 @@ def test_a_mistake_is_one_sentence() -> None:
         assert len(done.stderr.strip().splitlines()) == 1
 
 
-def test_a_closed_pipe_is_no_error() -> None:
-    """`reslab networks | head -1` ends quietly."""
-    done = subprocess.run(
-        f"{sys.executable} -m reslab networks | head -1", shell=True, capture_output=True, text=True, check=False
-    )
-    assert done.stderr == ""
+@pytest.mark.parametrize("words", ["networks", "networks --json", "--help"])
+def test_a_closed_pipe_is_no_error(words: str) -> None:
+    """`reslab networks | head -1` ends quietly and well, even if the reader is gone before the first line."""
+    for reader in ("head -1", "true"):
+        command = f"set -o pipefail; {sys.executable} -m reslab {words} | {reader}"
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")

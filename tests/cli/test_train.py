@@ -1,12 +1,14 @@
-"""`reslab train`, `runs` and `data`, end to end."""
+"""`reslab train` and `runs`, end to end."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,9 @@ def test_train_and_look_at_the_run(reslab, tmp_path: Path) -> None:
     [
         ([], "write network=resnet-20"),
         (["resnet-20"], "write network=resnet-20"),
+        (["a.toml", "b.toml"], "one TOML file"),
+        (["none.toml"], "cannot read none.toml"),
+        (["network=resnet-20", "recipe=none.toml"], "cannot read none.toml"),
         (["network=resnet-20", "lr=3"], "knows no field 'lr'"),
         (["network=resnet-20", "recipe.lr=3"], "there is no field 'lr'"),
         (["network=resnet-20", "seed=x"], "seed is 'x'"),
@@ -52,6 +57,43 @@ def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, t
     assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").glob("*/result.json"))
 
 
+def test_a_dry_run_prints_a_trial_that_can_be_run(reslab, tmp_path: Path) -> None:
+    """Valid TOML with what it would need as comments; nothing is trained; the file gives the same run."""
+    words = ["network=cifar-resnet-8", *SHORT, "recipe.warmup.window=5", "--runs", str(tmp_path / "runs")]
+    (tmp_path / "warm.toml").write_text("base = 'digits'\n[warmup]\nlearning_rate = 0.01\n")
+    dry = reslab("train", *words, f"recipe={tmp_path / 'warm.toml'}", "--dry-run")
+    assert dry.code == 0, dry.err
+    assert not (tmp_path / "runs").exists()
+    comments = [line for line in dry.out.splitlines() if line.startswith("#")]
+    assert "12 iterations of 16 images" in comments[1]
+    assert "of memory" in comments[2]
+    assert "of disk" in comments[2]
+    (tmp_path / "trial.toml").write_text(dry.out)
+    assert tomllib.loads(dry.out)["recipe"]["warmup"]["window"] == 5
+    trained = reslab("train", str(tmp_path / "trial.toml"), "--runs", str(tmp_path / "runs"))
+    assert trained.code == 0, trained.err
+    assert comments[0].removeprefix("# ") in trained.out
+    assert "12 iterations of 16 images" in trained.out
+
+
+def test_other_data_than_the_files_is_refused(reslab, tmp_path: Path) -> None:
+    """A trial names its data by content."""
+    words = ["train", "network=cifar-resnet-8", *SHORT, "--dry-run"]
+    text = reslab(*words).out
+    (tmp_path / "trial.toml").write_text(text.replace('fingerprint = "', 'fingerprint = "0'))
+    assert "is about other data than the digits here" in reslab("train", str(tmp_path / "trial.toml")).err
+
+
+def test_a_full_disk_refuses_the_run(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is written."""
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
+    outcome = reslab("train", "network=cifar-resnet-8", *SHORT, "--runs", str(tmp_path / "runs"))
+    assert outcome.code == 2
+    assert "of disk and 0 MB are free" in outcome.err
+    assert not (tmp_path / "runs").exists()
+
+
 def test_a_signal_saves_and_ends_with_its_code(tmp_path: Path) -> None:
     """SIGTERM gives 143; the same command then finishes the run."""
     words = [sys.executable, "-m", "reslab", "train", "network=cifar-resnet-8", "recipe.iterations=3000"]
@@ -67,16 +109,6 @@ def test_a_signal_saves_and_ends_with_its_code(tmp_path: Path) -> None:
     assert process.returncode == 143, errors
     assert "state is saved" in errors
     assert list(tmp_path.glob("*/checkpoints/step-*.safetensors"))
-
-
-def test_data_is_listed_and_checked(reslab, tmp_path: Path, monkeypatch) -> None:
-    """The digits are always here; what is not says how to get it."""
-    monkeypatch.setenv("RESLAB_DATA", str(tmp_path))
-    assert "reslab data fetch cifar10" in reslab("data", "list").out
-    assert "1,442 training and 355 test images" in reslab("data", "check", "digits").out
-    assert reslab("data", "check", "cifar10").code == 2
-    assert "choose cifar10" in reslab("data", "fetch", "mnist").err
-    assert "choose archive or npm" in reslab("data", "fetch", "cifar10", "--source", "moon").err
 
 
 def test_unknown_runs_are_told(reslab, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_a_run_is_recorded(tmp_path: Path) -> None:
     run = run_trial(make_trial(find_recipe("digits", OPTIONS | {"iterations": 80}), dropout=0.0), DIGITS, tmp_path)
     assert run.state == "finished"
     assert run.trial().id == run.path.name
-    names = {path.name for path in run.path.iterdir()} - {"lock", "checkpoints"}
+    names = {path.name for path in run.path.iterdir()} - {"lock", "checkpoints", "tensorboard"}
     logs, files = {"metrics.jsonl", "timings.jsonl"}, {"trial.json", "provenance.json", "result.json"}
     assert names == logs | files | {"weights.safetensors"}
     result = run.result()
@@ -62,6 +62,14 @@ def test_the_same_seed_is_the_same_log(whole: tuple[str, str, str], tmp_path: Pa
     assert outcome(run_trial(make_trial(), DIGITS, tmp_path)) == whole
     other = run_trial(replace(make_trial(), seed=4), DIGITS, tmp_path)
     assert outcome(other)[1] != whole[1]
+
+
+def test_streamed_data_is_the_same_run(
+    whole: tuple[str, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the images lie changes nothing."""
+    monkeypatch.setenv("RESLAB_BATCHES", "streamed")
+    assert outcome(run_trial(make_trial(), DIGITS, tmp_path)) == whole
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from reslab.errors import UserError
-from reslab.spec.recipe import find_recipe
+from reslab.spec.codec import encode
+from reslab.spec.recipe import RECIPES, find_recipe
+from reslab.spec.toml import write_toml
 
 
 def test_the_papers_recipe() -> None:
@@ -46,3 +50,50 @@ def test_unknown_recipes_are_told() -> None:
     """With the nearest one."""
     with pytest.raises(UserError, match="did you mean 'cifar-paper'"):
         find_recipe("cifar-papr")
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "my.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_file_gives_fields_over_its_base(tmp_path: Path) -> None:
+    """Nested ones one by one; what it leaves out is the base's, or the paper's; overrides come last."""
+    text = 'base = "cifar-paper-110"\nbatch = 64\n[optimizer]\nlearning_rate = 0.05\n[warmup]\nwindow = 7\n'
+    recipe = find_recipe(write(tmp_path, text), {"batch": "32"})
+    assert (recipe.batch, recipe.iterations) == (32, 64_000)
+    assert (recipe.optimizer.learning_rate, recipe.optimizer.momentum) == (0.05, 0.9)
+    assert recipe.warmup is not None
+    assert (recipe.warmup.window, recipe.warmup.learning_rate) == (7, 0.01)
+    assert find_recipe(write(tmp_path, "")) == find_recipe("cifar-paper")
+    assert find_recipe(write(tmp_path, 'base = "cifar-paper-110"\nwarmup = "none"\n')) == find_recipe("cifar-paper")
+    warmed = find_recipe(write(tmp_path, "[warmup]\nwindow = 7\n"))
+    assert warmed.warmup is not None
+    assert warmed.warmup.window == 7
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_recipe_can_be_a_file(name: str, tmp_path: Path) -> None:
+    """Written and read back, it is the same."""
+    assert find_recipe(write(tmp_path, write_toml(encode(RECIPES[name])))) == RECIPES[name]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("iteratons = 5\n", r"my.toml: there is no field 'iteratons'; did you mean 'iterations'"),
+        ("[optimizer]\nlearning_rat = 5\n", r"no field 'optimizer.learning_rat'; did you mean 'learning_rate'"),
+        ("optimizer = 5\n", "give its fields"),
+        ("batch = 2.5\n", "give a whole number"),
+        ("batch = 2024-01-01\n", "give a whole number"),
+        ("batch = 0\n", "my.toml: recipe.batch is 0"),
+        ('base = "cifar-papr"\n', "my.toml: base is 'cifar-papr'; choose cifar-paper"),
+        ("base = 3\n", "my.toml: base is 3; choose cifar-paper"),
+        ("[recipe]\nbatch = 3\n", "a whole trial, not a recipe; train it with"),
+    ],
+)
+def test_mistakes_in_files_are_named(text: str, sentence: str, tmp_path: Path) -> None:
+    """The file, the field, its value and the remedy."""
+    with pytest.raises(UserError, match=sentence):
+        find_recipe(write(tmp_path, text))

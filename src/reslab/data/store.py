@@ -1,18 +1,24 @@
-"""Where fetched data lies: one folder a dataset of plain ``.npy`` arrays under the data root, checked before use."""
+"""Where fetched data lies: one folder a dataset of plain ``.npy`` arrays under the data root, checked before use.
+
+``digests.json`` beside them holds the SHA-256 each array had when it was fetched and found good.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from reslab.data.dataset import Bytes
+from reslab.data.dataset import Bytes, Dataset, Split
+from reslab.data.sources import Published
 from reslab.errors import UserError
+
+ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
 
 
 def data_root() -> Path:
@@ -27,37 +33,64 @@ def digest(array: Bytes) -> str:
     return hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
 
 
+def check_arrays(dataset: Published, arrays: Mapping[str, Bytes]) -> None:
+    """Refuse arrays of another size, with labels of no class, or that differ from what is known of them."""
+    for part, count in {"train": dataset.num_train, "test": dataset.num_test}.items():
+        images, labels = arrays[f"{part}_images"], arrays[f"{part}_labels"]
+        if images.shape != (count, *dataset.image_shape) or labels.shape != (count,):
+            raise ValueError(f"{part} has images of shape {images.shape} and {len(labels)} labels")
+        if images.dtype != np.uint8 or labels.max() >= len(dataset.class_names):
+            raise ValueError(f"{part} has images of {images.dtype} and labels up to {labels.max()}")
+    for name, expected in dataset.digests.items():
+        if digest(arrays[name]) != expected:
+            raise ValueError(f"{name} has another digest")
+
+
 def save_arrays(name: str, arrays: Mapping[str, Bytes]) -> Path:
-    """Write a dataset's arrays; the folder appears whole or not at all."""
+    """Write a dataset's arrays and their digests; the folder appears whole or not at all."""
     folder = data_root() / name
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{name}.", dir=folder.parent))
-        try:
+        with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder.parent) as temporary:
+            new, old = Path(temporary, "new"), Path(temporary, "old")
+            new.mkdir()
             for array_name, array in arrays.items():
-                np.save(temporary / f"{array_name}.npy", array, allow_pickle=False)
-            shutil.rmtree(folder, ignore_errors=True)
-            temporary.replace(folder)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+                np.save(new / f"{array_name}.npy", array, allow_pickle=False)
+            digests = {array_name: digest(array) for array_name, array in arrays.items()}
+            (new / "digests.json").write_text(json.dumps(digests, indent=2) + "\n", encoding="utf-8")
+            if folder.exists():
+                folder.rename(old)
+            new.rename(folder)
     except OSError as error:
         raise UserError(f"cannot write {folder}: {error.strerror}; set RESLAB_DATA to a writable place") from error
     return folder
 
 
+def load_published(dataset: Published) -> Dataset:
+    """Load a fetched dataset from the data root."""
+    arrays = load_arrays(dataset.name, dataset.digests)
+
+    def split(part: str) -> Split:
+        return Split(np.ascontiguousarray(arrays[f"{part}_images"].transpose(0, 3, 1, 2)), arrays[f"{part}_labels"])
+
+    return Dataset(name=dataset.name, class_names=dataset.class_names, train=split("train"), test=split("test"))
+
+
 def load_arrays(name: str, digests: Mapping[str, str]) -> dict[str, Bytes]:
-    """Read a dataset's arrays and check them against their digests."""
+    """Read a dataset's arrays and check them against their digests: those given, or those stored beside them."""
     folder = data_root() / name
+    again = f"fetch it again with `reslab data fetch {name}`"
     arrays = {}
-    for array_name, expected in digests.items():
+    for array_name in ARRAYS:
         path = folder / f"{array_name}.npy"
         try:
             array = np.load(path, allow_pickle=False)
+            expected = (digests or json.loads((folder / "digests.json").read_text(encoding="utf-8")))[array_name]
         except FileNotFoundError:
             raise UserError(f"{name} is not at {folder}; fetch it with `reslab data fetch {name}`") from None
-        except (OSError, ValueError) as error:
-            raise UserError(f"{path} is damaged; fetch it again with `reslab data fetch {name}`") from error
+        except (OSError, EOFError, ValueError, LookupError, TypeError) as error:
+            raise UserError(f"{path} is damaged; {again}") from error
         if digest(array) != expected:
-            raise UserError(f"{path} is not {name}: its digest differs; fetch it again with `reslab data fetch {name}`")
+            raise UserError(f"{path} is not {name}: its digest differs; {again}")
         arrays[array_name] = array
     return arrays

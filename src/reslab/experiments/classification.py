@@ -10,9 +10,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from reslab.data.batches import ResidentBatches, per_pixel_mean
+from reslab.data.batches import per_pixel_mean
 from reslab.data.dataset import Dataset, Split
 from reslab.data.sampling import Sampler
+from reslab.data.streaming import Batches, make_batches
 from reslab.evaluation.classification import Scores, score
 from reslab.networks import Network
 from reslab.networks.execution import Execution
@@ -27,8 +28,8 @@ class ClassificationTask:
     """A trial's data on a device, with its loss and its scores."""
 
     trial: Trial
-    train: ResidentBatches
-    test: ResidentBatches
+    train: Batches
+    test: Batches
     sampler: Sampler
     execution: Execution
 
@@ -92,8 +93,8 @@ def make_task(trial: Trial, dataset: Dataset, *, device: torch.device | str) -> 
     execution = Execution(channels_last=trial.recipe.channels_last, precision=trial.recipe.precision)
     return ClassificationTask(
         trial=trial,
-        train=ResidentBatches(train, mean=mean, brightest=dataset.brightest, padding=padding, device=device),
-        test=ResidentBatches(test, mean=mean, brightest=dataset.brightest, padding=0, device=device),
+        train=make_batches(train, mean=mean, brightest=dataset.brightest, padding=padding, device=device),
+        test=make_batches(test, mean=mean, brightest=dataset.brightest, padding=0, device=device),
         sampler=Sampler(count=len(train), seed=trial.seed, padding=padding, flip=trial.recipe.augmentation.flip),
         execution=execution,
     )

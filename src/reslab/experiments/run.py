@@ -12,6 +12,7 @@ import torch
 from torch.optim.swa_utils import update_bn
 
 from reslab.data.dataset import Dataset
+from reslab.experiments.board import Board
 from reslab.experiments.classification import log_scores, make_task
 from reslab.networks import build, measure_cost, save_model
 from reslab.runs.directory import RunDirectory
@@ -51,14 +52,17 @@ def run_trial(
         task.execution.prepare_network(network)
         log, timings = StepLog(run.path / "metrics.jsonl"), StepLog(run.path / "timings.jsonl")
         clock = _Clock(timings, batch=trial.recipe.batch)
+        board = Board(run.path / "tensorboard")
 
         def rewind(step: int) -> None:
             log.rewind(step)
+            board.begin(step)
             clock.start(step)
 
         def record(metrics: dict[str, float]) -> None:
             log.append(metrics)
-            clock.record(int(metrics["step"]))
+            board.add("metrics", metrics)
+            board.add("timings", clock.record(int(metrics["step"])))
 
         fit(
             network,
@@ -111,16 +115,16 @@ class _Clock:
     def stop(self, step: int) -> None:
         self.images_per_second = (step - self.step) * self.batch / (time.perf_counter() - self.started)
 
-    def record(self, step: int) -> None:
-        self.log.append(
-            {
-                "step": step,
-                "seconds": time.perf_counter() - self.began,
-                "images_per_second": self.images_per_second,
-                "peak_memory_bytes": _peak_memory(),
-            }
-        )
+    def record(self, step: int) -> dict[str, float]:
+        entry = {
+            "step": step,
+            "seconds": time.perf_counter() - self.began,
+            "images_per_second": self.images_per_second,
+            "peak_memory_bytes": _peak_memory(),
+        }
+        self.log.append(entry)
         self.start(step)
+        return entry
 
 
 def _peak_memory() -> int:

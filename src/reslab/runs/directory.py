@@ -1,7 +1,7 @@
 """A run on disk: what was asked, what happened, what came out. Its state is read off the files that are there.
 
 ``trial.json``, ``provenance.json``, ``metrics.jsonl`` (a pure function of the trial), ``timings.jsonl`` (speed, memory,
-wall-clock), ``checkpoints/``, ``weights.safetensors``, ``result.json``, ``analysis/``.
+wall-clock), ``tensorboard/``, ``checkpoints/``, ``weights.safetensors``, ``result.json``, ``analysis/``.
 """
 
 from __future__ import annotations

@@ -99,6 +99,8 @@ def spec_to_dict(spec: Spec) -> dict[str, Any]:
 
 def spec_from_dict(data: Mapping[str, Any]) -> Spec:
     """Rebuild a spec from `spec_to_dict`'s data."""
+    if not isinstance(data, Mapping):
+        raise UserError(f"network is {data!r}; give a table of fields")
     rest = dict(data)
     kind = rest.pop("kind", None)
     if not isinstance(kind, str) or kind not in SPEC_TYPES:

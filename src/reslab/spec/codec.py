@@ -70,6 +70,11 @@ def override(spec: T, changes: Mapping[str, Any]) -> T:
     return decode(type(spec), data)
 
 
+def overlay(spec: T, changes: Mapping[str, Any]) -> T:
+    """Return `spec` with the nested fields in `changes` replaced, and every other left as it is."""
+    return decode(type(spec), _overlay(encode(spec), changes))
+
+
 def convert(hint: Any, value: Any, *, where: str) -> Any:
     """Convert `value` to the type `hint`, or say what `where` takes."""
     origin, args = get_origin(hint), get_args(hint)
@@ -95,6 +100,14 @@ def convert(hint: Any, value: Any, *, where: str) -> Any:
             return None
         return convert(next(arg for arg in args if arg is not type(None)), value, where=where)
     return _scalar(hint, value, where)
+
+
+def _overlay(data: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(data)
+    for key, value in changes.items():
+        below = data.get(key)
+        merged[key] = _overlay(below, value) if isinstance(below, dict) and isinstance(value, Mapping) else value
+    return merged
 
 
 def _scalar(hint: Any, value: Any, where: str) -> Any:

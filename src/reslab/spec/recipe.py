@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
-from reslab.errors import UserError, suggest
-from reslab.spec.codec import override
+from reslab.errors import UserError, choices, suggest
+from reslab.spec.codec import overlay, override
+from reslab.spec.toml import read_toml
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +91,8 @@ PAPER = Recipe()
 RECIPES: dict[str, Recipe] = {
     "cifar-paper": PAPER,
     "cifar-paper-110": replace(PAPER, warmup=WarmupSpec()),
+    # House numbers: a flipped digit is another sign, or none.
+    "svhn": replace(PAPER, augmentation=AugmentationSpec(flip=False)),
     # A short run in the paper's form; the smaller rate lets 56 layers start within it.
     "digits": replace(
         PAPER,
@@ -103,7 +107,24 @@ RECIPES: dict[str, Recipe] = {
 
 
 def find_recipe(name: str, overrides: Mapping[str, Any] | None = None) -> Recipe:
-    """Return a named recipe with dotted fields overridden."""
+    """Return a named recipe, or that of a TOML file, with dotted fields overridden."""
+    if name.endswith(".toml"):
+        return override(_read_recipe(Path(name)), dict(overrides or {}))
     if name not in RECIPES:
-        raise UserError(f"there is no recipe '{name}'{suggest(name, RECIPES) or '; there are ' + ', '.join(RECIPES)}")
+        known = f"; there are {', '.join(RECIPES)}, and files that end in .toml"
+        raise UserError(f"there is no recipe '{name}'{suggest(name, RECIPES) or known}")
     return override(RECIPES[name], dict(overrides or {}))
+
+
+def _read_recipe(path: Path) -> Recipe:
+    """Read the fields a file gives, over those of the recipe it names as its `base`, or the paper's."""
+    fields = read_toml(path)
+    if "recipe" in fields:
+        raise UserError(f"{path} is a whole trial, not a recipe; train it with `reslab train {path}`")
+    base = fields.pop("base", "cifar-paper")
+    if not isinstance(base, str) or base not in RECIPES:
+        raise UserError(f"{path}: base is {base!r}; choose {choices(RECIPES)}")
+    try:
+        return overlay(RECIPES[base], fields)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error

@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from reslab.errors import UserError
+from reslab.errors import UserError, choices, suggest
 from reslab.spec.catalogue import Spec, name_of, spec_from_dict, spec_to_dict
-from reslab.spec.codec import decode, differing_leaves, encode
+from reslab.spec.codec import convert, decode, differing_leaves, encode
 from reslab.spec.recipe import Recipe
 
 SplitName: TypeAlias = Literal["full", "tuning"]
+PARTS = ("task", "data", "network", "recipe", "seed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,11 +63,17 @@ def trial_from_dict(data: Mapping[str, Any]) -> Trial:
     """Rebuild a trial from `trial_to_dict`'s data."""
     if data.get("task") != "classification":
         raise UserError(f"task is {data.get('task')!r}; this version runs classification")
+    for part in data:
+        if part not in PARTS:
+            raise UserError(f"a trial has no '{part}'{suggest(part, PARTS) or '; it has ' + ', '.join(PARTS)}")
+    missing = [part for part in PARTS if part not in data]
+    if missing:
+        raise UserError(f"the trial lacks {choices(missing)}")
     return Trial(
-        data=decode(DataSpec, data["data"]),
+        data=decode(DataSpec, data["data"], where="data."),
         network=spec_from_dict(data["network"]),
-        recipe=decode(Recipe, data["recipe"]),
-        seed=data["seed"],
+        recipe=decode(Recipe, data["recipe"], where="recipe."),
+        seed=convert(int, data["seed"], where="seed"),
     )
 
 

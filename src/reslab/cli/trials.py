@@ -1,0 +1,78 @@
+"""A trial as the command line asks for it: by names and fields, or as a TOML file with fields overridden."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reslab.errors import UserError
+from reslab.spec import find
+from reslab.spec.codec import override
+from reslab.spec.recipe import find_recipe
+from reslab.spec.toml import read_toml
+from reslab.spec.trial import DataSpec, Trial, trial_from_dict
+
+if TYPE_CHECKING:
+    from reslab.data.dataset import Dataset
+
+RECIPE_OF = {
+    "digits": "digits",
+    "cifar10": "cifar-paper",
+    "cifar100": "cifar-paper",
+    "svhn": "svhn",
+    "fashion-mnist": "cifar-paper",
+}
+GROUPS = ("data", "network", "recipe")
+
+
+def read_trial(fields: dict[str, str], dataset: Dataset) -> Trial:
+    """Make the trial that fields ask for; the data decides image size, channels and classes unless they say so."""
+    groups = _group(fields)
+    if "network" not in fields:
+        raise UserError("train needs a network: write network=resnet-20")
+    channels, _, side = dataset.train.images.shape[1:]
+    implied = {"classes": len(dataset.class_names), "channels": channels, "input_size": side}
+    return Trial(
+        data=DataSpec(name=dataset.name, fingerprint=dataset.fingerprint, **groups["data"]),
+        network=find(fields["network"], implied | groups["network"]),
+        recipe=find_recipe(fields.get("recipe", RECIPE_OF[dataset.name]), groups["recipe"]),
+        seed=_read_seed(fields.get("seed", "0")),
+    )
+
+
+def read_trial_file(path: Path, fields: dict[str, str]) -> Trial:
+    """Read a whole trial from a TOML file, with its seed and dotted fields overridden."""
+    try:
+        trial = trial_from_dict(read_toml(path))
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from error
+    groups = _group(fields)
+    for group in GROUPS:
+        if group in fields:
+            raise UserError(f"{path} has its {group} already; change it by {group}.FIELD=value")
+    return replace(
+        trial,
+        data=override(trial.data, groups["data"]),
+        network=override(trial.network, groups["network"]),
+        recipe=override(trial.recipe, groups["recipe"]),
+        seed=_read_seed(fields["seed"]) if "seed" in fields else trial.seed,
+    )
+
+
+def _group(fields: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """Sort dotted fields under what they are fields of."""
+    groups: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
+    for field, value in fields.items():
+        group, dot, rest = field.partition(".")
+        if dot and group in groups:
+            groups[group][rest] = value
+        elif field not in (*groups, "seed"):
+            raise UserError(f"train knows no field '{field}'; there are data, network, recipe, seed and their fields")
+    return groups
+
+
+def _read_seed(text: str) -> int:
+    if not text.isdecimal():
+        raise UserError(f"seed is {text!r}; give a whole number of 0 or more")
+    return int(text)

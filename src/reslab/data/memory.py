@@ -1,0 +1,39 @@
+"""How much memory is free and in use: on a CUDA device, or in this machine's RAM, less where a container has less."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+
+import torch
+
+MEMINFO, STATM = Path("/proc/meminfo"), Path("/proc/self/statm")
+CONTAINER = Path("/sys/fs/cgroup")
+
+
+def free_memory(device: torch.device | str) -> int:
+    """Return the bytes that may still be used on `device`."""
+    if torch.device(device).type == "cuda":
+        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return torch.cuda.mem_get_info(device)[0] + cached
+    try:
+        lines = dict(line.split(":") for line in MEMINFO.read_text().splitlines())
+        free = int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        limit, used = ((CONTAINER / f"memory.{name}").read_text().strip() for name in ("max", "current"))
+        return free if limit == "max" else max(0, min(free, int(limit) - int(used)))
+    except (OSError, ValueError):
+        return free
+
+
+def used_memory(device: torch.device | str) -> int:
+    """Return the bytes that this process holds on `device`."""
+    if torch.device(device).type == "cuda":
+        return torch.cuda.memory_allocated(device)
+    try:
+        return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -1,0 +1,93 @@
+"""Batches of a split that stays in host memory, or in a file mapped into it; and the choice between the two kinds.
+
+Crops and flips happen here on bytes, a quarter of what the floats would take to send; scale and mean follow on the
+device, by the same arithmetic as `ResidentBatches`, so a batch is the same to the bit.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from reslab.data.batches import ResidentBatches
+from reslab.data.dataset import Bytes, Split
+from reslab.data.memory import free_memory
+from reslab.data.sampling import Draw
+from reslab.errors import UserError, choices
+
+RESIDENT_FRACTION = 0.5  # of the free memory; the rest is for the network
+KINDS = ("resident", "streamed")
+
+
+class StreamedBatches:
+    """A split in host memory that sends batches of it to the device."""
+
+    def __init__(
+        self, split: Split, *, mean: NDArray[np.float32], brightest: int, padding: int, device: torch.device | str
+    ) -> None:
+        self.images, self.labels = split.images, split.labels
+        self.size = split.images.shape[-1]
+        self.brightest, self.padding = brightest, padding
+        self.device = torch.device(device)
+        self.mean = torch.from_numpy(mean).to(device)
+        # (top, left, channel, row, column): the part of the padded mean under each crop.
+        windows = F.pad(self.mean, [padding] * 4).unfold(1, self.size, 1).unfold(2, self.size, 1)
+        self.means = windows.permute(1, 2, 0, 3, 4)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def augmented(self, draw: Draw) -> tuple[Tensor, Tensor]:
+        """Return the images and labels of a drawn batch."""
+        pixels, labels = self.gather(draw)
+        tops, lefts, flips = (self._send(np.ascontiguousarray(array)) for array in (draw.tops, draw.lefts, draw.flips))
+        mean = self.means[tops, lefts]
+        mean = torch.where(flips[:, None, None, None], mean.flip(-1), mean)
+        return self._send(pixels) / self.brightest - mean, self._send(labels)
+
+    def gather(self, draw: Draw) -> tuple[Bytes, NDArray[np.int64]]:
+        """Crop and flip a drawn batch on the host: the half that can run ahead of the device."""
+        edges = (self.padding, self.padding)
+        padded = np.pad(self.images[draw.indices], ((0, 0), (0, 0), edges, edges))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (self.size, self.size), axis=(2, 3))
+        pixels = windows[np.arange(len(padded)), :, draw.tops, draw.lefts]
+        pixels[draw.flips] = pixels[draw.flips, :, :, ::-1]
+        return pixels, self.labels[draw.indices].astype(np.int64)
+
+    def plain(self, first: int, last: int) -> tuple[Tensor, Tensor]:
+        """Return the images from `first` up to `last` as they are, mean subtracted."""
+        pixels = self._send(np.array(self.images[first:last]))
+        return pixels / self.brightest - self.mean, self._send(self.labels[first:last].astype(np.int64))
+
+    def _send(self, array: NDArray[np.generic]) -> Tensor:
+        tensor = torch.from_numpy(array)
+        if self.device.type == "cuda":
+            return tensor.pin_memory().to(self.device, non_blocking=True)
+        return tensor.to(self.device)
+
+
+Batches = ResidentBatches | StreamedBatches
+
+
+def make_batches(
+    split: Split, *, mean: NDArray[np.float32], brightest: int, padding: int, device: torch.device | str
+) -> Batches:
+    """Put a split on the device if it fits there well, else stream it; ``RESLAB_BATCHES`` decides otherwise."""
+    kind = os.environ.get("RESLAB_BATCHES") or (
+        "resident" if padded_bytes(split, padding) < RESIDENT_FRACTION * free_memory(device) else "streamed"
+    )
+    if kind not in KINDS:
+        raise UserError(f"RESLAB_BATCHES is '{kind}'; choose {choices(KINDS)}, or unset it")
+    batches = ResidentBatches if kind == "resident" else StreamedBatches
+    return batches(split, mean=mean, brightest=brightest, padding=padding, device=device)
+
+
+def padded_bytes(split: Split, padding: int) -> int:
+    """Return what a split takes where it is resident."""
+    count, channels, height, width = split.images.shape
+    return count * channels * (height + 2 * padding) * (width + 2 * padding)

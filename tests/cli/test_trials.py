@@ -1,0 +1,85 @@
+"""Trials from files, with fields overridden."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reslab.cli.trials import read_trial, read_trial_file
+from reslab.data.digits import load_digits
+from reslab.errors import UserError
+from reslab.spec.toml import write_toml
+from reslab.spec.trial import Trial, trial_to_dict
+
+DIGITS = load_digits()
+TRIAL = read_trial({"network": "cifar-resnet-8", "recipe.batch": "16", "seed": "7"}, DIGITS)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "trial.toml"
+    path.write_text(write_toml(trial_to_dict(TRIAL)))
+    return path
+
+
+@pytest.mark.parametrize("name", ["cifar-resnet-8", "lenet-5", "highway-19", "googlenet"])
+def test_a_trial_is_the_same_from_its_file(name: str, tmp_path: Path) -> None:
+    """Of any kind of network."""
+    size = {"network.input_size": "224"} if name in ("lenet-5", "googlenet") else {}
+    trial = read_trial({"network": name, **size}, DIGITS)
+    path = tmp_path / "trial.toml"
+    path.write_text(write_toml(trial_to_dict(trial)))
+    assert read_trial_file(path, {}) == trial
+
+
+def test_fields_are_overridden(file: Path) -> None:
+    """Seed and dotted fields; the rest stays."""
+    changed = read_trial_file(file, {"seed": "2", "recipe.optimizer.momentum": "0.8", "network.shortcut": "B"})
+    assert isinstance(changed, Trial)
+    assert (changed.seed, changed.recipe.optimizer.momentum, changed.recipe.batch) == (2, 0.8, 16)
+    assert changed.id != TRIAL.id
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"network": "resnet-20"}, "has its network already; change it by network.FIELD"),
+        ({"recipe.lr": "1"}, "there is no field 'lr'"),
+        ({"lr": "1"}, "knows no field 'lr'"),
+        ({"seed": "-1"}, "seed is '-1'"),
+    ],
+)
+def test_wrong_fields_are_named(fields: dict[str, str], sentence: str, file: Path) -> None:
+    """With the remedy."""
+    with pytest.raises(UserError, match=sentence):
+        read_trial_file(file, fields)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ('task = "classification"\n', "", r"trial\.toml: task is None"),
+        ("seed = 7\n", "", r"trial\.toml: the trial lacks seed"),
+        ('task = "classification"\n', 'task = "detection"\n', "this version runs classification"),
+        ("seed = 7\n", "sed = 7\n", "a trial has no 'sed'; did you mean 'seed'"),
+        ("seed = 7\n", "seed = 7.5\n", "seed is 7.5; give a whole number"),
+        ('kind = "residual"\n', "", "kind is None; choose residual"),
+        ("batch = 16\n", "bach = 16\n", "there is no field 'recipe.bach'; did you mean 'batch'"),
+        ('split = "full"\n', 'split = "half"\n', "data.split is 'half'; choose full or tuning"),
+    ],
+)
+def test_wrong_files_are_named(before: str, after: str, sentence: str, file: Path) -> None:
+    """The file, the field, its value and the remedy."""
+    text = file.read_text()
+    assert before in text
+    file.write_text(text.replace(before, after))
+    with pytest.raises(UserError, match=sentence):
+        read_trial_file(file, {})
+
+
+def test_a_network_must_be_a_table(file: Path) -> None:
+    """A name alone is no spec."""
+    file.write_text(write_toml(trial_to_dict(TRIAL) | {"network": "resnet-20"}))
+    with pytest.raises(UserError, match="network is 'resnet-20'; give a table of fields"):
+        read_trial_file(file, {})

@@ -1,0 +1,27 @@
+"""Free memory, as the system tells it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reslab.data import memory
+from reslab.data.memory import free_memory
+
+
+def test_a_container_may_have_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is available, or what the container has left, if that is less."""
+    (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable:  4000 kB\n")
+    monkeypatch.setattr(memory, "MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(memory, "CONTAINER", tmp_path)
+    assert free_memory("cpu") == 4000 * 1024
+    (tmp_path / "memory.current").write_text("1000\n")
+    for limit, free in (("max", 4000 * 1024), ("1500", 500), ("900", 0), (str(2**40), 4000 * 1024)):
+        (tmp_path / "memory.max").write_text(f"{limit}\n")
+        assert free_memory("cpu") == free
+
+
+def test_this_machine_has_some() -> None:
+    """Whatever the system tells or does not tell."""
+    assert free_memory("cpu") > 2**20

@@ -1,0 +1,66 @@
+"""Streamed batches beside resident ones: the same to the bit, from arrays and from files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from reslab.data import streaming
+from reslab.data.batches import ResidentBatches, per_pixel_mean
+from reslab.data.dataset import Split
+from reslab.data.sampling import Sampler
+from reslab.data.streaming import StreamedBatches, make_batches
+from reslab.errors import UserError
+
+generator = np.random.default_rng(0)
+SPLIT = Split(generator.integers(0, 256, (40, 3, 8, 8), dtype=np.uint8), generator.integers(0, 10, 40, dtype=np.uint8))
+OPTIONS = {"mean": per_pixel_mean(SPLIT, brightest=255), "brightest": 255}
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("padding", [0, 1, 4])
+def test_a_batch_is_the_same_to_the_bit(padding: int, device: str) -> None:
+    """Crops, flips, mean, labels and type; drawn and plain."""
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("there is no CUDA device")
+    resident, streamed = (
+        kind(SPLIT, padding=padding, device=device, **OPTIONS) for kind in (ResidentBatches, StreamedBatches)
+    )
+    assert len(streamed) == len(resident) == 40
+    sampler = Sampler(count=40, seed=5, padding=padding, flip=True)
+    for step in range(3):
+        draw = sampler.draw(step, 24)
+        for ours, theirs in zip(streamed.augmented(draw), resident.augmented(draw), strict=True):
+            assert ours.dtype == theirs.dtype
+            assert torch.equal(ours, theirs)
+    for ours, theirs in zip(streamed.plain(30, 45), resident.plain(30, 45), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_a_mapped_file_does(tmp_path: Path) -> None:
+    """Read-only, and left as it was."""
+    np.save(tmp_path / "images.npy", SPLIT.images)
+    mapped = Split(np.load(tmp_path / "images.npy", mmap_mode="r"), SPLIT.labels)
+    streamed = StreamedBatches(mapped, padding=2, device="cpu", **OPTIONS)
+    whole = StreamedBatches(SPLIT, padding=2, device="cpu", **OPTIONS)
+    draw = Sampler(count=40, seed=5, padding=2, flip=True).draw(0, 24)
+    assert torch.equal(streamed.augmented(draw)[0], whole.augmented(draw)[0])
+    assert torch.equal(streamed.plain(0, 9)[0], whole.plain(0, 9)[0])
+    assert np.array_equal(np.load(tmp_path / "images.npy"), SPLIT.images)
+
+
+def test_what_does_not_fit_is_streamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the free memory is the line; the environment overrules it."""
+    padded = 40 * 3 * 12 * 12
+    for free, kind in ((2 * padded + 1, ResidentBatches), (2 * padded, StreamedBatches)):
+        monkeypatch.setattr(streaming, "free_memory", lambda device, free=free: free)
+        assert isinstance(make_batches(SPLIT, padding=2, device="cpu", **OPTIONS), kind)
+    monkeypatch.setenv("RESLAB_BATCHES", "resident")
+    assert isinstance(make_batches(SPLIT, padding=2, device="cpu", **OPTIONS), ResidentBatches)
+    monkeypatch.setenv("RESLAB_BATCHES", "floating")
+    with pytest.raises(UserError, match="choose resident or streamed"):
+        make_batches(SPLIT, padding=2, device="cpu", **OPTIONS)

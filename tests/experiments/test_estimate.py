@@ -1,0 +1,153 @@
+"""Estimates beside what runs really take."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from reslab.data.digits import load_digits
+from reslab.errors import UserError
+from reslab.experiments import estimate as estimating
+from reslab.experiments.estimate import Speed, check_room, estimate_run, measure_speed
+from reslab.experiments.run import run_trial
+from reslab.networks import measure_cost
+from reslab.runs.directory import RunDirectory
+from reslab.spec import find
+from reslab.spec.recipe import find_recipe
+from reslab.spec.trial import DataSpec, Trial
+from reslab.training.loop import Stopped
+
+DIGITS = load_digits()
+SPEED = Speed(iteration_seconds=2.0, test_seconds=0.1)
+OPTIONS = {"iterations": 20, "batch": 32, "evaluate_every": 8}
+
+
+def make_trial(**recipe: object) -> Trial:
+    return Trial(
+        data=DataSpec(name="digits", fingerprint=DIGITS.fingerprint),
+        network=find("cifar-resnet-8", {"channels": 1, "input_size": 8}),
+        recipe=find_recipe("digits", OPTIONS | recipe),
+    )
+
+
+def test_time_is_iterations_and_evaluations(tmp_path: Path) -> None:
+    """Twenty iterations, and three evaluations of 355 images; epochs over all training images."""
+    estimate = estimate_run(make_trial(), DIGITS, RunDirectory(tmp_path), speed=SPEED, device="cpu")
+    assert (estimate.iterations, estimate.done) == (20, 0)
+    assert estimate.seconds == pytest.approx(20 * 2.0 + 3 * len(DIGITS.test) * 0.1)
+    assert estimate.epochs == pytest.approx(20 * 32 / len(DIGITS.train))
+
+
+def test_tuning_has_its_own_sizes(tmp_path: Path) -> None:
+    """A tenth of the training images is tested instead."""
+    trial = make_trial()
+    trial = replace(trial, data=replace(trial.data, split="tuning"))
+    estimate = estimate_run(trial, DIGITS, RunDirectory(tmp_path), speed=SPEED, device="cpu")
+    held_back = len(DIGITS.train) // 10
+    assert estimate.seconds == pytest.approx(20 * 2.0 + 3 * held_back * 0.1)
+    assert estimate.epochs == pytest.approx(20 * 32 / (len(DIGITS.train) - held_back))
+
+
+def test_what_is_done_is_not_counted_again(tmp_path: Path) -> None:
+    """A run stopped after its twelfth iteration has eight to go, and two evaluations."""
+    steps: list[int] = []
+    with pytest.raises(Stopped):
+        run_trial(
+            make_trial(),
+            DIGITS,
+            tmp_path,
+            progress=lambda step, _: steps.append(step),
+            should_stop=lambda: bool(steps) and steps[-1] >= 12,
+        )
+    run = RunDirectory.of(make_trial(), tmp_path)
+    estimate = estimate_run(make_trial(), DIGITS, run, speed=SPEED, device="cpu")
+    assert estimate.done == steps[-1] >= 12
+    left, evaluations = 20 - estimate.done, 3 - estimate.done // 8
+    assert estimate.seconds == pytest.approx(left * 2.0 + evaluations * len(DIGITS.test) * 0.1)
+
+
+@pytest.mark.parametrize("average_decay", [0.0, 0.9])
+def test_disk_is_what_a_run_takes(average_decay: float, tmp_path: Path) -> None:
+    """Within a fifth."""
+    trial = make_trial(average_decay=average_decay)
+    run = run_trial(trial, DIGITS, tmp_path)
+    taken = sum(path.stat().st_size for path in run.path.rglob("*") if path.is_file())
+    estimate = estimate_run(trial, DIGITS, RunDirectory(tmp_path / "new"), speed=SPEED, device="cpu")
+    assert estimate.disk_bytes == pytest.approx(taken, rel=0.2)
+
+
+def test_memory_grows_with_what_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By an image's activations for each image, less with accumulation, half in bf16; averaging adds a copy."""
+    monkeypatch.setattr(estimating, "used_memory", lambda device: 1_000)
+
+    def memory(**recipe: object) -> int:
+        return estimate_run(
+            make_trial(**recipe), DIGITS, RunDirectory(tmp_path), speed=SPEED, device="cpu"
+        ).memory_bytes
+
+    kept = measure_cost(make_trial().network).activation_bytes
+    fp32 = {"precision": "fp32"}
+    parameters = 4 * measure_cost(make_trial().network).params
+    assert memory(**fp32, batch=64) - memory(**fp32) == kept * 32
+    assert memory(**fp32, batch=64) - memory(**fp32, batch=64, accumulate=2) == kept * 32
+    assert memory(**fp32) - memory() == pytest.approx((kept * 32 - parameters) / 2, rel=0.1)
+    assert memory(average_decay=0.9) - memory() == pytest.approx(parameters, rel=0.05)
+    assert memory() > 1_000 + 3 * parameters + kept * 16 + DIGITS.train.images.size
+
+
+def test_measuring_leaves_no_trace() -> None:
+    """Of itself in the random state; times are positive, and an iteration takes longer than testing its images."""
+    before = torch.get_rng_state()
+    speed = measure_speed(make_trial(precision="fp32"), device="cpu")
+    assert torch.equal(torch.get_rng_state(), before)
+    assert 0 < speed.test_seconds * 32 < speed.iteration_seconds
+
+
+def test_measuring_is_scaled_to_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow network is timed on a few images, a fast one on as many as go through at once."""
+    timed: list[int] = []
+
+    def measure(seconds_an_image: float):
+        def measure_time(network: object, images: torch.Tensor, **_: object) -> estimating.Timing:
+            timed.append(len(images))
+            seconds = seconds_an_image * len(images)
+            return estimating.Timing(forward_seconds=seconds / 4, step_seconds=seconds)
+
+        return measure_time
+
+    monkeypatch.setattr(estimating, "SECONDS", 0.02)
+    for seconds, size in ((1.0, 4), (1e-5, 16)):
+        monkeypatch.setattr(estimating, "measure_time", measure(seconds))
+        speed = measure_speed(make_trial(accumulate=2), device="cpu")
+        assert speed.iteration_seconds == pytest.approx(32 * seconds)
+        assert speed.test_seconds == pytest.approx(seconds / 4)
+        assert timed[-1] == size
+
+
+def test_a_full_disk_is_told_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is needed, what is free, and what to do; what the run has already is not needed again."""
+    run = RunDirectory(tmp_path / "runs" / "new")
+    estimate = estimate_run(make_trial(), DIGITS, run, speed=SPEED, device="cpu")
+    needed = estimate.disk_bytes + estimate.checkpoint_bytes
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=needed - 1))
+    with pytest.raises(UserError, match=r"needs 2 MB of disk and 2 MB are free; free some space"):
+        check_room(estimate, run, device="cpu")
+    run.path.mkdir(parents=True)
+    (run.path / "weights.safetensors").write_bytes(bytes(1000))
+    assert check_room(estimate, run, device="cpu") is None
+
+
+def test_short_memory_is_a_warning(tmp_path: Path) -> None:
+    """Not a refusal: the count is only about right."""
+    run = RunDirectory(tmp_path)
+    estimate = estimate_run(make_trial(), DIGITS, run, speed=SPEED, device="cpu")
+    assert check_room(estimate, run, device="cpu") is None
+    warning = check_room(replace(estimate, memory_bytes=2**60), run, device="cpu")
+    assert warning is not None
+    assert "of memory more and" in warning
+    assert "recipe.accumulate=2" in warning

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 
 from reslab.data.batches import ResidentBatches, per_pixel_mean
@@ -19,18 +20,20 @@ def test_the_mean_is_per_pixel() -> None:
     assert np.allclose(mean, SPLIT.images.astype(float).mean(0) / 255, atol=1e-6)
 
 
-def test_a_batch_is_crop_of_padded_difference() -> None:
-    """x - mean, zeros around it, a crop, perhaps flipped."""
+@pytest.mark.parametrize("mean_first", [True, False])
+def test_a_batch_is_crop_of_padded_difference(mean_first: bool) -> None:
+    """x - mean, zeros around it, a crop, perhaps flipped; or the mean subtracted last of all."""
     mean = per_pixel_mean(SPLIT, brightest=255)
-    batches = ResidentBatches(SPLIT, mean=mean, brightest=255, padding=2, device="cpu")
+    batches = ResidentBatches(SPLIT, mean=mean, brightest=255, padding=2, mean_first=mean_first, device="cpu")
     draw = Sampler(count=20, seed=1, padding=2, flip=True).draw(0, 16)
     images, labels = batches.augmented(draw)
     for row, index in enumerate(draw.indices):
-        padded = np.pad(SPLIT.images[index] / 255 - mean, ((0, 0), (2, 2), (2, 2)))
+        first, last = (mean, np.float32(0)) if mean_first else (np.float32(0), mean)
+        padded = np.pad(SPLIT.images[index] / 255 - first, ((0, 0), (2, 2), (2, 2)))
         expected = padded[:, draw.tops[row] : draw.tops[row] + 8, draw.lefts[row] : draw.lefts[row] + 8]
         if draw.flips[row]:
             expected = expected[:, :, ::-1]
-        assert np.allclose(images[row].numpy(), expected, atol=1e-6)
+        assert np.allclose(images[row].numpy(), expected - last, atol=1e-6)
         assert labels[row] == SPLIT.labels[index]
 
 

@@ -12,7 +12,7 @@ from reslab.data import streaming
 from reslab.data.batches import ResidentBatches, per_pixel_mean
 from reslab.data.dataset import Split
 from reslab.data.sampling import Sampler
-from reslab.data.streaming import StreamedBatches, make_batches
+from reslab.data.streaming import StreamedBatches, is_resident, make_batches
 from reslab.errors import UserError
 
 generator = np.random.default_rng(0)
@@ -22,13 +22,15 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 
 @pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("mean_first", [True, False])
 @pytest.mark.parametrize("padding", [0, 1, 4])
-def test_a_batch_is_the_same_to_the_bit(padding: int, device: str) -> None:
+def test_a_batch_is_the_same_to_the_bit(padding: int, mean_first: bool, device: str) -> None:
     """Crops, flips, mean, labels and type; drawn and plain."""
     if device == "cuda" and not torch.cuda.is_available():
         pytest.skip("there is no CUDA device")
     resident, streamed = (
-        kind(SPLIT, padding=padding, device=device, **OPTIONS) for kind in (ResidentBatches, StreamedBatches)
+        kind(SPLIT, padding=padding, mean_first=mean_first, device=device, **OPTIONS)
+        for kind in (ResidentBatches, StreamedBatches)
     )
     assert len(streamed) == len(resident) == 40
     sampler = Sampler(count=40, seed=5, padding=padding, flip=True)
@@ -54,11 +56,13 @@ def test_a_mapped_file_does(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_is_streamed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half of the free memory is the line; the environment overrules it."""
+    """Half of the device's free memory is the line, the CPU has it all already; the environment overrules both."""
     padded = 40 * 3 * 12 * 12
-    for free, kind in ((2 * padded + 1, ResidentBatches), (2 * padded, StreamedBatches)):
+    for free, fits in ((2 * padded + 1, True), (2 * padded, False)):
         monkeypatch.setattr(streaming, "free_memory", lambda device, free=free: free)
-        assert isinstance(make_batches(SPLIT, padding=2, device="cpu", **OPTIONS), kind)
+        assert is_resident(SPLIT, 2, "cuda") is fits
+        assert not is_resident(SPLIT, 2, "cpu")
+    assert isinstance(make_batches(SPLIT, padding=2, device="cpu", **OPTIONS), StreamedBatches)
     monkeypatch.setenv("RESLAB_BATCHES", "resident")
     assert isinstance(make_batches(SPLIT, padding=2, device="cpu", **OPTIONS), ResidentBatches)
     monkeypatch.setenv("RESLAB_BATCHES", "floating")

@@ -96,7 +96,10 @@ def test_memory_grows_with_what_is_kept(tmp_path: Path, monkeypatch: pytest.Monk
     assert memory(**fp32, batch=64) - memory(**fp32, batch=64, accumulate=2) == kept * 32
     assert memory(**fp32) - memory() == pytest.approx((kept * 32 - parameters) / 2, rel=0.1)
     assert memory(average_decay=0.9) - memory() == pytest.approx(parameters, rel=0.05)
-    assert memory() > 1_000 + 3 * parameters + kept * 16 + DIGITS.train.images.size
+    assert memory() > 1_000 + 3 * parameters + kept * 16
+    resident = memory(**fp32)
+    monkeypatch.setenv("RESLAB_BATCHES", "resident")
+    assert memory(**fp32) - resident == 1 * 10 * 10 * (len(DIGITS.train) + len(DIGITS.test))
 
 
 def test_measuring_leaves_no_trace() -> None:
@@ -151,3 +154,14 @@ def test_short_memory_is_a_warning(tmp_path: Path) -> None:
     assert warning is not None
     assert "of memory more and" in warning
     assert "recipe.accumulate=2" in warning
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_measuring_on_cuda_leaves_no_trace() -> None:
+    """Captured like the run itself; the random states stay."""
+    before = torch.get_rng_state(), torch.cuda.get_rng_state()
+    speed = measure_speed(make_trial(), device="cuda")
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert torch.equal(torch.cuda.get_rng_state(), before[1])
+    assert 0 < speed.iteration_seconds < 1

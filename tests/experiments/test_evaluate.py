@@ -10,9 +10,9 @@ import pytest
 import torch
 from benchmarks.peers import CifarPeer
 
-from reslab.data.cifar10 import CLASS_NAMES
 from reslab.data.dataset import Dataset, Split
 from reslab.data.digits import load_digits
+from reslab.data.sources import PUBLISHED
 from reslab.experiments.evaluate import evaluate
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import choose_inputs, load_file, load_run
@@ -64,7 +64,7 @@ def noise(count: int, seed: int = 0) -> Dataset:
     patches = generator.integers(0, 256, (count, 3, 4, 4)).repeat(8, 2).repeat(8, 3)
     images = np.clip(patches + generator.normal(0, 20, patches.shape), 0, 255).astype(np.uint8)
     split = Split(images, generator.integers(0, 10, count).astype(np.uint8))
-    return Dataset(name="cifar10", class_names=CLASS_NAMES, train=split, test=split)
+    return Dataset(name="cifar10", class_names=PUBLISHED["cifar10"].class_names, train=split, test=split)
 
 
 @torch.no_grad()
@@ -101,7 +101,7 @@ def test_foreign_weights_guess_what_their_own_network_guesses(
     np.add.at(confusion, (data.test.labels, guesses), 1)
     assert scores["confusion"] == confusion.tolist()
     assert scores["error_percent"] == pytest.approx(100 * (guesses != data.test.labels).mean())
-    assert scores["class_error_percent"].keys() == set(CLASS_NAMES)
+    assert scores["class_error_percent"].keys() == set(PUBLISHED["cifar10"].class_names)
 
 
 def test_progress_counts_images(tmp_path: Path) -> None:

@@ -64,11 +64,11 @@ def test_the_same_seed_is_the_same_log(whole: tuple[str, str, str], tmp_path: Pa
     assert outcome(other)[1] != whole[1]
 
 
-def test_streamed_data_is_the_same_run(
+def test_resident_data_is_the_same_run(
     whole: tuple[str, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the images lie changes nothing."""
-    monkeypatch.setenv("RESLAB_BATCHES", "streamed")
+    monkeypatch.setenv("RESLAB_BATCHES", "resident")
     assert outcome(run_trial(make_trial(), DIGITS, tmp_path)) == whole
 
 

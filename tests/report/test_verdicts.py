@@ -294,6 +294,7 @@ OTHER = {
     "recipe.warmup": None,
     "recipe.augmentation.padding": 2,
     "recipe.augmentation.flip": False,
+    "recipe.augmentation.mean_first": False,
     "recipe.label_smoothing": 0.1,
     "recipe.accumulate": 2,
     "recipe.average_decay": 0.99,

@@ -34,11 +34,18 @@ def read_trial(fields: dict[str, str], dataset: Dataset) -> Trial:
     channels, _, side = dataset.train.images.shape[1:]
     implied = {"classes": len(dataset.class_names), "channels": channels, "input_size": side}
     return Trial(
-        data=DataSpec(name=dataset.name, fingerprint=dataset.fingerprint, **groups["data"]),
+        data=_choose_data(dataset, groups["data"]),
         network=find(fields["network"], implied | groups["network"]),
         recipe=find_recipe(fields.get("recipe", RECIPE_OF[dataset.name]), groups["recipe"]),
         seed=_read_seed(fields.get("seed", "0")),
     )
+
+
+def _choose_data(dataset: Dataset, fields: dict[str, Any]) -> DataSpec:
+    for field in ("name", "fingerprint"):
+        if field in fields:
+            raise UserError(f"data.{field} follows from the data; write data=NAME")
+    return override(DataSpec(name=dataset.name, fingerprint=dataset.fingerprint), fields)
 
 
 def read_trial_file(path: Path, fields: dict[str, str]) -> Trial:

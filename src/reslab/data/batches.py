@@ -1,7 +1,7 @@
 """Batches made on the device the images live on: crop, flip and mean in one gather.
 
-An image of the batch is ``crop(pad(x - mean))``: the mean is subtracted first, so what the padding adds is zero
-(docs/deviations.md). Bytes stay bytes until they are gathered.
+An image of the batch is ``crop(pad(x - mean))``: the mean is subtracted first, so what the padding adds is zero; or,
+with `mean_first` off, ``crop(pad(x)) - mean`` (docs/deviations.md). Bytes stay bytes until they are gathered.
 """
 
 from __future__ import annotations
@@ -25,13 +25,21 @@ class ResidentBatches:
     """A split that lies on the device whole, and hands out batches of it."""
 
     def __init__(
-        self, split: Split, *, mean: NDArray[np.float32], brightest: int, padding: int, device: torch.device | str
+        self,
+        split: Split,
+        *,
+        mean: NDArray[np.float32],
+        brightest: int,
+        padding: int,
+        mean_first: bool = True,
+        device: torch.device | str,
     ) -> None:
         self.size = split.images.shape[-1]
         self.brightest = brightest
         edges = [padding] * 4
         self.images = F.pad(torch.from_numpy(split.images).to(device), edges)
-        self.mean = F.pad(torch.from_numpy(mean).to(device), edges)
+        self.mean = torch.from_numpy(mean).to(device)
+        self.padded_mean = F.pad(self.mean, edges) if mean_first else None
         self.labels = torch.from_numpy(split.labels.astype(np.int64)).to(device)
         self.padding = padding
 
@@ -51,10 +59,11 @@ class ResidentBatches:
         columns = columns[:, None, None, :]
         channels = torch.arange(self.images.shape[1], device=device)[None, :, None, None]
         pixels = self.images[indices[:, None, None, None], channels, rows, columns]
-        return pixels / self.brightest - self.mean[channels, rows, columns], self.labels[indices]
+        mean = self.mean if self.padded_mean is None else self.padded_mean[channels, rows, columns]
+        return pixels / self.brightest - mean, self.labels[indices]
 
     def plain(self, first: int, last: int) -> tuple[Tensor, Tensor]:
         """Return the images from `first` up to `last` as they are, mean subtracted."""
         inner = slice(self.padding, self.padding + self.size)
         pixels = self.images[first:last, :, inner, inner] / self.brightest
-        return pixels - self.mean[:, inner, inner], self.labels[first:last]
+        return pixels - self.mean, self.labels[first:last]

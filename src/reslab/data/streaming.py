@@ -1,5 +1,7 @@
 """Batches of a split that stays in host memory, or in a file mapped into it; and the choice between the two kinds.
 
+On the CPU this is the way too: windows of bytes are cropped three times as fast as pixels are gathered.
+
 Crops and flips happen here on bytes, a quarter of what the floats would take to send; scale and mean follow on the
 device, by the same arithmetic as `ResidentBatches`, so a batch is the same to the bit.
 """
@@ -28,7 +30,14 @@ class StreamedBatches:
     """A split in host memory that sends batches of it to the device."""
 
     def __init__(
-        self, split: Split, *, mean: NDArray[np.float32], brightest: int, padding: int, device: torch.device | str
+        self,
+        split: Split,
+        *,
+        mean: NDArray[np.float32],
+        brightest: int,
+        padding: int,
+        mean_first: bool = True,
+        device: torch.device | str,
     ) -> None:
         self.images, self.labels = split.images, split.labels
         self.size = split.images.shape[-1]
@@ -37,7 +46,7 @@ class StreamedBatches:
         self.mean = torch.from_numpy(mean).to(device)
         # (top, left, channel, row, column): the part of the padded mean under each crop.
         windows = F.pad(self.mean, [padding] * 4).unfold(1, self.size, 1).unfold(2, self.size, 1)
-        self.means = windows.permute(1, 2, 0, 3, 4)
+        self.means = windows.permute(1, 2, 0, 3, 4) if mean_first else None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -45,10 +54,7 @@ class StreamedBatches:
     def augmented(self, draw: Draw) -> tuple[Tensor, Tensor]:
         """Return the images and labels of a drawn batch."""
         pixels, labels = self.gather(draw)
-        tops, lefts, flips = (self._send(np.ascontiguousarray(array)) for array in (draw.tops, draw.lefts, draw.flips))
-        mean = self.means[tops, lefts]
-        mean = torch.where(flips[:, None, None, None], mean.flip(-1), mean)
-        return self._send(pixels) / self.brightest - mean, self._send(labels)
+        return self._send(pixels) / self.brightest - self._mean_under(draw), self._send(labels)
 
     def gather(self, draw: Draw) -> tuple[Bytes, NDArray[np.int64]]:
         """Crop and flip a drawn batch on the host: the half that can run ahead of the device."""
@@ -58,6 +64,13 @@ class StreamedBatches:
         pixels = windows[np.arange(len(padded)), :, draw.tops, draw.lefts]
         pixels[draw.flips] = pixels[draw.flips, :, :, ::-1]
         return pixels, self.labels[draw.indices].astype(np.int64)
+
+    def _mean_under(self, draw: Draw) -> Tensor:
+        if self.means is None:
+            return self.mean
+        tops, lefts, flips = (self._send(np.ascontiguousarray(array)) for array in (draw.tops, draw.lefts, draw.flips))
+        mean = self.means[tops, lefts]
+        return torch.where(flips[:, None, None, None], mean.flip(-1), mean)
 
     def plain(self, first: int, last: int) -> tuple[Tensor, Tensor]:
         """Return the images from `first` up to `last` as they are, mean subtracted."""
@@ -75,16 +88,28 @@ Batches = ResidentBatches | StreamedBatches
 
 
 def make_batches(
-    split: Split, *, mean: NDArray[np.float32], brightest: int, padding: int, device: torch.device | str
+    split: Split,
+    *,
+    mean: NDArray[np.float32],
+    brightest: int,
+    padding: int,
+    mean_first: bool = True,
+    device: torch.device | str,
 ) -> Batches:
-    """Put a split on the device if it fits there well, else stream it; ``RESLAB_BATCHES`` decides otherwise."""
-    kind = os.environ.get("RESLAB_BATCHES") or (
-        "resident" if padded_bytes(split, padding) < RESIDENT_FRACTION * free_memory(device) else "streamed"
-    )
+    """Put a split on the device if it fits there well, else stream it."""
+    batches = ResidentBatches if is_resident(split, padding, device) else StreamedBatches
+    return batches(split, mean=mean, brightest=brightest, padding=padding, mean_first=mean_first, device=device)
+
+
+def is_resident(split: Split, padding: int, device: torch.device | str) -> bool:
+    """Whether a split belongs on the device: not on the CPU, which has it; ``RESLAB_BATCHES`` decides otherwise."""
+    kind = os.environ.get("RESLAB_BATCHES")
+    if not kind:
+        fits = padded_bytes(split, padding) < RESIDENT_FRACTION * free_memory(device)
+        return torch.device(device).type != "cpu" and fits
     if kind not in KINDS:
         raise UserError(f"RESLAB_BATCHES is '{kind}'; choose {choices(KINDS)}, or unset it")
-    batches = ResidentBatches if kind == "resident" else StreamedBatches
-    return batches(split, mean=mean, brightest=brightest, padding=padding, device=device)
+    return kind == "resident"
 
 
 def padded_bytes(split: Split, padding: int) -> int:

@@ -88,14 +88,21 @@ def log_scores(scores: Scores) -> dict[str, float]:
 def make_task(trial: Trial, dataset: Dataset, *, device: torch.device | str) -> ClassificationTask:
     """Put a trial's data on `device` and pair it with its loss and scores."""
     train, test = divide(dataset, trial.data.split)
-    padding = trial.recipe.augmentation.padding
-    mean = per_pixel_mean(train, brightest=dataset.brightest)
+    augmentation, brightest = trial.recipe.augmentation, dataset.brightest
+    mean = per_pixel_mean(train, brightest=brightest)
     execution = Execution(channels_last=trial.recipe.channels_last, precision=trial.recipe.precision)
     return ClassificationTask(
         trial=trial,
-        train=make_batches(train, mean=mean, brightest=dataset.brightest, padding=padding, device=device),
-        test=make_batches(test, mean=mean, brightest=dataset.brightest, padding=0, device=device),
-        sampler=Sampler(count=len(train), seed=trial.seed, padding=padding, flip=trial.recipe.augmentation.flip),
+        train=make_batches(
+            train,
+            mean=mean,
+            brightest=brightest,
+            padding=augmentation.padding,
+            mean_first=augmentation.mean_first,
+            device=device,
+        ),
+        test=make_batches(test, mean=mean, brightest=brightest, padding=0, device=device),
+        sampler=Sampler(count=len(train), seed=trial.seed, padding=augmentation.padding, flip=augmentation.flip),
         execution=execution,
     )
 

@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import shutil
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from reslab.data.dataset import Dataset
+from reslab.data.dataset import Dataset, Split
 from reslab.data.memory import free_memory, used_memory
-from reslab.data.streaming import padded_bytes
+from reslab.data.streaming import is_resident, padded_bytes
 from reslab.errors import UserError
-from reslab.experiments.classification import TUNING_FRACTION
+from reslab.experiments.classification import TUNING_FRACTION, make_task
 from reslab.networks import build, measure_cost
 from reslab.networks.execution import Execution
 from reslab.networks.timing import Timing, measure_time
 from reslab.runs.directory import RunDirectory
 from reslab.spec.recipe import Recipe
 from reslab.spec.trial import Trial
+from reslab.training.state import TrainingState
+from reslab.training.stepping import Stepper, choose_runtime, reproducible
 
 SECONDS = 2.0  # for measuring
 ENOUGH = 10  # measurements
@@ -71,7 +75,9 @@ def estimate_run(trial: Trial, dataset: Dataset, run: RunDirectory, *, speed: Sp
     checkpoint = weights + parameters + average
     papers = evaluations * EVALUATION_BYTES + trial.network.classes**2 * RESULT_BYTES + OTHER_BYTES
     activations = _count_activations(trial, parameters)
-    data = sum(padded_bytes(split, recipe.augmentation.padding) for split in (dataset.train, dataset.test))
+    padding = recipe.augmentation.padding
+    splits = [split for split in (dataset.train, dataset.test) if is_resident(split, padding, device)]
+    data = sum(padded_bytes(split, padding) for split in splits)
     return Estimate(
         iterations=recipe.iterations,
         done=done,
@@ -85,14 +91,16 @@ def estimate_run(trial: Trial, dataset: Dataset, run: RunDirectory, *, speed: Sp
 
 def measure_speed(trial: Trial, *, device: str) -> Speed:
     """Time a scratch network on random images: a few first, then as many of an iteration's as there is time for."""
+    if device.startswith("cuda"):
+        return _measure_captured(trial, device=device)
     recipe = trial.recipe
     execution = Execution(channels_last=recipe.channels_last, precision=recipe.precision)
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count()) if device.startswith("cuda") else ()):
-        network = build(trial.network).to(device)
+    with torch.random.fork_rng(devices=()):
+        network = build(trial.network)
 
         def fastest(count: int) -> Timing:
             """The fastest of what there is time for, and not the first: another process's turn is not our speed."""
-            images = torch.randn(count, *trial.network.input_shape, device=device)
+            images = torch.randn(count, *trial.network.input_shape)
             timings, began = [], time.perf_counter()
             while len(timings) < 2 or (len(timings) < ENOUGH and time.perf_counter() - began < SECONDS / 2):
                 timings.append(measure_time(network, images, execution=execution, repeats=1, warmup=0))
@@ -110,6 +118,34 @@ def measure_speed(trial: Trial, *, device: str) -> Speed:
     return Speed(
         iteration_seconds=timing.step_seconds * recipe.batch / size, test_seconds=timing.forward_seconds / size
     )
+
+
+def _measure_captured(trial: Trial, *, device: str) -> Speed:
+    """Time iterations as they will run there, captured, and the testing of a batch."""
+    black = Split(
+        np.zeros((trial.recipe.batch, *trial.network.input_shape), np.uint8), np.zeros(trial.recipe.batch, np.uint8)
+    )
+    dataset = Dataset(name="black", class_names=("",), train=black, test=black)
+    trial = replace(trial, data=replace(trial.data, split="full"))
+    with torch.random.fork_rng(), reproducible():
+        network = build(trial.network).to(device).train()
+        task = make_task(trial, dataset, device=device)
+        task.execution.prepare_network(network)
+        state = TrainingState(network, trial.recipe)
+        stepper = Stepper(state, task, trial.recipe, seed=0, runtime=choose_runtime(network, device))
+
+        def seconds(run: Callable[[], object]) -> float:
+            torch.cuda.synchronize()
+            began = time.perf_counter()
+            run()
+            torch.cuda.synchronize()
+            return time.perf_counter() - began
+
+        stepper.advance(0, warmed_at=0)
+        task.score(state.judged)
+        steps = [seconds(lambda: stepper.advance(0, warmed_at=0)) for _ in range(ENOUGH)]
+        tests = [seconds(lambda: task.score(state.judged)) for _ in range(2)]
+    return Speed(iteration_seconds=min(steps), test_seconds=min(tests) / len(black))
 
 
 def check_room(estimate: Estimate, run: RunDirectory, *, device: str) -> str | None:

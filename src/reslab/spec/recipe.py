@@ -48,10 +48,11 @@ class WarmupSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class AugmentationSpec:
-    """Crops out of the padded image, and horizontal flips."""
+    """Crops out of the padded image, and horizontal flips; the mean is subtracted before the padding or after it."""
 
     padding: int = 4
     flip: bool = True
+    mean_first: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ SOURCE = Path(reslab.__file__).parent
 # Top to bottom; rooms on one floor never import each other.
 FLOORS = [
     {"cli"},
-    {"experiments"},
+    {"experiments", "report"},
     {"training", "evaluation", "drawing"},
     {"networks", "data", "runs", "paper"},
     {"spec"},
@@ -31,6 +31,8 @@ TORCH_FREE = (
     "reslab.cli.describe",
     "reslab.cli.train",
     "reslab.cli.runs",
+    "reslab.cli.report",
+    "reslab.report.site",
     "reslab.files",
 )
 

@@ -1,0 +1,1 @@
+"""Run directories and claims become verdicts, figures and pages; no torch here."""

@@ -7,7 +7,7 @@ import sys
 
 from reslab.cli import app
 
-VERBS = ["compare", "convert", "data", "demo", "describe", "draw", "networks", "runs", "train"]
+VERBS = ["compare", "convert", "data", "demo", "describe", "draw", "networks", "report", "runs", "train"]
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:

@@ -21,6 +21,7 @@ app = App(
 app.command("reslab.cli.demo:demo", name="demo", help="Degradation and its cure, trained here in two minutes.")
 app.command("reslab.cli.train:train", name="train", help="Train a network, or go on where it was stopped.")
 app.command("reslab.cli.runs:app", name="runs", help="List and show runs.")
+app.command("reslab.cli.report:report", name="report", help="Write a static site of runs, to look at and to show.")
 app.command("reslab.cli.data:app", name="data", help="Fetch, check and list datasets.")
 app.command("reslab.cli.networks:networks", name="networks", help="List the networks that can be built.")
 app.command("reslab.cli.describe:describe", name="describe", help="Layers, sizes, parameters, multiply-adds, memory.")

@@ -154,18 +154,33 @@ def test_addresses_are_safe_and_distinct(tmp_path: Path) -> None:
 
 
 def test_verdicts_stand_under_their_table(tmp_path: Path) -> None:
-    """Published, ours, difference, word and runs; what was not run at all is folded and comes last."""
+    """Published, ours, difference, word and runs; the first is open, what was not run at all comes last."""
     run = write_run(tmp_path)
     verdicts = (
         Verdict(Claim("fig-7"), "not run"),
         Verdict(Claim("table-6"), "reproduced", (8.7, 8.8), 8.75, 0.07, 0.0, (run.path.name,)),
         Verdict(Claim("table-6", published=None, published_words="rises"), "reduced setting", (1.25, 42.0), runs=()),
     )
-    assert [name for name, _ in tabulate_verdicts(verdicts)] == ["table-6", "fig-7"]
+    assert [(name, counts) for name, _, counts in tabulate_verdicts(verdicts)] == [
+        ("table-6", {"reproduced": 1, "reduced setting": 1}),
+        ("fig-7", {"not run": 1}),
+    ]
     page = index_of(tmp_path, verdicts=verdicts)
     words = words_of(page)
     assert "ResNet-20 test error % 8.75 8.75 ± 0.07 +0.00 2 reproduced 1" in words
     assert "ResNet-20 test error % rises 1.25 → 42.00 – 2 reduced setting" in words
-    assert "<summary>Fig. 7: nothing of it was run</summary>" in page
+    assert "Table 6 1 reproduced 1 reduced setting what" in words
+    assert "Fig. 7 1 not run what" in words
+    assert page.count("<details open>") == 1
+    assert page.count("<details") == 2
     assert f'<a href="runs/{run.path.name}.html" title="{run.path.name}">1</a>' in page
     assert "Beside the paper" not in index_of(tmp_path)
+
+
+def test_verdicts_come_last_while_there_are_none(tmp_path: Path) -> None:
+    """What was not run stands behind what was."""
+    write_run(tmp_path)
+    for word, first in (("not run", False), ("deviates", True)):
+        page = index_of(tmp_path, verdicts=(Verdict(Claim("table-6"), word),))
+        assert (page.index('id="paper"') < page.index('id="cost"')) == first
+        assert page.count('id="paper"') == 1

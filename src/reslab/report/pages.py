@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 TEMPLATES = Path(__file__).parent / "templates"
 ROWS_AT_FIRST = 12
+WORDS = ("reproduced", "deviates", "reduced setting", "not run")
 COSTS = ("params", "multiply_adds", "activation_bytes", "images_per_second", "peak_memory_bytes", "seconds")
 
 
@@ -100,12 +102,19 @@ def render_run(group: Group, record: RunRecord, *, addresses: Mapping[str, str])
     )
 
 
-def tabulate_verdicts(verdicts: Sequence[Any]) -> list[tuple[str, list[Any]]]:
-    """Put verdicts under the paper's table or figure that they judge; those where something was run come first."""
+def tabulate_verdicts(verdicts: Sequence[Any]) -> list[tuple[str, list[Any], dict[str, int]]]:
+    """Put verdicts under the paper's table or figure that they judge, and count the words of each.
+
+    Those where something was run come first.
+    """
     tables: dict[str, list[Any]] = {}
     for verdict in verdicts:
         tables.setdefault(verdict.claim.table, []).append(verdict)
-    return sorted(tables.items(), key=lambda item: all(verdict.word == "not run" for verdict in item[1]))
+    found = []
+    for name, members in tables.items():
+        counts = Counter(verdict.word for verdict in members)
+        found.append((name, members, {word: counts[word] for word in WORDS if counts[word]}))
+    return sorted(found, key=lambda table: set(table[2]) == {"not run"})
 
 
 def page_addresses(groups: Sequence[Group]) -> dict[str, str]:

@@ -203,7 +203,8 @@
         series.hidden = !series.hidden;
         drawShared(plot);
       };
-      const words = series.name + (series.interrupted ? " (interrupted)" : "") + (series.seeds > 1 ? ` × ${series.seeds}` : "");
+      const seeds = plot.kind === "curves" && series.seeds > 1 ? ` × ${series.seeds}` : "";
+      const words = series.name + (series.interrupted ? " (interrupted)" : "") + seeds;
       const button = addButton(list, words, toggle);
       button.dataset.index = index;
       button.setAttribute("aria-pressed", String(!series.hidden));

@@ -35,6 +35,8 @@ TORCH_FREE = (
     "reslab.cli.analyze",
     "reslab.cli.reproduce",
     "reslab.cli.runs",
+    "reslab.cli.report",
+    "reslab.report.site",
     "reslab.files",
 )
 

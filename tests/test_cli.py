@@ -19,6 +19,7 @@ VERBS = [
     "draw",
     "evaluate",
     "networks",
+    "report",
     "reproduce",
     "runs",
     "train",

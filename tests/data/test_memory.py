@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from reslab.data import memory
-from reslab.data.memory import free_memory
+from reslab.data.memory import forget_peak_memory, free_memory, peak_memory
 
 
 def test_a_container_may_have_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,3 +26,14 @@ def test_a_container_may_have_less(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_this_machine_has_some() -> None:
     """Whatever the system tells or does not tell."""
     assert free_memory("cpu") > 2**20
+
+
+def test_a_peak_can_be_forgotten() -> None:
+    """What was held and given back counts until then, and no longer."""
+    forget_peak_memory("cpu")
+    before = peak_memory("cpu")
+    held = np.ones(2**28, dtype=np.uint8)
+    del held
+    assert peak_memory("cpu") > before + 2**27  # the kernel counts roughly
+    forget_peak_memory("cpu")
+    assert peak_memory("cpu") < before + 2**27

@@ -10,11 +10,12 @@ from reslab.runs.timings import Timings, read_timings
 
 
 def test_sittings_add_up(tmp_path: Path) -> None:
-    """The clock of each begins anew; speed is the median, memory the most."""
+    """The clock of each begins anew, or a step comes again; speed is the median, memory the most."""
     run = RunDirectory(tmp_path)
-    assert read_timings(run) is None
-    for seconds, rate, peak in ((10, 100, 5), (20, 110, 7), (8, 10, 6), (16, 120, 6), (4, 130, 6)):
+    assert read_timings(run) == Timings()
+    entries = ((1, 10, 100, 5), (2, 20, 110, 7), (3, 8, 10, 6), (4, 16, 120, 6), (4, 24, 130, 6))
+    for step, seconds, rate, peak in entries:
         StepLog(tmp_path / "timings.jsonl").append(
-            {"step": 1, "seconds": seconds, "images_per_second": rate, "peak_memory_bytes": peak}
+            {"step": step, "seconds": seconds, "images_per_second": rate, "peak_memory_bytes": peak}
         )
-    assert read_timings(run) == Timings(seconds=20 + 16 + 4, images_per_second=110, peak_memory_bytes=7)
+    assert read_timings(run) == Timings(seconds=20 + 16 + 24, images_per_second=110, peak_memory_bytes=7)

@@ -24,6 +24,7 @@ app.command("reslab.cli.train:train", name="train", help="Train a network, or go
 app.command("reslab.cli.evaluate:evaluate", name="evaluate", help="Errors of a trained network, a class at a time.")
 app.command("reslab.cli.analyze:analyze", name="analyze", help="Layer responses of trained networks.")
 app.command("reslab.cli.reproduce:reproduce", name="reproduce", help="A table or figure of the paper, ours beside it.")
+app.command("reslab.cli.report:report", name="report", help="Write a static site of runs, to look at and to show.")
 app.command("reslab.cli.runs:app", name="runs", help="List, show and prune runs.")
 app.command("reslab.cli.data:app", name="data", help="Fetch, check and list datasets.")
 app.command("reslab.cli.networks:networks", name="networks", help="List the networks that can be built.")

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from reslab.cli.analyze import SPREAD, mean_std, spread
-from reslab.cli.show import console, make_table, progress_console
+from reslab.cli.progress import Rate, StopSignals
+from reslab.cli.show import console, duration, make_table, progress_console
 from reslab.cli.subjects import runs_root
 
 if TYPE_CHECKING:
+    from reslab.data.dataset import Dataset
     from reslab.experiments.degradation import Verdict
+    from reslab.runs.directory import RunDirectory
+    from reslab.spec.trial import Trial
+
+Key: TypeAlias = tuple[str, int]  # kind and depth
 
 
 def demo(*, runs: Path | None = None) -> None:
@@ -29,60 +34,80 @@ def demo(*, runs: Path | None = None) -> None:
         import torch
 
         from reslab.data.digits import load_digits
-        from reslab.experiments.analyze import responses_of
-        from reslab.experiments.degradation import degradation_trials, judge_degradation, judge_responses
-        from reslab.experiments.run import run_trial
+        from reslab.experiments.degradation import degradation_trials
 
         digits = load_digits()
         trials = degradation_trials(digits)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     console.print(f"{len(digits.train):,} handwritten digits, six networks, one recipe; training on {device}.\n")
-    table = make_table("Degradation", "network", "parameters", "training error %", "test error %", "seconds")
-    errors, finished = {}, {}
-    columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=progress_console) as progress:
+    finished = _train(trials, digits, root, device=device)
+    _print_errors(finished)
+    _print_responses(finished, digits, device=device)
+    console.print("A reduced setting: it shows the effect of Figs. 1, 6 and 7, not their numbers.\n")
+    with progress_console.status("reporting"):
+        from reslab.report.reporting import report_runs
+
+        index = report_runs(root).index
+    console.print(f"Curves, responses and confusion are in {index}: open it in a browser.", soft_wrap=True)
+    console.print(f"The runs are in {root}; `reslab runs` lists them, `reslab draw plain-20 resnet-20` draws two.")
+
+
+def _train(trials: dict[Key, Trial], digits: Dataset, root: Path, *, device: str) -> dict[Key, RunDirectory]:
+    """Run every trial under a bar of its own."""
+    from reslab.experiments.run import run_trial
+
+    columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
+    finished = {}
+    with StopSignals() as stop, Progress(*columns, console=progress_console) as progress:
         bars = {
             key: progress.add_task(f"{key[0]}-{key[1]}", total=trial.recipe.iterations, start=False)
             for key, trial in trials.items()
         }
         for key, trial in trials.items():
-            started, bar = time.perf_counter(), bars[key]
-            progress.start_task(bar)
-            run = run_trial(
+            progress.start_task(bars[key])
+            finished[key] = run_trial(
                 trial,
                 digits,
                 root,
                 device=device,
-                progress=lambda step, metrics, bar=bar: progress.update(bar, completed=step),
+                progress=lambda step, metrics, bar=bars[key]: progress.update(bar, completed=step),
                 warn=lambda sentence: progress.console.print(f"warning: {sentence}", soft_wrap=True),
+                should_stop=stop.wanted,
             )
-            progress.update(bar, completed=trial.recipe.iterations)
-            finished[key], result = run, run.result()
-            errors[key] = result["train_error_percent"]
-            table.add_row(
-                f"{key[0]}-{key[1]}",
-                f"{result['params']:,}",
-                f"{result['train_error_percent']:.2f}",
-                f"{result['test_error_percent']:.2f}",
-                f"{time.perf_counter() - started:.0f}",
-            )
+            progress.update(bars[key], completed=trial.recipe.iterations)
+    return finished
+
+
+def _print_errors(finished: dict[Key, RunDirectory]) -> None:
+    from reslab.experiments.degradation import judge_degradation
+    from reslab.runs.timings import read_timings
+
+    results = {key: run.result() for key, run in finished.items()}
+    table = make_table("Degradation", "network", "parameters", "training error %", "test error %", "time")
+    for (kind, depth), result in results.items():
+        errors = [f"{result[name]:.2f}" for name in ("train_error_percent", "test_error_percent")]
+        taken = duration(read_timings(finished[kind, depth]).seconds or 0)
+        table.add_row(f"{kind}-{depth}", f"{result['params']:,}", *errors, taken)
     console.print(table)
-    console.print()
-    for verdict in judge_degradation(errors):
-        console.print(_say(verdict))
+    _say(judge_degradation({key: result["train_error_percent"] for key, result in results.items()}))
+
+
+def _print_responses(finished: dict[Key, RunDirectory], digits: Dataset, *, device: str) -> None:
+    from reslab.experiments.analyze import responses_of
+    from reslab.experiments.degradation import judge_responses
+
     with progress_console.status("measuring layer responses"):
         responses = {key: responses_of(run, digits, device=device) for key, run in finished.items()}
-    console.print()
     table = make_table("Layer responses (std over the test images)", "network", "layers", *SPREAD)
     for (kind, depth), found in responses.items():
         table.add_row(f"{kind}-{depth}", *spread(found))
     console.print(table)
+    _say(judge_responses({key: mean_std(found) for key, found in responses.items()}))
+
+
+def _say(verdicts: list[Verdict]) -> None:
     console.print()
-    for verdict in judge_responses({key: mean_std(found) for key, found in responses.items()}):
-        console.print(_say(verdict))
-    console.print("A reduced setting: it shows the effect of Figs. 1, 6 and 7, not their numbers.\n")
-    console.print(f"The runs are in {root}; `reslab runs` lists them, `reslab draw plain-20 resnet-20` draws two.")
-
-
-def _say(verdict: Verdict) -> str:
-    return f"{verdict.sentence} ({'as' if verdict.as_in_the_paper else 'not as'} in the paper)"
+    for verdict in verdicts:
+        seen = "as" if verdict.as_in_the_paper else "not as"
+        console.print(f"{verdict.sentence} ({seen} in the paper)", soft_wrap=True)
+    console.print()

@@ -23,7 +23,7 @@ def summarize(metrics: Mapping[str, Any]) -> str:
     return f"train {metrics['train_error_percent']:.2f} %  test {metrics['test_error_percent']:.2f} % error"
 
 
-class _Rate(ProgressColumn):
+class Rate(ProgressColumn):
     """Iterations a second."""
 
     def render(self, task: Task) -> Text:
@@ -33,7 +33,7 @@ class _Rate(ProgressColumn):
 def make_bars() -> Progress:
     """Return a place for bars of iterations."""
     whole = [Column(no_wrap=True) for _ in range(3)]  # on a narrow terminal the bar gives way
-    counts = (MofNCompleteColumn(table_column=whole[0]), _Rate(whole[1]), TimeRemainingColumn(table_column=whole[2]))
+    counts = (MofNCompleteColumn(table_column=whole[0]), Rate(whole[1]), TimeRemainingColumn(table_column=whole[2]))
     return Progress(BarColumn(), *counts, TextColumn("{task.description}"), console=progress_console)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from reslab.cli.show import console, duration, make_table, memory, print_json
 from reslab.cli.subjects import runs_root
 from reslab.runs.directory import RunDirectory, find_run, list_runs
 from reslab.runs.pruning import find_waste, prune
-from reslab.runs.timings import Timings, read_timings
+from reslab.runs.timings import read_timings
 from reslab.spec import name_of
 
 app = App(name="runs", help="List, show and prune runs.")
@@ -125,13 +125,12 @@ def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None
 def _summarize(run: RunDirectory) -> dict[str, Any]:
     """Return a run's line in the list; None where it has not come so far."""
     result = run.result() if run.state == "finished" else {}
-    timings = read_timings(run)
     return {
         "id": run.path.name,
         "state": run.state,
         "seed": run.trial().seed,
         **{error: result.get(error) for error in ("train_error_percent", "test_error_percent")},
-        **{field.name: None if timings is None else getattr(timings, field.name) for field in fields(Timings)},
+        **asdict(read_timings(run)),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import torch
 
 MEMINFO, STATM = Path("/proc/meminfo"), Path("/proc/self/statm")
+STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 CONTAINER = Path("/sys/fs/cgroup")
 
 
@@ -37,3 +39,23 @@ def used_memory(device: torch.device | str) -> int:
         return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def peak_memory(device: torch.device | str) -> int:
+    """Return the most bytes this process has held on `device`, since it was told to forget or ever."""
+    if torch.device(device).type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    try:
+        lines = dict(line.split(":", 1) for line in STATUS.read_text().splitlines())
+        return int(lines["VmHWM"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def forget_peak_memory(device: torch.device | str) -> None:
+    """Let the peak be what is held now, so that one run does not inherit another's; where the system allows it."""
+    if torch.device(device).type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+        return
+    with contextlib.suppress(OSError):
+        CLEAR.write_text("5")  # proc(5): reset the peak of the resident set

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -12,6 +11,7 @@ import torch
 from torch.optim.swa_utils import update_bn
 
 from reslab.data.dataset import Dataset
+from reslab.data.memory import forget_peak_memory, peak_memory
 from reslab.experiments.board import Board
 from reslab.experiments.classification import log_scores, make_task
 from reslab.networks import build, measure_cost, save_model
@@ -51,7 +51,7 @@ def run_trial(
         task = make_task(trial, dataset, device=device)
         task.execution.prepare_network(network)
         log, timings = StepLog(run.path / "metrics.jsonl"), StepLog(run.path / "timings.jsonl")
-        clock = _Clock(timings, batch=trial.recipe.batch)
+        clock = _Clock(timings, batch=trial.recipe.batch, device=device)
         board = Board(run.path / "tensorboard")
 
         def rewind(step: int) -> None:
@@ -105,9 +105,10 @@ def run_trial(
 class _Clock:
     """Speed of training between evaluations, which do not count, and memory."""
 
-    def __init__(self, log: StepLog, *, batch: int) -> None:
-        self.log, self.batch = log, batch
+    def __init__(self, log: StepLog, *, batch: int, device: str) -> None:
+        self.log, self.batch, self.device = log, batch, device
         self.began = time.perf_counter()
+        forget_peak_memory(device)
 
     def start(self, step: int) -> None:
         self.step, self.started = step, time.perf_counter()
@@ -120,17 +121,11 @@ class _Clock:
             "step": step,
             "seconds": time.perf_counter() - self.began,
             "images_per_second": self.images_per_second,
-            "peak_memory_bytes": _peak_memory(),
+            "peak_memory_bytes": peak_memory(self.device),
         }
         self.log.append(entry)
         self.start(step)
         return entry
-
-
-def _peak_memory() -> int:
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        return torch.cuda.max_memory_allocated()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _name_device(device: str) -> str:

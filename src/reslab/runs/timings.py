@@ -12,22 +12,26 @@ from reslab.runs.log import StepLog
 
 @dataclass(frozen=True, kw_only=True)
 class Timings:
-    """Wall-clock, the median speed of training, and the most memory used."""
+    """Wall-clock, the median speed of training, and the most memory used; None where nothing was logged yet."""
 
-    seconds: float
-    images_per_second: float
-    peak_memory_bytes: float
+    seconds: float | None = None
+    images_per_second: float | None = None
+    peak_memory_bytes: int | None = None
 
 
-def read_timings(run: RunDirectory) -> Timings | None:
-    """Sum up the timings of a run; None if it logged none yet."""
+def read_timings(run: RunDirectory) -> Timings:
+    """Sum up the timings of a run."""
     entries = StepLog(run.path / "timings.jsonl").read()
     if not entries:
-        return None
-    # The clock starts anew with each sitting, so where it falls the entry before was a sitting's last.
-    last = [one["seconds"] for one, other in pairwise(entries) if other["seconds"] < one["seconds"]]
+        return Timings()
+    # The clock starts anew with each sitting, and steps are repeated from the checkpoint on: the entry before was last.
+    last = [
+        one["seconds"]
+        for one, other in pairwise(entries)
+        if other["seconds"] < one["seconds"] or other["step"] <= one["step"]
+    ]
     return Timings(
         seconds=sum(last) + entries[-1]["seconds"],
         images_per_second=statistics.median(entry["images_per_second"] for entry in entries),
-        peak_memory_bytes=max(entry["peak_memory_bytes"] for entry in entries),
+        peak_memory_bytes=int(max(entry["peak_memory_bytes"] for entry in entries)),
     )

@@ -1,0 +1,28 @@
+"""`reslab report [RUNS] [--out DIR]`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reslab.cli.show import console, progress_console
+from reslab.cli.subjects import runs_root
+
+
+def report(runs: Path | None = None, *, out: Path | None = None) -> None:
+    """Write a static site of runs: tables, learning curves, layer responses, confusion, cost, the paper's figures.
+
+    Parameters
+    ----------
+    runs
+        The folder of runs; RESLAB_RUNS, or runs.
+    out
+        The folder to write; the folder report among the runs.
+    """
+    with progress_console.status("reporting"):
+        from reslab.report.reporting import report_runs
+
+        written = report_runs(runs_root(runs), out=out)
+    for damage in written.damages:
+        console.print(f"warning: {damage.id}: {damage.sentence}", soft_wrap=True, markup=False)
+    count = "1 run" if written.num_runs == 1 else f"{written.num_runs} runs"
+    console.print(f"{count}: wrote {written.index}", soft_wrap=True, markup=False)

@@ -1,0 +1,262 @@
+// Charts, drawn by plotly when they come into view, in the colours of the page; legends are buttons of our own.
+"use strict";
+{
+  const plotly = document.currentScript.dataset.plotly;
+  const plots = JSON.parse(document.getElementById("plots").textContent);
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const coarse = matchMedia("(pointer: coarse)");
+  const SHADES = 7;
+  const drawn = new Set();
+
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const shade = (number) => colour(`shade-${number % SHADES}`);
+  const faint = (hex, part) => hex + Math.round(255 * part).toString(16).padStart(2, "0");
+  const channels = (hex) => [1, 3, 5].map((first) => parseInt(hex.slice(first, first + 2), 16));
+  function mix(hex, part) {
+    const paper = channels(colour("paper"));
+    return `rgb(${channels(hex).map((value, i) => Math.round(part * value + (1 - part) * paper[i])).join(",")})`;
+  }
+  // plotly reads a little HTML in texts; names are names.
+  const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+
+  function layout(changes) {
+    const axis = {
+      gridcolor: colour("rule"), linecolor: colour("muted"), zeroline: false, showline: true, ticks: "outside",
+      tickcolor: colour("muted"), ticklen: 4, automargin: true, fixedrange: coarse.matches,
+    };
+    return {
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false,
+      font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("muted") },
+      margin: { l: 44, r: 8, t: 8, b: 40 }, hovermode: "x unified", dragmode: coarse.matches ? false : "zoom",
+      hoverlabel: { bgcolor: colour("paper"), bordercolor: colour("rule"), font: { color: colour("ink"), size: 12 } },
+      ...changes,
+      xaxis: { ...axis, showgrid: false, ...changes.xaxis },
+      yaxis: { ...axis, ...changes.yaxis },
+    };
+  }
+
+  const iterations = (unit) => (unit === 1 ? "iterations" : "iterations (1e4)");
+  const rises = (x, unit) => x.map((step) => step / unit);
+
+  // A line with, where seeds differ, a faint band of one standard deviation.
+  function line(series, part, unit, style) {
+    const x = rises(series.x, unit);
+    const mean = series[part];
+    const std = series[`${part}Std`] ?? [];
+    const traces = [];
+    const known = mean.map((_, i) => i).filter((i) => mean[i] != null && std[i] != null);
+    if (known.length) {
+      traces.push({
+        x: [...known.map((i) => x[i]), ...known.map((i) => x[i]).reverse()],
+        y: [...known.map((i) => mean[i] + std[i]), ...known.map((i) => Math.max(0, mean[i] - std[i])).reverse()],
+        fill: "toself", fillcolor: faint(shade(series.shade), 0.13), line: { width: 0 }, mode: "lines", hoverinfo: "skip",
+      });
+    }
+    const words = part === "train" ? "training" : "test";
+    traces.push({
+      x, y: mean, mode: "lines", name: `${plain(series.name)}, ${words}`, line: { color: shade(series.shade), ...style },
+      hovertemplate: "%{y:.2f}" + (std.some((value) => value != null) ? " ± %{customdata:.2f}" : ""), customdata: std,
+    });
+    return traces;
+  }
+
+  const TRAIN = { width: 1.3, dash: "5px,3px" };
+  const TEST = { width: 2.6 };
+  const both = (series, unit) => [...line(series, "train", unit, TRAIN), ...line(series, "test", unit, TEST)];
+  const drops = (plot) =>
+    (plot.drops ?? []).map((step) => ({
+      type: "line", x0: step / plot.unit, x1: step / plot.unit, y0: 0, y1: 1, yref: "paper",
+      line: { color: colour("muted"), width: 1, dash: "dot" },
+    }));
+
+  // The axis reaches what the networks shown end at, in all panels that share it; how they start may leave it.
+  function top(plot) {
+    const shown = Object.values(plots).filter((other) => other.share === plot.share).flatMap(visible);
+    const ceiling = Math.max(1, ...shown.map((series) => series.ceiling));
+    return Math.min(101, 1.12 * ceiling);
+  }
+
+  const CELLS = { type: "category", showgrid: false, showline: false, ticklen: 6, tickcolor: "rgba(0,0,0,0)" };
+
+  const kinds = {
+    curves: (plot) => [
+      visible(plot).flatMap((series) => both(series, plot.unit)),
+      layout({
+        xaxis: { title: { text: iterations(plot.unit) }, rangemode: "tozero" },
+        yaxis: { title: { text: "error (%)" }, range: [0, top(plot)] }, shapes: drops(plot),
+      }),
+    ],
+    losses: (plot) => [
+      visible(plot).flatMap((series) => both(series, plot.unit)),
+      layout({
+        xaxis: { title: { text: iterations(plot.unit) }, rangemode: "tozero" },
+        yaxis: { title: { text: "loss" }, rangemode: "tozero" }, shapes: drops(plot),
+      }),
+    ],
+    depth: (plot) => [
+      visible(plot).flatMap((series) =>
+        [["train", TRAIN, "circle-open"], ["test", TEST, "circle"]].map(([part, style, symbol]) => ({
+          x: series.x, y: series[part], mode: "lines+markers", name: `${plain(series.name)}, ${part === "train" ? "training" : "test"}`,
+          line: { color: shade(series.shade), ...style }, marker: { symbol, size: 7 }, hovertemplate: "%{y:.2f}",
+          error_y: { array: series[`${part}Std`].map((std) => std ?? 0), thickness: 1, width: 3, visible: series[`${part}Std`].some((std) => std != null) },
+        })),
+      ),
+      layout({
+        xaxis: { title: { text: "layers" }, tickvals: [...new Set(plot.series.flatMap((series) => series.x))] },
+        yaxis: { title: { text: "error (%)" }, rangemode: "tozero" },
+      }),
+    ],
+    responses: (plot, view) => [
+      visible(plot).flatMap((series) => {
+        const layers = view === "sorted" ? [...series.layers].sort((one, other) => other[1] - one[1]) : series.layers;
+        const x = layers.map((_, i) => i + 1);
+        return [
+          {
+            x: [...x, ...[...x].reverse()], y: [...layers.map((layer) => layer[3]), ...layers.map((layer) => layer[2]).reverse()],
+            fill: "toself", fillcolor: faint(shade(series.shade), 0.18), line: { width: 0 }, mode: "lines", hoverinfo: "skip",
+          },
+          {
+            x, y: layers.map((layer) => layer[1]), mode: "lines+markers", name: plain(series.name),
+            line: { color: shade(series.shade), width: 1.8, dash: series.plain ? "5px,3px" : "solid" },
+            marker: { size: 4, symbol: series.plain ? "circle-open" : "circle" },
+            customdata: layers.map((layer) => [plain(layer[0]), layer[2], layer[3]]),
+            hovertemplate: "%{y:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}] %{customdata[0]}",
+          },
+        ];
+      }),
+      layout({
+        xaxis: { title: { text: view === "sorted" ? "layers, by size" : "layers" } },
+        yaxis: { title: { text: "standard deviation" } },
+      }),
+    ],
+    classes: (plot, _, room) => [
+      [heat({
+        x: plot.classes.map(plain), y: plot.rows.map(plain), z: plot.errors, shade: 1, most: 5,
+        text: plot.errors.map((row) => row.map((error) => (room < 22 ? "" : error.toFixed(room < 38 ? 0 : 1)))),
+        hovertemplate: "%{y}, %{x}: %{z:.2f} %<extra></extra>",
+      })],
+      layout({
+        hovermode: "closest", margin: { l: 80, r: 8, t: 8, b: 40 },
+        xaxis: CELLS, yaxis: { ...CELLS, autorange: "reversed" },
+      }),
+    ],
+    confusion: (plot, _, room) => {
+      const names = plot.classes.map(plain);
+      const images = Math.max(...plot.counts.map((row) => row.reduce((sum, count) => sum + count, 0)));
+      const part = (keep) => plot.counts.map((row, truth) => row.map((count, guess) => (keep(truth, guess) ? count : null)));
+      const matrices = [part((truth, guess) => truth === guess), part((truth, guess) => truth !== guess)];
+      return [
+        matrices.map((z, wrong) => heat({
+          x: names, y: names, z, shade: wrong, most: wrong ? images / 8 : images,
+          text: z.map((row) => row.map((count) => (room < 20 ? "" : count || ""))),
+          hovertemplate: "%{y} taken for %{x}: %{z}<extra></extra>",
+        })),
+        layout({
+          hovermode: "closest", margin: { l: 60, r: 4, t: 4, b: 50 },
+          xaxis: { ...CELLS, title: { text: "guess" } }, yaxis: { ...CELLS, title: { text: "truth" }, autorange: "reversed" },
+        }),
+      ];
+    },
+  };
+
+  // Cells in shades of one colour; `most` is what the full one stands for unless there is more.
+  function heat({ z, shade: number, most, ...rest }) {
+    const full = shade(number);
+    return {
+      type: "heatmap", z, ...rest, zmin: 0, zmax: Math.max(most, ...z.flat()), showscale: false, xgap: 1, ygap: 1,
+      hoverongaps: false, texttemplate: "%{text}", textfont: { size: 11, color: colour("ink") },
+      colorscale: [[0, colour("tint")], [0.0001, mix(full, 0.1)], [0.25, mix(full, 0.3)], [1, mix(full, 0.6)]],
+    };
+  }
+
+  const visible = (plot) => (plot.series ?? []).filter((series) => !series.hidden);
+
+  function draw(plot) {
+    for (const canvas of plot.element.querySelectorAll(".canvas")) {
+      const room = plot.classes ? (canvas.clientWidth - 80) / plot.classes.length : 0;
+      const [traces, shape] = kinds[plot.kind](plot, canvas.dataset.view, room);
+      Plotly.react(canvas, traces, shape, { displayModeBar: false, responsive: true, doubleClick: "reset" });
+    }
+    for (const button of plot.element.querySelectorAll(".legend button[aria-pressed]")) {
+      button.setAttribute("aria-pressed", String(!plot.series[Number(button.dataset.index)].hidden));
+    }
+  }
+
+  const drawShared = (plot) => [...drawn].filter((other) => other.share === plot.share).forEach(draw);
+
+  function addButton(list, words, act) {
+    const item = document.createElement("li");
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = words;
+    button.addEventListener("click", act);
+    item.append(button);
+    list.append(item);
+    return button;
+  }
+
+  function addLegend(plot) {
+    const list = plot.element.querySelector(".legend");
+    if (!list) return;
+    plot.series.forEach((series, index) => {
+      const toggle = () => {
+        series.hidden = !series.hidden;
+        drawShared(plot);
+      };
+      const seeds = plot.kind === "curves" && series.seeds > 1 ? ` × ${series.seeds}` : "";
+      const words = series.name + (series.interrupted ? " (interrupted)" : "") + seeds;
+      const button = addButton(list, words, toggle);
+      button.dataset.index = index;
+      button.setAttribute("aria-pressed", String(!series.hidden));
+      button.style.setProperty("--swatch", `var(--shade-${series.shade % SHADES})`);
+      button.classList.toggle("plain", Boolean(series.plain));
+      button.addEventListener("dblclick", () => {
+        plot.series.forEach((other) => (other.hidden = other !== series));
+        drawShared(plot);
+      });
+    });
+    if (plot.series.length > SHADES) {
+      for (const [words, hidden] of [["all", false], ["none", true]]) {
+        addButton(list, words, () => {
+          plot.series.forEach((series) => (series.hidden = hidden));
+          drawShared(plot);
+        }).className = "all";
+      }
+    }
+  }
+
+  let loading;
+  function load() {
+    loading ??= new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = plotly;
+      script.onload = resolve;
+      script.onerror = reject;
+      document.head.append(script);
+    });
+    return loading;
+  }
+
+  const observer = new IntersectionObserver((entries) => {
+    for (const entry of entries.filter((each) => each.isIntersecting)) {
+      observer.unobserve(entry.target);
+      const plot = plots[entry.target.dataset.plot];
+      load().then(() => {
+        drawn.add(plot);
+        draw(plot);
+      });
+    }
+  }, { rootMargin: "400px" });
+
+  for (const element of document.querySelectorAll("[data-plot]")) {
+    const plot = plots[element.dataset.plot];
+    plot.element = element;
+    // Colours repeat after the seventh; further networks wait until they are asked for.
+    const usual = [...(plot.series ?? [])].sort((one, other) => other.seeds - one.seeds);
+    usual.forEach((series, index) => (series.hidden = index >= SHADES));
+    if (plot.kind === "classes") element.querySelector(".canvas").style.height = `${4.5 + 1.9 * plot.rows.length}rem`;
+    if (plot.series) addLegend(plot);
+    observer.observe(element);
+  }
+  dark.addEventListener("change", () => drawn.forEach(draw));
+}

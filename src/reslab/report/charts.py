@@ -1,0 +1,176 @@
+"""What the charts show, as plain data for the pages; `assets/charts.js` draws it in the reader's colours.
+
+Curves are drawn like the paper's Fig. 6, responses like its Fig. 7.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reslab.report.groups import Family, Group, Spread, spread
+from reslab.report.records import RunRecord
+
+TEN_THOUSAND = 10_000
+PANELS: dict[Family, str] = {"plain": "Plain networks", "residual": "Residual networks", "other": "Other networks"}
+MOST_CLASSES = 200
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One chart or a few with one legend. Plots with the same `share` keep one scale."""
+
+    key: str
+    kind: str
+    title: str
+    content: dict[str, Any]
+    share: str = ""
+
+
+def plot_curves(groups: Sequence[Group], *, key: str) -> list[Plot]:
+    """Learning curves of the networks on one dataset: a plot each for plain, residual and other ones."""
+    drawn = [group for group in groups if group.curve]
+    unit = choose_unit(drawn)
+    plots = []
+    for family, title in PANELS.items():
+        series = [_curve(group) for group in drawn if group.family == family]
+        if series:
+            content = {"unit": unit, "series": series}
+            plots.append(Plot(f"{key}-{family}", "curves", title, content, share=key))
+    return plots
+
+
+def plot_run_curve(group: Group, record: RunRecord, *, key: str) -> list[Plot]:
+    """Error and loss of one run, with the steps at which the learning rate changed."""
+    if not record.points:
+        return []
+    alone = replace(group, runs=(record,))
+    rates = [(point.step, point.learning_rate) for point in record.points]
+    drops = [step for (step, rate), (_, after) in itertools.pairwise(rates) if after != rate]
+    unit = choose_unit([alone])
+    errors = [error for point in record.points for error in (point.train_error_percent, point.test_error_percent)]
+    whole = _curve(alone) | {"ceiling": max((error for error in errors if error is not None), default=0.0)}
+    losses = {
+        "name": group.label,
+        "shade": group.shade,
+        "x": [point.step for point in record.points],
+        "train": _rounded(point.train_loss for point in record.points),
+        "test": _rounded(point.test_loss for point in record.points),
+    }
+    return [
+        Plot(f"{key}-error", "curves", "Error", {"unit": unit, "series": [whole], "drops": drops}),
+        Plot(f"{key}-loss", "losses", "Loss", {"unit": unit, "series": [losses], "drops": drops}),
+    ]
+
+
+def plot_depth(groups: Sequence[Group], *, key: str) -> list[Plot]:
+    """The errors at the end against depth, a line for each kind of network that has at least two depths."""
+    lines: dict[str, list[Group]] = {}
+    for group in groups:
+        if group.finished and group.family != "other":
+            lines.setdefault(group.label.replace(f"-{group.depth}", "", 1), []).append(group)
+    deep = {name: line for name, line in lines.items() if len({group.depth for group in line}) > 1}
+    series = [
+        {"name": name, "shade": shade, **_ends(sorted(line, key=lambda group: group.depth))}
+        for shade, (name, line) in enumerate(deep.items(), start=1 + max(group.shade for group in groups))
+    ]
+    return [Plot(key, "depth", "Error against depth", {"series": series})] if series else []
+
+
+def plot_responses(groups: Sequence[Group], *, key: str) -> list[Plot]:
+    """Layer responses, one run a network: the finished one with the lowest seed that has them."""
+    series = [_response(group, run) for group in groups if (run := responding(group))]
+    return [Plot(key, "responses", "Layer responses", {"series": series})] if series else []
+
+
+def plot_classes(groups: Sequence[Group], *, key: str) -> list[Plot]:
+    """The error of each class, a row for each network: means over seeds."""
+    with_classes = [(group, runs) for group in groups if (runs := _counted(group))]
+    if not with_classes or len(with_classes[0][1][0].classes) > MOST_CLASSES:
+        return []
+    names = with_classes[0][1][0].classes
+    rows = [
+        (group.label, [_mean(run.class_error_percent[i] for run in runs) for i in range(len(names))])
+        for group, runs in with_classes
+        if runs[0].classes == names
+    ]
+    content = {"classes": list(names), "rows": [row[0] for row in rows], "errors": [row[1] for row in rows]}
+    return [Plot(key, "classes", "Error of each class", content)]
+
+
+def plot_confusion(record: RunRecord, *, key: str) -> list[Plot]:
+    """One run's confusion matrix; too many classes for a picture give none."""
+    result = record.result
+    if result is None or not 0 < len(result.confusion) <= MOST_CLASSES:
+        return []
+    return [Plot(key, "confusion", "Confusion", {"classes": list(result.classes), "counts": result.confusion})]
+
+
+def responding(group: Group) -> RunRecord | None:
+    """Return the run whose responses stand for the group."""
+    return next((run for run in group.shown if run.responses), None)
+
+
+def choose_unit(groups: Sequence[Group]) -> int:
+    """Count iterations in 1e4, as the paper does, unless the runs are too short for it."""
+    longest = max((group.curve[-1].step for group in groups), default=0)
+    return TEN_THOUSAND if longest >= TEN_THOUSAND else 1
+
+
+def _curve(group: Group) -> dict[str, Any]:
+    return {
+        "name": group.label,
+        "shade": group.shade,
+        "seeds": len(group.shown),
+        "interrupted": not group.finished,
+        "ceiling": group.ceiling,
+        "x": [step.step for step in group.curve],
+        **_errors([step.train for step in group.curve], [step.test for step in group.curve]),
+    }
+
+
+def _ends(line: Sequence[Group]) -> dict[str, Any]:
+    return {
+        "x": [group.depth for group in line],
+        "seeds": 1,
+        **_errors(
+            [spread([run.train_error_percent for run in group.finished]) for group in line],
+            [spread([run.test_error_percent for run in group.finished]) for group in line],
+        ),
+    }
+
+
+def _errors(train: Sequence[Spread | None], test: Sequence[Spread | None]) -> dict[str, Any]:
+    return {
+        "train": _rounded(point.mean if point else None for point in train),
+        "trainStd": _rounded(point.std if point else None for point in train),
+        "test": _rounded(point.mean if point else None for point in test),
+        "testStd": _rounded(point.std if point else None for point in test),
+    }
+
+
+def _response(group: Group, run: RunRecord) -> dict[str, Any]:
+    assert run.responses is not None
+    return {
+        "name": group.label,
+        "shade": group.shade,
+        "seeds": len(group.shown),
+        "plain": group.family == "plain",
+        "layers": [[layer.name, *_rounded((layer.std, layer.low, layer.high))] for layer in run.responses.layers],
+    }
+
+
+def _counted(group: Group) -> list[Any]:
+    return [run.result for run in group.finished if run.result and run.result.confusion]
+
+
+def _mean(values: Iterable[float]) -> float:
+    found = spread(list(values))
+    assert found is not None
+    return round(found.mean, 2)
+
+
+def _rounded(values: Iterable[float | None]) -> list[float | None]:
+    return [None if value is None else round(value, 4) for value in values]

@@ -1,0 +1,145 @@
+"""The paper's figures as SVG for print: learning curves like Fig. 6, layer responses like Fig. 7.
+
+The same runs give the same bytes: letters are drawn as paths, ids come from a fixed salt, no date is written.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from reslab.report.charts import PANELS, choose_unit, responding
+from reslab.report.groups import Group, by_data
+from reslab.report.palette import LIGHT
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STYLE: dict[str, Any] = {
+    "svg.hashsalt": "reslab",
+    "svg.fonttype": "path",
+    "font.family": "STIXGeneral",
+    "mathtext.fontset": "stix",
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.8,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "legend.edgecolor": "none",
+    "legend.fontsize": 8,
+}
+PANEL = (3.4, 2.9)
+# A longer legend would hide the lines; it goes below them.
+MOST_INSIDE, LEGEND_LINE = 6, 0.17
+
+
+def draw_figures(groups: Sequence[Group]) -> dict[str, dict[str, tuple[str, str]]]:
+    """Return (file name, SVG) by data, then kind: curves and responses."""
+    from matplotlib import style
+
+    drawn: dict[str, dict[str, tuple[str, str]]] = {}
+    with style.context(["default", STYLE]):  # whatever the user's own matplotlibrc says
+        for number, (data, members) in enumerate(by_data(groups).items()):
+            name = f"{number + 1}-{re.sub(r'[^a-z0-9]+', '-', data.lower()).strip('-')}"
+            drawn[data] = {}
+            curved = [group for group in members if group.curve]
+            if curved:
+                drawn[data]["curves"] = (f"curves-{name}.svg", _svg(draw_curves(curved)))
+            if any(responding(group) for group in members):
+                drawn[data]["responses"] = (f"responses-{name}.svg", _svg(draw_responses(members)))
+    return drawn
+
+
+def draw_curves(groups: Sequence[Group]) -> Figure:
+    """Draw training error dashed and test error bold, plain networks beside residual ones on one scale."""
+    panels = {
+        title: members
+        for family, title in PANELS.items()
+        if (members := [group for group in groups if group.family == family])
+    }
+    unit = choose_unit(groups)
+    figure, axes = _panels(len(panels), names=max(map(len, panels.values())))
+    for axis, (title, members) in zip(axes, panels.items(), strict=True):
+        for group in members:
+            _draw_curve(axis, group, unit)
+        axis.set_title(title, fontsize=10)
+        axis.set_xlabel("iter." if unit == 1 else "iter. (1e4)")
+        axis.set_xlim(left=0)
+        _add_legend(axis, len(members))
+    axes[0].set_ylabel("error (%)")
+    axes[0].set_ylim(0, min(100.0, 1.12 * max(1.0, *(group.ceiling for group in groups))))
+    return figure
+
+
+def draw_responses(groups: Sequence[Group]) -> Figure:
+    """Draw the responses' standard deviations in the network's order, and sorted by size."""
+    shown = [(group, run.responses) for group in groups if (run := responding(group)) and run.responses]
+    figure, axes = _panels(2, names=len(shown))
+    for group, responses in shown:
+        for axis, layers in (
+            (axes[0], responses.layers),
+            (axes[1], sorted(responses.layers, key=lambda layer: -layer.std)),
+        ):
+            x = list(range(1, len(layers) + 1))
+            colour, dashes = LIGHT[group.shade % len(LIGHT)], "--" if group.family == "plain" else "-"
+            lows, highs = [layer.low for layer in layers], [layer.high for layer in layers]
+            axis.fill_between(x, lows, highs, color=colour, alpha=0.15, linewidth=0)
+            deviations, words = [layer.std for layer in layers], _words(group.label)
+            axis.plot(x, deviations, dashes, color=colour, linewidth=1.2, label=words)
+    for axis, words in zip(axes, ("layer index (original)", "layer index (sorted by magnitude)"), strict=True):
+        axis.set_xlabel(words)
+    axes[0].set_ylabel("std")
+    _add_legend(axes[1], len(shown))
+    return figure
+
+
+def _draw_curve(axis: Axes, group: Group, unit: int) -> None:
+    colour = LIGHT[group.shade % len(LIGHT)]
+    for part, style in (
+        ("train", {"linewidth": 0.8, "linestyle": (0, (4, 2))}),
+        ("test", {"linewidth": 1.8, "label": _words(group.label)}),
+    ):
+        steps = [(step.step / unit, found) for step in group.curve if (found := getattr(step, part))]
+        axis.plot([x for x, _ in steps], [found.mean for _, found in steps], color=colour, **style)
+        sure = [(x, found) for x, found in steps if found.std is not None]
+        axis.fill_between(
+            [x for x, _ in sure],
+            [found.mean - found.std for _, found in sure],
+            [found.mean + found.std for _, found in sure],
+            color=colour,
+            alpha=0.13,
+            linewidth=0,
+        )
+
+
+def _panels(count: int, *, names: int) -> tuple[Figure, list[Axes]]:
+    from matplotlib.figure import Figure
+
+    below = LEGEND_LINE * names if names > MOST_INSIDE else 0.0
+    figure = Figure(figsize=(PANEL[0] * count, PANEL[1] + below), layout="constrained")
+    axes = figure.subplots(1, count, sharey=True, squeeze=False)
+    return figure, list(axes[0])
+
+
+def _add_legend(axis: Axes, names: int) -> None:
+    if names > MOST_INSIDE:
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18))
+    else:
+        axis.legend(loc="best")
+
+
+def _words(label: str) -> str:
+    """Keep matplotlib from reading a dollar sign as mathematics."""
+    return label.replace("$", r"\$")
+
+
+def _svg(figure: Figure) -> str:
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return buffer.getvalue()

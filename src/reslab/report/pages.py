@@ -1,0 +1,209 @@
+"""Records and verdicts become HTML. Everything read from disk is escaped, in text as in embedded data."""
+
+from __future__ import annotations
+
+import functools
+import re
+import statistics
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reslab.report import charts
+from reslab.report.groups import Group, by_data, flatten, network_label, network_name, spread
+from reslab.report.palette import DARK, LIGHT
+from reslab.report.records import Damage, RunRecord
+from reslab.report.words import FILTERS
+from reslab.spec.trial import trial_to_dict
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TEMPLATES = Path(__file__).parent / "templates"
+ROWS_AT_FIRST = 12
+WORDS = ("reproduced", "deviates", "reduced setting", "not run")
+COSTS = ("params", "multiply_adds", "activation_bytes", "images_per_second", "peak_memory_bytes", "seconds")
+
+
+def render_index(
+    groups: Sequence[Group],
+    damages: Sequence[Damage],
+    *,
+    verdicts: Sequence[Any],
+    figures: Mapping[str, Mapping[str, str]],
+) -> str:
+    """Render the first page. `figures` are the file names of the static ones by data, then kind."""
+    addresses = page_addresses(groups)
+    sections = []
+    for number, (data, members) in enumerate(by_data(groups).items()):
+        section = {
+            "data": data,
+            "curves": charts.plot_curves(members, key=f"curves-{number}"),
+            "depth": charts.plot_depth(members, key=f"depth-{number}"),
+            "responses": charts.plot_responses(members, key=f"responses-{number}"),
+            "responding": [run.responses for group in members if (run := charts.responding(group))],
+            "classes": charts.plot_classes(members, key=f"classes-{number}"),
+            "seeds": max(len(group.shown) for group in members),
+            "left_out": sum(len(group.runs) - len(group.shown) for group in members),
+            "figures": {"curves": "", "responses": ""} | dict(figures.get(data, {})),
+        }
+        sections.append(section)
+    plots = [
+        plot for section in sections for kind in ("curves", "depth", "responses", "classes") for plot in section[kind]
+    ]
+    costs = _costs(groups)
+    return (
+        _environment()
+        .get_template("index.html")
+        .render(
+            up="",
+            networks=len({network_label(run.trial.network) for group in groups for run in group.runs}),
+            runs=[(group, run) for group in groups for run in group.runs],
+            repeated=[(group, *_seed_spreads(group)) for group in groups if len(group.finished) > 1],
+            best=[best for members in by_data(groups).values() if (best := _best(members))],
+            costs=costs,
+            largest={name: max((row[name] or 0 for row in costs), default=0) for name in COSTS},
+            sections=sections,
+            tables=tabulate_verdicts(verdicts),
+            damages=damages,
+            addresses=addresses,
+            rows_at_first=ROWS_AT_FIRST,
+            plots=_embed(plots),
+        )
+    )
+
+
+def render_run(group: Group, record: RunRecord, *, addresses: Mapping[str, str]) -> str:
+    """Render the page of one run."""
+    parts = {
+        "curves": charts.plot_run_curve(group, record, key="curve"),
+        "confusion": charts.plot_confusion(record, key="confusion"),
+        "responses": charts.plot_responses([replace(group, runs=(record,))], key="responses"),
+    }
+    trial = flatten(trial_to_dict(record.trial))
+    return (
+        _environment()
+        .get_template("run.html")
+        .render(
+            up="../",
+            group=group,
+            run=record,
+            name=network_name(record.trial.network),
+            siblings=[run for run in group.runs if run is not record],
+            recipe={key: value for key, value in trial.items() if key.startswith("recipe.")},
+            trial={key: value for key, value in trial.items() if not key.startswith("recipe.")},
+            addresses=addresses,
+            plots=_embed([plot for part in parts.values() for plot in part]),
+            confused=_confused(record),
+            **parts,
+        )
+    )
+
+
+def tabulate_verdicts(verdicts: Sequence[Any]) -> list[tuple[str, list[Any], dict[str, int]]]:
+    """Put verdicts under the paper's table or figure that they judge, and count the words of each.
+
+    Those where something was run come first.
+    """
+    tables: dict[str, list[Any]] = {}
+    for verdict in verdicts:
+        tables.setdefault(verdict.claim.table, []).append(verdict)
+    found = []
+    for name, members in tables.items():
+        counts = Counter(verdict.word for verdict in members)
+        found.append((name, members, {word: counts[word] for word in WORDS if counts[word]}))
+    return sorted(found, key=lambda table: set(table[2]) == {"not run"})
+
+
+def page_addresses(groups: Sequence[Group]) -> dict[str, str]:
+    """Return where each run's page lies, by the run's id: a safe file name of its own under runs/."""
+    addresses: dict[str, str] = {}
+    for run in (run for group in groups for run in group.runs):
+        slug = re.sub(r"[^A-Za-z0-9._-]+", "-", run.id).strip(".-")[:100] or "run"
+        taken = set(addresses.values())
+        number = next(n for n in range(1, len(taken) + 2) if f"runs/{_numbered(slug, n)}.html" not in taken)
+        addresses[run.id] = f"runs/{_numbered(slug, number)}.html"
+    return addresses
+
+
+def _numbered(slug: str, number: int) -> str:
+    return slug if number == 1 else f"{slug}-{number}"
+
+
+@functools.cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= FILTERS
+    environment.globals |= {"light": LIGHT, "dark": DARK}
+    # `tojson` writes <, > and & as escapes, so no text can end its script element; JSON has no NaN.
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    return environment
+
+
+def _embed(plots: Sequence[charts.Plot]) -> dict[str, Any]:
+    return {plot.key: {"kind": plot.kind, "share": plot.share or plot.key, **plot.content} for plot in plots}
+
+
+def _best(members: Sequence[Group]) -> tuple[Group, RunRecord] | None:
+    """Return the finished run with the lowest test error on one dataset."""
+    finished = [(group, run) for group in members for run in group.finished]
+    return min(finished, key=lambda pair: pair[1].test_error_percent or 0.0, default=None)
+
+
+def _seed_spreads(group: Group) -> tuple[Any, Any]:
+    return (
+        spread([run.train_error_percent for run in group.finished]),
+        spread([run.test_error_percent for run in group.finished]),
+    )
+
+
+def _costs(groups: Sequence[Group]) -> list[dict[str, Any]]:
+    """Return what each network costs, and how it ran on each device."""
+    rows = []
+    for group in groups:
+        cost = next((run.result for run in group.runs if run.result), None)
+        for device in sorted({run.device for run in group.runs}):
+            timings = [run.timings for run in group.runs if run.device == device]
+            rows.append(
+                {
+                    "group": group,
+                    "device": device,
+                    "params": cost and cost.params,
+                    "multiply_adds": cost and cost.multiply_adds,
+                    "activation_bytes": cost and cost.activation_bytes,
+                    "images_per_second": _median([timing.images_per_second for timing in timings]),
+                    "peak_memory_bytes": _median([timing.peak_memory_bytes for timing in timings]),
+                    "seconds": _median([run.timings.seconds for run in group.finished if run.device == device]),
+                }
+            )
+    return rows
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
+
+
+def _confused(record: RunRecord) -> list[tuple[str, str, int]]:
+    """Return the pairs of classes most often confused: truth, guess, images."""
+    if record.result is None:
+        return []
+    names = record.result.classes
+    pairs = [
+        (count, truth, guess)
+        for truth, row in enumerate(record.result.confusion)
+        for guess, count in enumerate(row)
+        if truth != guess and count
+    ]
+    worst = sorted(pairs, key=lambda pair: (-pair[0], pair[1:]))[:6]
+    return [(names[truth], names[guess], count) for count, truth, guess in worst]

@@ -1,0 +1,244 @@
+"""What a run directory holds, read and checked for showing. A damaged run costs itself, never the report."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from reslab.errors import UserError
+from reslab.runs.directory import RunDirectory, list_runs
+from reslab.runs.log import StepLog
+from reslab.runs.timings import Timings, read_timings
+from reslab.spec.codec import decode
+from reslab.spec.trial import Trial, trial_from_dict
+
+T = TypeVar("T")
+PARTS = ("provenance.json", "metrics.jsonl", "result.json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One evaluation during training; what was not finite is None."""
+
+    step: int
+    learning_rate: float | None = None
+    train_loss: float | None = None
+    train_error_percent: float | None = None
+    test_loss: float | None = None
+    test_error_percent: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What a finished run came to. Costs are of one image; runs of early versions lack some."""
+
+    train_error_percent: float
+    test_error_percent: float
+    top5_error_percent: float | None = None
+    confusion: tuple[tuple[int, ...], ...] = ()
+    class_error_percent: tuple[float, ...] = ()
+    class_names: tuple[str, ...] = ()
+    params: int | None = None
+    multiply_adds: int | None = None
+    activation_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        count = len(self.confusion)
+        if any(len(row) != count for row in self.confusion) or len(self.class_error_percent) != count:
+            raise UserError("its confusion matrix and class errors are not of one number of classes")
+        if self.class_names and len(self.class_names) != count:
+            raise UserError(f"it names {len(self.class_names)} classes and counts {count}")
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes' names, or numbers where a run did not record names."""
+        return self.class_names or tuple(map(str, range(len(self.confusion))))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer:
+    """The standard deviation of a layer's responses, with its confidence interval."""
+
+    name: str
+    std: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Responses:
+    """Layer responses in original order, over so many images."""
+
+    data: str
+    images: int
+    confidence: float
+    layers: tuple[Layer, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sitting:
+    """Where and how a part of a run ran; a run that was resumed has several."""
+
+    command: str
+    started: str
+    commit: str
+    device: str
+    machine: Mapping[str, Any]
+    versions: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """One run, ready to be shown."""
+
+    directory: RunDirectory
+    trial: Trial
+    points: tuple[Point, ...]
+    result: Result | None
+    responses: Responses | None
+    timings: Timings
+    sittings: tuple[Sitting, ...]
+
+    @property
+    def id(self) -> str:
+        """The run's name: its folder's."""
+        return self.directory.path.name
+
+    @property
+    def state(self) -> str:
+        """Finished or interrupted."""
+        return "finished" if self.result else "interrupted"
+
+    @property
+    def step(self) -> int:
+        """How many iterations are logged."""
+        return self.points[-1].step if self.points else 0
+
+    @property
+    def train_error_percent(self) -> float | None:
+        """The training error: the result's, or the last one logged."""
+        if self.result:
+            return self.result.train_error_percent
+        return self.points[-1].train_error_percent if self.points else None
+
+    @property
+    def test_error_percent(self) -> float | None:
+        """The test error: the result's, or the last one logged."""
+        if self.result:
+            return self.result.test_error_percent
+        return self.points[-1].test_error_percent if self.points else None
+
+    @property
+    def device(self) -> str:
+        """What the last sitting ran on."""
+        return self.sittings[-1].device if self.sittings else ""
+
+    @property
+    def commit(self) -> str:
+        """The last sitting's commit."""
+        return self.sittings[-1].commit if self.sittings else ""
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A run, or a part of one, that cannot be shown, and why."""
+
+    id: str
+    sentence: str
+
+
+def read_records(root: Path) -> tuple[list[RunRecord], list[Damage]]:
+    """Return the runs under `root`, and what is damaged among them."""
+    records, damages, runs = [], [], list_runs(root)
+    for run in runs:
+        try:
+            record, damage = _read(run)
+        except UserError as error:
+            damages.append(Damage(run.path.name, str(error)))
+        else:
+            records.append(record)
+            damages += damage
+    strays = {path.parent.name for part in PARTS for path in root.glob(f"*/{part}")}
+    known = {run.path.name for run in runs}
+    damages += [Damage(name, "it has no trial.json, so nobody can say what was run") for name in strays - known]
+    return records, sorted(damages, key=lambda damage: damage.id)
+
+
+def _read(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
+    data = run.read("trial")
+    with _naming("trial.json"):
+        trial = trial_from_dict(data)
+    with _naming("metrics.jsonl"):
+        points = tuple(_point(entry) for entry in StepLog(run.path / "metrics.jsonl").read())
+    with _naming("timings.jsonl"):
+        timings = read_timings(run)
+    sittings: tuple[Sitting, ...] = ()
+    if (run.path / "provenance.json").exists():
+        data = run.read("provenance")
+        with _naming("provenance.json"):
+            sittings = tuple(_sitting(entry) for entry in data["sittings"])
+    result = None
+    if run.state == "finished":
+        data = run.result()
+        with _naming("result.json"):
+            result = _decode_known(Result, data)
+    responses, damage = None, []
+    try:
+        if (run.path / "analysis" / "responses.json").exists():
+            data = run.read("analysis/responses")
+            with _naming("analysis/responses.json"):
+                responses = _responses(data)
+    except UserError as error:
+        damage.append(Damage(run.path.name, f"{error}; the run is shown without its layer responses"))
+    record = RunRecord(
+        directory=run,
+        trial=trial,
+        points=points,
+        result=result,
+        responses=responses,
+        timings=timings,
+        sittings=sittings,
+    )
+    return record, damage
+
+
+@contextlib.contextmanager
+def _naming(file: str) -> Iterator[None]:
+    """Turn whatever is wrong with `file` into a sentence that names it."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{file} is damaged: {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
+        raise UserError(f"{file} is damaged ({type(error).__name__}: {error})") from error
+
+
+def _decode_known(cls: type[T], data: Mapping[str, Any]) -> T:
+    """Decode the fields that are shown; a run may record more."""
+    return decode(cls, {field.name: data[field.name] for field in fields(cls) if field.name in data})  # pyright: ignore[reportArgumentType]
+
+
+def _point(entry: Mapping[str, Any]) -> Point:
+    names = [field.name for field in fields(Point)[1:]]
+    return Point(step=int(entry["step"]), **{name: _finite(entry.get(name)) for name in names})
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def _sitting(entry: Mapping[str, Any]) -> Sitting:
+    return Sitting(
+        **{name: str(entry.get(name) or "") for name in ("command", "started", "commit", "device")},
+        machine=dict(entry.get("machine") or {}),
+        versions=dict(entry.get("versions") or {}),
+    )
+
+
+def _responses(data: Mapping[str, Any]) -> Responses:
+    layers = tuple(_decode_known(Layer, layer) for layer in data["layers"])
+    return _decode_known(Responses, {**data, "layers": layers})

@@ -1,0 +1,118 @@
+"""The site as a folder: built beside its place under another name, then put there whole.
+
+A marker lists the files a report wrote, so that only a report is ever replaced, and only if nobody put files in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from reslab.errors import UserError
+from reslab.report.figures import draw_figures
+from reslab.report.groups import group_runs
+from reslab.report.pages import page_addresses, render_index, render_run
+from reslab.report.records import Damage, RunRecord
+
+ASSETS = Path(__file__).parent / "assets"
+MARKER = ".reslab-report.json"
+NEEDED = ("jinja2", "matplotlib", "plotly")
+
+
+def write_site(
+    records: Sequence[RunRecord], damages: Sequence[Damage], out: Path, *, verdicts: Sequence[Any] = ()
+) -> Path:
+    """Write the site to the folder `out`, in place of an earlier report; return its first page."""
+    for package in NEEDED:
+        if importlib.util.find_spec(package) is None:
+            raise UserError(f"a report needs {package}, which is not installed; run `pip install {package}`")
+    with _replacing(out) as folder:
+        for name, text in _render(records, damages, verdicts).items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        (folder / "assets").mkdir()
+        for source in (*ASSETS.iterdir(), _plotly()):
+            shutil.copyfile(source, folder / "assets" / source.name)
+    return out / "index.html"
+
+
+def _render(records: Sequence[RunRecord], damages: Sequence[Damage], verdicts: Sequence[Any]) -> dict[str, str]:
+    """Return every page and figure by its place in the site."""
+    groups = group_runs(records)
+    figures = draw_figures(groups)
+    addresses = page_addresses(groups)
+    names = {data: {kind: name for kind, (name, _) in drawn.items()} for data, drawn in figures.items()}
+    files = {f"figures/{name}": svg for drawn in figures.values() for name, svg in drawn.values()}
+    files["index.html"] = render_index(groups, damages, verdicts=verdicts, figures=names)
+    for group in groups:
+        files |= {addresses[run.id]: render_run(group, run, addresses=addresses) for run in group.runs}
+    return files
+
+
+@contextlib.contextmanager
+def _replacing(out: Path) -> Iterator[Path]:
+    """Yield an empty folder that takes the place of `out` once filled; if filling fails, `out` stays as it was."""
+    place = out.resolve()
+    _check_free(out, place)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
+    except OSError as error:
+        raise UserError(f"cannot write {out}: {error.strerror}; choose a writable place with --out") from error
+    try:
+        folder.chmod(0o755)
+        yield folder
+        files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+        (folder / MARKER).write_text(json.dumps([*files, MARKER], indent=1) + "\n", encoding="utf-8")
+        _put(folder, place)
+    except OSError as error:
+        raise UserError(f"cannot write {out}: {error.strerror}; free some space or choose another --out") from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_free(out: Path, place: Path) -> None:
+    """Refuse to replace what is not a report of ours, or one that holds a file of someone else's."""
+    if place.is_dir():
+        present = {path.relative_to(place).as_posix() for path in place.rglob("*") if not path.is_dir()}
+        if not present:
+            return
+        try:
+            ours = set(json.loads((place / MARKER).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            raise UserError(f"{out} is no report and is not empty; choose another --out") from None
+        strange = sorted(present - ours)
+        if strange:
+            raise UserError(f"{out} holds {strange[0]}, which no report wrote; move it away or choose another --out")
+    elif place.exists():
+        raise UserError(f"{out} is a file; choose a folder with --out")
+
+
+def _put(folder: Path, place: Path) -> None:
+    """Rename `folder` to `place`; what was there goes once the new one stands, and comes back if it does not."""
+    if not place.exists():
+        folder.rename(place)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{place.name}.old.", dir=place.parent))
+    place.rename(old / "report")
+    try:
+        folder.rename(place)
+    except OSError:
+        (old / "report").rename(place)
+        raise
+    finally:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _plotly() -> Path:
+    """Return the drawing library that the installed plotly brings along; importing plotly is not needed for it."""
+    spec = importlib.util.find_spec("plotly")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent / "package_data" / "plotly.min.js"

@@ -1,0 +1,97 @@
+"""What the charts are given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.runs_by_hand import EVALUATIONS, write_run
+
+from reslab.report import charts
+from reslab.report.groups import Group, group_runs
+from reslab.report.records import read_records
+
+
+def groups_in(root: Path) -> list[Group]:
+    return group_runs(read_records(root)[0])
+
+
+def test_curves_stand_plain_beside_residual(tmp_path: Path) -> None:
+    """A plot for each family that is there, on one scale, in 1e4 iterations as in Fig. 6."""
+    for network in ("plain-20", "plain-56", "resnet-20"):
+        write_run(tmp_path, network)
+    plots = charts.plot_curves(groups_in(tmp_path), key="k")
+    assert [plot.title for plot in plots] == ["Plain networks", "Residual networks"]
+    assert {plot.share for plot in plots} == {"k"}
+    assert [series["name"] for series in plots[0].content["series"]] == ["plain-20", "plain-56"]
+    (residual,) = plots[1].content["series"]
+    assert residual["x"][-1] == 64_000
+    assert len(residual["test"]) == EVALUATIONS
+    assert plots[0].content["unit"] == 10_000
+
+
+def test_short_runs_count_single_iterations(tmp_path: Path) -> None:
+    """Ten thousands would be unreadable for 640."""
+    write_run(tmp_path, iterations="640")
+    assert charts.plot_curves(groups_in(tmp_path), key="k")[0].content["unit"] == 1
+
+
+def test_one_runs_curve_marks_the_rate(tmp_path: Path) -> None:
+    """Error and loss, with lines at 32k and 48k; the whole of the error is in sight."""
+    write_run(tmp_path)
+    (group,) = groups_in(tmp_path)
+    error, loss = charts.plot_run_curve(group, group.runs[0], key="k")
+    assert error.content["drops"] == loss.content["drops"] == [32_000, 48_000]
+    (series,) = error.content["series"]
+    assert series["ceiling"] >= max(series["test"]) - 1e-3
+    assert loss.content["series"][0]["test"][0] > loss.content["series"][0]["test"][-1]
+
+
+def test_a_run_without_log_has_no_curve(tmp_path: Path) -> None:
+    """Nothing is drawn from nothing."""
+    run = write_run(tmp_path, finished=False)
+    (run.path / "metrics.jsonl").unlink()
+    (group,) = groups_in(tmp_path)
+    assert charts.plot_run_curve(group, group.runs[0], key="k") == []
+    assert charts.plot_curves([group], key="k") == []
+
+
+def test_depth_needs_two_depths(tmp_path: Path) -> None:
+    """One line for plain, one for residual; unfinished runs have no end to show."""
+    write_run(tmp_path, "plain-20")
+    write_run(tmp_path, "resnet-20")
+    assert charts.plot_depth(groups_in(tmp_path), key="k") == []
+    write_run(tmp_path, "plain-56", error_percent=13.0)
+    write_run(tmp_path, "resnet-56", finished=False)
+    (plot,) = charts.plot_depth(groups_in(tmp_path), key="k")
+    (line,) = plot.content["series"]
+    assert (line["name"], line["x"]) == ("plain", [20, 56])
+    assert line["test"][1] > line["test"][0]
+
+
+def test_responses_are_of_the_lowest_seed_that_has_them(tmp_path: Path) -> None:
+    """In the network's order, with their intervals."""
+    write_run(tmp_path, seed=0, responses=False)
+    second, _ = write_run(tmp_path, seed=1), write_run(tmp_path, seed=2)
+    (plot,) = charts.plot_responses(groups_in(tmp_path), key="k")
+    (series,) = plot.content["series"]
+    expected = second.read("analysis/responses")["layers"]
+    assert [layer[0] for layer in series["layers"]] == [layer["name"] for layer in expected]
+    assert series["layers"][3][1:] == [round(expected[3][part], 4) for part in ("std", "low", "high")]
+
+
+def test_class_errors_are_means_over_seeds(tmp_path: Path) -> None:
+    """A row for each network."""
+    runs = [write_run(tmp_path, seed=seed, error_percent=5.0 + 9 * seed) for seed in (0, 1)]
+    write_run(tmp_path, "plain-20")
+    (plot,) = charts.plot_classes(groups_in(tmp_path), key="k")
+    assert plot.content["rows"] == ["plain-20", "resnet-20"]
+    errors = [run.result()["class_error_percent"][4] for run in runs]
+    assert plot.content["errors"][1][4] == round(sum(errors) / 2, 2)
+
+
+def test_too_many_classes_give_no_picture(tmp_path: Path) -> None:
+    """A thousand classes would be a million cells."""
+    write_run(tmp_path, classes=[str(number) for number in range(charts.MOST_CLASSES + 1)])
+    (group,) = groups_in(tmp_path)
+    assert charts.plot_confusion(group.runs[0], key="k") == []
+    assert charts.plot_classes([group], key="k") == []

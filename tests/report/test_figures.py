@@ -1,0 +1,60 @@
+"""The paper's figures, for print."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+from tests.runs_by_hand import write_run
+
+from reslab.report.figures import draw_curves, draw_figures, draw_responses
+from reslab.report.groups import Group, group_runs
+from reslab.report.records import read_records
+
+
+def groups_in(root: Path) -> list[Group]:
+    return group_runs(read_records(root)[0])
+
+
+def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
+    """No date, no random ids; valid SVG."""
+    for network in ("plain-20", "resnet-20"):
+        write_run(tmp_path, network)
+    first, second = (draw_figures(groups_in(tmp_path)) for _ in range(2))
+    assert first == second
+    assert {name for name, _ in first["cifar10"].values()} == {"curves-1-cifar10.svg", "responses-1-cifar10.svg"}
+    for _, svg in first["cifar10"].values():
+        assert ElementTree.fromstring(svg).tag.endswith("svg")
+        assert "dc:date" not in svg
+
+
+def test_curves_are_two_panels_on_one_scale(tmp_path: Path) -> None:
+    """Like Fig. 6: training thin and dashed, test bold, twins in one colour."""
+    for network in ("plain-20", "plain-56", "resnet-20"):
+        write_run(tmp_path, network)
+    plain, residual = draw_curves(groups_in(tmp_path)).axes
+    assert (plain.get_title(), residual.get_title()) == ("Plain networks", "Residual networks")
+    assert plain.get_ylim() == residual.get_ylim()
+    assert plain.get_xlabel() == "iter. (1e4)"
+    train, test = residual.lines
+    assert train.get_linewidth() < test.get_linewidth()
+    assert train.is_dashed()
+    assert not test.is_dashed()
+    assert plain.lines[0].get_color() == test.get_color()
+
+
+def test_responses_are_in_order_and_sorted(tmp_path: Path) -> None:
+    """Like Fig. 7: the same values twice, the second time falling."""
+    write_run(tmp_path, "resnet-20")
+    original, by_size = (list(axis.lines[0].get_ydata()) for axis in draw_responses(groups_in(tmp_path)).axes)
+    assert by_size == sorted(original, reverse=True)
+    assert original != by_size
+
+
+def test_a_long_legend_does_not_hide_the_lines(tmp_path: Path) -> None:
+    """It goes below, and the page grows."""
+    write_run(tmp_path)
+    short = draw_curves(groups_in(tmp_path)).get_figheight()
+    for rate in range(1, 8):
+        write_run(tmp_path, **{"optimizer.learning_rate": f"0.{rate}5"})
+    assert draw_curves(groups_in(tmp_path)).get_figheight() > short

@@ -1,0 +1,186 @@
+"""Pages say what the records say, and nothing read from disk can break out of its place."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.runs_by_hand import CLASSES, SITTING, write_run
+
+from reslab.report.groups import Group, group_runs
+from reslab.report.pages import page_addresses, render_index, render_run, tabulate_verdicts
+from reslab.report.records import Damage, read_records
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """As much of a claim as is shown."""
+
+    table: str
+    row: str = "ResNet-20"
+    quantity: str = "test error %"
+    published: float | None = 8.75
+    published_words: str = "8.75"
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """As much of a verdict as is shown."""
+
+    claim: Claim
+    word: str
+    values: tuple[float, ...] = ()
+    mean: float | None = None
+    std: float | None = None
+    difference: float | None = None
+    runs: tuple[str, ...] = ()
+    remarks: str = ""
+
+    @property
+    def n(self) -> int:
+        return len(self.values)
+
+
+def groups_in(root: Path) -> list[Group]:
+    return group_runs(read_records(root)[0])
+
+
+def index_of(root: Path, *, verdicts: tuple[Verdict, ...] = ()) -> str:
+    records, damages = read_records(root)
+    return render_index(group_runs(records), damages, verdicts=verdicts, figures={})
+
+
+def words_of(page: str) -> str:
+    """Return a page's text, without tags and with single spaces."""
+    return " ".join(re.sub(r"<[^>]*>", " ", page.partition("<main")[2].partition("</main>")[0]).split())
+
+
+def test_the_index_lists_every_run_by_its_state(tmp_path: Path) -> None:
+    """Finished with its errors and costs, interrupted with how far it came."""
+    done = write_run(tmp_path, "resnet-20", sittings=2)
+    write_run(tmp_path, "plain-20", finished=False)
+    page = index_of(tmp_path)
+    assert "2 runs, 2 networks" in page
+    assert "1 finished, 1 interrupted." in page
+    words = words_of(page)
+    assert "interrupted at 12,000 of 64,000" in words
+    row = f"{done.result()['test_error_percent']:.2f} 269,722 40.6 1.4 900 512.0 2 min 40 s 0123456 cpu"
+    assert row in words
+
+
+def test_runs_none_of_which_is_finished_are_shown(tmp_path: Path) -> None:
+    """What they logged, and no best one; a run that logged nothing too."""
+    write_run(tmp_path, finished=False, responses=False)
+    page = index_of(tmp_path)
+    assert "0 finished, 1 interrupted." in page
+    assert "lowest test error" not in page
+    (write_run(tmp_path / "new", finished=False, responses=False).path / "metrics.jsonl").unlink()
+    assert "Nothing has been logged yet." in index_of(tmp_path / "new")
+
+
+def test_seeds_are_summed_up_where_there_are_several(tmp_path: Path) -> None:
+    """Mean ± std; no such table for single runs."""
+    write_run(tmp_path, seed=0)
+    assert "Over seeds" not in index_of(tmp_path)
+    write_run(tmp_path, seed=1)
+    (group,) = groups_in(tmp_path)
+    end = group.curve[-1].test
+    assert end is not None
+    assert f"resnet-20 cifar10 2 {group.curve[-1].train.mean:.2f}" in words_of(index_of(tmp_path))  # pyright: ignore
+    assert f"{end.mean:.2f} ± {end.std:.2f}" in index_of(tmp_path)
+
+
+def test_damage_is_listed(tmp_path: Path) -> None:
+    """By the run's name, with the sentence."""
+    write_run(tmp_path)
+    page = render_index(groups_in(tmp_path), [Damage("x", "result.json is damaged")], verdicts=(), figures={})
+    assert "<code>x</code> result.json is damaged." in page
+
+
+def test_a_runs_page_tells_all(tmp_path: Path) -> None:
+    """Trial, recipe, provenance of each sitting, classes, the other seeds."""
+    write_run(tmp_path, seed=0, sittings=2)
+    write_run(tmp_path, seed=1)
+    (group,) = groups_in(tmp_path)
+    page = render_run(group, group.runs[0], addresses=page_addresses([group]))
+    words = words_of(page)
+    assert "recipe.optimizer.learning_rate 0.1" in words
+    assert words.count(str(SITTING["command"])) == 2
+    assert "Sitting 2, 2026-11-15 13:25" in words
+    assert all(name in words for name in CLASSES)
+    assert f'Other seeds: <a href="../runs/{group.runs[1].id}.html">1</a>' in page
+    plots = json.loads(page.partition('id="plots">')[2].partition("</script>")[0])
+    assert set(plots) == {"curve-error", "curve-loss", "confusion", "responses"}
+
+
+def test_nothing_from_disk_is_read_as_html(tmp_path: Path) -> None:
+    """Names of data, classes, layers, devices, commands, folders; in text and in embedded data."""
+    run = write_run(tmp_path, data=HOSTILE, classes=[HOSTILE, *CLASSES[1:]], name="<b>&'\"")
+    run.begin(run.trial(), {**SITTING, "device": HOSTILE, "command": HOSTILE, "machine": {HOSTILE: HOSTILE}})
+    responses = run.read("analysis/responses")
+    responses["layers"][0]["name"] = HOSTILE
+    run.write("analysis/responses", responses)
+    (group,) = groups_in(tmp_path)
+    verdict = Verdict(Claim("fig-7", row=HOSTILE, note=HOSTILE), "not run", remarks=HOSTILE, runs=(HOSTILE,))
+    damage = Damage(HOSTILE, HOSTILE)
+    index = render_index([group], [damage], verdicts=[verdict], figures={HOSTILE: {"curves": "a.svg"}})
+    addresses = page_addresses([group])
+    for page in (index, render_run(group, group.runs[0], addresses=addresses)):
+        assert "<img src=x" not in page
+        assert page.count("</script>") == page.count("<script") == 3
+        embedded = page.partition('id="plots">')[2].partition("</script>")[0]
+        assert HOSTILE in json.dumps(json.loads(embedded))
+        assert "<" not in embedded
+    assert re.fullmatch(r"runs/[\w.-]+\.html", addresses[group.runs[0].id])
+
+
+def test_addresses_are_safe_and_distinct(tmp_path: Path) -> None:
+    """Names that look alike once cleaned get numbers."""
+    for seed, name in enumerate(("a b", "a?b", "a-b", "#", "x" * 200)):
+        write_run(tmp_path, seed=seed, name=name)
+    addresses = page_addresses(groups_in(tmp_path))
+    assert {addresses["a b"], addresses["a?b"], addresses["a-b"]} == {
+        "runs/a-b.html",
+        "runs/a-b-2.html",
+        "runs/a-b-3.html",
+    }
+    assert addresses["#"] == "runs/run.html"
+    assert len(addresses["x" * 200]) < 120
+
+
+def test_verdicts_stand_under_their_table(tmp_path: Path) -> None:
+    """Published, ours, difference, word and runs; the first is open, what was not run at all comes last."""
+    run = write_run(tmp_path)
+    verdicts = (
+        Verdict(Claim("fig-7"), "not run"),
+        Verdict(Claim("table-6"), "reproduced", (8.7, 8.8), 8.75, 0.07, 0.0, (run.path.name,)),
+        Verdict(Claim("table-6", published=None, published_words="rises"), "reduced setting", (1.25, 42.0), runs=()),
+    )
+    assert [(name, counts) for name, _, counts in tabulate_verdicts(verdicts)] == [
+        ("table-6", {"reproduced": 1, "reduced setting": 1}),
+        ("fig-7", {"not run": 1}),
+    ]
+    page = index_of(tmp_path, verdicts=verdicts)
+    words = words_of(page)
+    assert "ResNet-20 test error % 8.75 8.75 ± 0.07 +0.00 2 reproduced 1" in words
+    assert "ResNet-20 test error % rises 1.25 → 42.00 – 2 reduced setting" in words
+    assert "Table 6 1 reproduced 1 reduced setting what" in words
+    assert "Fig. 7 1 not run what" in words
+    assert page.count("<details open>") == 1
+    assert page.count("<details") == 2
+    assert f'<a href="runs/{run.path.name}.html" title="{run.path.name}">1</a>' in page
+    assert "Beside the paper" not in index_of(tmp_path)
+
+
+def test_verdicts_come_last_while_there_are_none(tmp_path: Path) -> None:
+    """What was not run stands behind what was."""
+    write_run(tmp_path)
+    for word, first in (("not run", False), ("deviates", True)):
+        page = index_of(tmp_path, verdicts=(Verdict(Claim("table-6"), word),))
+        assert (page.index('id="paper"') < page.index('id="cost"')) == first
+        assert page.count('id="paper"') == 1

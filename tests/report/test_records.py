@@ -1,0 +1,144 @@
+"""Runs are read as they are; a damaged one is named and costs nothing but itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.runs_by_hand import CLASSES, EVALUATIONS, write_run
+
+from reslab.report.records import read_records
+from reslab.runs.log import StepLog
+
+
+def test_a_finished_run_is_read_whole(tmp_path: Path) -> None:
+    """Its result, costs, speed, device and responses."""
+    written = write_run(tmp_path, "resnet-20")
+    (record,), damages = read_records(tmp_path)
+    assert not damages
+    assert (record.id, record.state, record.device) == (written.path.name, "finished", "cpu")
+    assert record.result is not None
+    assert record.result.classes == CLASSES
+    assert record.test_error_percent == written.result()["test_error_percent"]
+    assert (record.result.params, record.timings.images_per_second) == (269_722, 900.0)
+    assert record.responses is not None
+    assert len(record.responses.layers) == 19
+    assert len(record.points) == EVALUATIONS
+
+
+def test_an_early_result_may_lack_costs_and_names(tmp_path: Path) -> None:
+    """Classes then go by their numbers."""
+    run = write_run(tmp_path)
+    kept = {key: value for key, value in run.result().items() if key not in ("class_names", "multiply_adds")}
+    run.write("result", kept)
+    (record,), _ = read_records(tmp_path)
+    assert record.result is not None
+    assert record.result.multiply_adds is None
+    assert record.result.classes[:2] == ("0", "1")
+
+
+def test_an_interrupted_run_shows_what_it_logged(tmp_path: Path) -> None:
+    """The last errors, the step it came to, and no result."""
+    run = write_run(tmp_path, finished=False)
+    (record,), _ = read_records(tmp_path)
+    last = StepLog(run.path / "metrics.jsonl").read()[-1]
+    assert (record.state, record.result) == ("interrupted", None)
+    assert (record.step, record.test_error_percent) == (last["step"], last["test_error_percent"])
+
+
+def test_a_run_that_logged_nothing_is_still_there(tmp_path: Path) -> None:
+    """Stopped before its first evaluation, or even before its provenance."""
+    run = write_run(tmp_path, finished=False, responses=False)
+    for name in ("metrics.jsonl", "timings.jsonl", "provenance.json"):
+        (run.path / name).unlink()
+    (record,), damages = read_records(tmp_path)
+    assert not damages
+    assert (record.step, record.test_error_percent, record.timings.seconds, record.device) == (0, None, None, "")
+
+
+@pytest.mark.parametrize(
+    ("timings", "seconds"),
+    [
+        ([(1, 10.0), (2, 20.0), (3, 30.0)], 30.0),
+        ([(1, 10.0), (2, 20.0), (3, 5.0), (4, 15.0)], 35.0),
+        ([(1, 10.0), (2, 20.0), (2, 25.0)], 45.0),
+        ([(1, 10.0), (2, 4.0), (3, 2.0)], 16.0),
+    ],
+    ids=["one sitting", "seconds fall", "a step comes again", "three sittings"],
+)
+def test_wall_clock_is_summed_over_sittings(timings: list[tuple[int, float]], seconds: float, tmp_path: Path) -> None:
+    """Each sitting counts from its own beginning."""
+    run = write_run(tmp_path)
+    (run.path / "timings.jsonl").unlink()
+    for step, at in timings:
+        StepLog(run.path / "timings.jsonl").append(
+            {"step": step, "seconds": at, "images_per_second": 100.0 * step, "peak_memory_bytes": 10 - step}
+        )
+    (record,), _ = read_records(tmp_path)
+    assert record.timings.seconds == seconds
+    assert record.timings.peak_memory_bytes == 9
+
+
+def test_what_is_not_finite_is_no_number(tmp_path: Path) -> None:
+    """A loss that ran away leaves a gap."""
+    run = write_run(tmp_path, finished=False)
+    StepLog(run.path / "metrics.jsonl").append({"step": 20_000, "test_loss": float("nan"), "train_loss": 1.0})
+    (record,), damages = read_records(tmp_path)
+    assert not damages
+    assert (record.points[-1].test_loss, record.points[-1].train_loss) == (None, 1.0)
+
+
+def _without(key: str) -> Callable[[str], str]:
+    return lambda text: json.dumps({name: value for name, value in json.loads(text).items() if name != key})
+
+
+@pytest.mark.parametrize(
+    ("file", "damage", "sentence"),
+    [
+        ("trial.json", lambda text: text[:-9], "trial.json cannot be read"),
+        ("trial.json", _without("data"), "trial.json is damaged"),
+        ("trial.json", lambda text: "[]", "trial.json is damaged"),
+        ("result.json", lambda text: "{", "result.json cannot be read"),
+        ("result.json", _without("test_error_percent"), "lacks test_error_percent"),
+        ("result.json", lambda text: text.replace('"airplane",', ""), "names 9 classes and counts 10"),
+        ("result.json", _without("class_error_percent"), "not of one number of classes"),
+        ("metrics.jsonl", lambda text: text.replace('"step"', "step", 1), "metrics.jsonl is damaged"),
+        ("metrics.jsonl", lambda text: text.replace('"step"', '"stop"', 1), "metrics.jsonl is damaged"),
+        ("timings.jsonl", lambda text: text.replace('"seconds"', '"hours"', 1), "timings.jsonl is damaged"),
+        ("provenance.json", lambda text: '{"sittings": [3]}', "provenance.json is damaged"),
+    ],
+)
+def test_one_bad_run_does_not_cost_the_others(
+    file: str, damage: Callable[[str], str], sentence: str, tmp_path: Path
+) -> None:
+    """It is named with one sentence; the good one is read."""
+    good, bad = write_run(tmp_path, seed=1), write_run(tmp_path, seed=2)
+    text = (bad.path / file).read_text()
+    (bad.path / file).write_text(damage(text))
+    assert (bad.path / file).read_text() != text
+    records, (told,) = read_records(tmp_path)
+    assert [record.id for record in records] == [good.path.name]
+    assert told.id == bad.path.name
+    assert sentence in told.sentence
+    assert "\n" not in told.sentence
+
+
+def test_bad_responses_cost_only_themselves(tmp_path: Path) -> None:
+    """The run is shown without them, and that is said."""
+    run = write_run(tmp_path)
+    (run.path / "analysis" / "responses.json").write_text('{"layers": [{"name": "conv1"}]}')
+    (record,), (damage,) = read_records(tmp_path)
+    assert record.responses is None
+    assert "analysis/responses.json is damaged" in damage.sentence
+    assert "without its layer responses" in damage.sentence
+
+
+def test_a_folder_that_lost_its_trial_is_told(tmp_path: Path) -> None:
+    """Other folders, such as the report, are none of ours."""
+    (write_run(tmp_path).path / "trial.json").unlink()
+    (tmp_path / "report").mkdir()
+    records, (damage,) = read_records(tmp_path)
+    assert not records
+    assert "no trial.json" in damage.sentence

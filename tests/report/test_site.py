@@ -1,0 +1,327 @@
+"""The site as a folder, and as a reader opens it in a real browser."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.runs_by_hand import CLASSES, write_run
+
+from reslab.errors import UserError
+from reslab.report import site
+from reslab.report.records import read_records
+from reslab.report.site import MARKER, write_site
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+NETWORKS = {"plain-20": 9.7, "plain-32": 10.1, "plain-56": 13.3, "resnet-20": 8.7, "resnet-32": 7.5, "resnet-56": 7.0}
+HOSTILE = "</script><img src=x onerror=document.title='broken'>"
+PHONE = {"width": 390, "height": 844}
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def write(root: Path, out: Path) -> Path:
+    records, damages = read_records(root)
+    return write_site(records, damages, out)
+
+
+def test_the_site_is_whole_and_self_contained(tmp_path: Path) -> None:
+    """Pages, figures and the drawing library; the marker names every file; nothing else is left behind."""
+    run = write_run(tmp_path / "runs")
+    index = write(tmp_path / "runs", tmp_path / "runs" / "report")
+    files = {path.relative_to(index.parent).as_posix() for path in index.parent.rglob("*") if path.is_file()}
+    assert files == {
+        MARKER,
+        "index.html",
+        f"runs/{run.path.name}.html",
+        "figures/curves-1-cifar10.svg",
+        "figures/responses-1-cifar10.svg",
+        "assets/report.css",
+        "assets/tables.js",
+        "assets/charts.js",
+        "assets/plotly.min.js",
+    }
+    assert "http" not in index.read_text().replace("http://www.w3.org/2000/svg", "")
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == sorted([run.path.name, "report"])
+
+
+def test_a_report_is_replaced_whole(tmp_path: Path) -> None:
+    """Pages of runs that are gone go with the old one."""
+    first, second = (write_run(tmp_path / "runs", seed=seed) for seed in (0, 1))
+    out = tmp_path / "out"
+    write(tmp_path / "runs", out)
+    shutil.rmtree(first.path)
+    write(tmp_path / "runs", out)
+    assert [path.stem for path in (out / "runs").iterdir()] == [second.path.name]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "runs"]
+
+
+def test_the_same_runs_give_the_same_site(tmp_path: Path) -> None:
+    """Byte by byte."""
+    write_run(tmp_path / "runs")
+    one, other = (write(tmp_path / "runs", tmp_path / name).parent for name in ("one", "other"))
+    for path in one.rglob("*.*"):
+        assert path.read_bytes() == (other / path.relative_to(one)).read_bytes(), path.name
+
+
+def test_what_is_no_report_is_never_replaced(tmp_path: Path) -> None:
+    """Someone's folder, someone's file, and a report that someone put a file into."""
+    write_run(tmp_path / "runs")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("years of work")
+    with pytest.raises(UserError, match="is no report and is not empty"):
+        write(tmp_path / "runs", tmp_path / "mine")
+    with pytest.raises(UserError, match="is no report and is not empty"):
+        write(tmp_path / "runs", tmp_path / "runs")
+    with pytest.raises(UserError, match="is a file"):
+        write(tmp_path / "runs", tmp_path / "mine" / "thesis.tex")
+    out = write(tmp_path / "runs", tmp_path / "out").parent
+    (out / "notes.txt").write_text("mine")
+    with pytest.raises(UserError, match=r"holds notes\.txt, which no report wrote"):
+        write(tmp_path / "runs", out)
+    assert (tmp_path / "mine" / "thesis.tex").read_text() == "years of work"
+    assert (out / "notes.txt").exists()
+
+
+def test_an_empty_folder_may_be_filled(tmp_path: Path) -> None:
+    """As `mkdir` leaves it; a link is followed, not replaced."""
+    write_run(tmp_path / "runs")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "empty")
+    write(tmp_path / "runs", tmp_path / "link")
+    assert (tmp_path / "empty" / "index.html").exists()
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_a_failure_leaves_the_old_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk half-way: the old site stays whole and nothing half-written is left."""
+    write_run(tmp_path / "runs")
+    out = write(tmp_path / "runs", tmp_path / "out").parent
+    before = (out / "index.html").read_bytes()
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(site.shutil, "copyfile", fail)
+    with pytest.raises(UserError, match="No space left on device"):
+        write(tmp_path / "runs", out)
+    assert (out / "index.html").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "runs"]
+
+
+def test_if_the_new_one_cannot_take_its_place_the_old_one_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second of the two renames fails."""
+    write_run(tmp_path / "runs")
+    out = write(tmp_path / "runs", tmp_path / "out").parent
+    rename, seen = os.rename, []
+
+    def fail_once(source: Any, target: Any, **rest: Any) -> None:
+        seen.append(target)
+        if len(seen) == 2:
+            raise OSError(5, "Input/output error")
+        rename(source, target, **rest)
+
+    monkeypatch.setattr(os, "rename", fail_once)
+    with pytest.raises(UserError, match="Input/output error"):
+        write(tmp_path / "runs", out)
+    assert (out / "index.html").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "runs"]
+
+
+def test_what_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the way to get it."""
+    write_run(tmp_path / "runs")
+    monkeypatch.setattr(site, "NEEDED", ("jinja2", "plotly_of_tomorrow"))
+    with pytest.raises(UserError, match="pip install plotly_of_tomorrow"):
+        write(tmp_path / "runs", tmp_path / "out")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium, where there is one."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("there is no chromium on the PATH (on Debian: apt-get install chromium)")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=chromium, args=QUIET)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first page of a report of plain and residual networks, one class with a hostile name."""
+    root = tmp_path_factory.mktemp("site") / "runs"
+    classes = [HOSTILE, *CLASSES[1:]]
+    for network, error_percent in NETWORKS.items():
+        for seed in (0, 1):
+            write_run(root, network, seed=seed, error_percent=error_percent, classes=classes)
+    write_run(root, "resnet-110", finished=False, classes=classes, responses=False)
+    for rate in range(1, 8):
+        write_run(root, "resnet-20", classes=classes, responses=False, **{"optimizer.learning_rate": f"0.{rate}5"})
+    return write(root, root / "report")
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Open a page; at the end there were no errors, and no request but for files."""
+    contexts, troubles = [], []
+
+    def open_page(path: Path, **options: Any) -> Page:
+        context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("request", lambda request: request.url.startswith("file://") or troubles.append(request.url))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    # Data within the page (its icon) is no request of anyone.
+    assert [trouble for trouble in troubles if not trouble.startswith("data:")] == []
+
+
+def draw(page: Page, section: str = "main") -> None:
+    """Bring the charts of a section into view, and wait until each is drawn."""
+    for canvas in page.locator(f"{section} .canvas").all():
+        canvas.scroll_into_view_if_needed()
+        canvas.locator(".main-svg").first.wait_for()
+
+
+def test_the_index_opens_fast_and_draws_its_charts(visit, index: Path) -> None:
+    """Curves, depth, responses and classes, from file:// alone."""
+    started = time.perf_counter()
+    page = visit(index)
+    loaded = time.perf_counter() - started
+    draw(page, "[data-plot=curves-0-plain]")
+    print(f"loaded in {loaded:.2f} s, first chart after {time.perf_counter() - started:.2f} s")
+    assert loaded < 10
+    draw(page)
+    assert page.locator("#curves .scatterlayer .trace").count() >= 2 * len(NETWORKS)
+    assert page.locator("#responses .scatterlayer .trace").count() >= 2 * len(NETWORKS)
+    assert page.locator("#classes .heatmaplayer image").count() == 1
+    assert "networks" in page.title()
+
+
+def test_a_runs_page_draws_its_charts(visit, index: Path) -> None:
+    """Error and loss, confusion, responses; a hostile class name is only a name."""
+    page = visit(index)
+    page.locator("#all-runs tbody a").first.click()
+    page.wait_for_load_state()
+    draw(page)
+    assert page.locator(".main-svg").count() >= 5
+    assert page.locator("table", has_text=HOSTILE).count() == 1
+    assert page.locator(".xtick", has_text="onerror").count() > 0
+    assert page.locator("img").count() == 0
+    assert page.title() != "broken"
+
+
+def test_headings_sort(visit, index: Path) -> None:
+    """Numbers by value, both ways; blanks last either way."""
+    page = visit(index)
+    page.get_by_role("button", name="Show all").click()
+    heading = page.locator("#all-runs th", has_text="test")
+
+    def column(number: int) -> list[str]:
+        return [cell.strip() for cell in page.locator(f"#all-runs tbody tr td:nth-child({number})").all_text_contents()]
+
+    heading.get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") == "ascending"
+    ascending = [float(text) for text in column(6)]
+    assert ascending == sorted(ascending)
+    assert len(set(ascending)) > 5
+    heading.get_by_role("button").click()
+    assert [float(text) for text in column(6)] == sorted(ascending, reverse=True)
+    for _ in range(2):
+        page.locator("#all-runs th", has_text="parameters").get_by_role("button").click()
+        assert column(7)[-1] == "–"
+
+
+def test_long_tables_are_shown_bit_by_bit_and_searched(visit, index: Path) -> None:
+    """Twelve rows at first; a word finds among all."""
+    page = visit(index)
+    rows = page.locator("#all-runs tbody tr:visible")
+    assert rows.count() == 12
+    page.get_by_role("searchbox").fill("resnet-110 interrupted")
+    assert rows.count() == 1
+    page.get_by_role("searchbox").fill("")
+    page.get_by_role("button", name="Show all").click()
+    assert rows.count() == 2 * len(NETWORKS) + 8
+
+
+def test_the_legend_hides_and_shows(visit, index: Path) -> None:
+    """A click takes a network out of the chart and back, a double click leaves it alone; colours never clash."""
+    page = visit(index)
+    draw(page, "#curves")
+    plot = page.locator("[data-plot=curves-0-plain]")
+    lines = plot.locator(".scatterlayer .js-line")
+    before = lines.count()
+    button = plot.get_by_role("button", name="plain-56")
+    button.click()
+    assert button.get_attribute("aria-pressed") == "false"
+    assert lines.count() < before
+    button.click()
+    assert lines.count() == before
+    button.dblclick()
+    assert plot.locator("button[aria-pressed=true]").all_text_contents() == ["plain-56 × 2"]
+    residual = page.locator("[data-plot=curves-0-residual]")
+    assert residual.locator("button[aria-pressed=true]").count() == 7
+    assert residual.locator("button[aria-pressed=false]").count() == 4
+    residual.get_by_role("button", name="all", exact=True).click()
+    assert residual.locator("button[aria-pressed=false]").count() == 0
+
+
+def test_the_scale_follows_what_is_shown(visit, index: Path) -> None:
+    """Hiding the worst network gives the others room, in both panels alike."""
+    page = visit(index)
+    draw(page, "#curves")
+    tops = "[...document.querySelectorAll('[data-plot^=curves-0] .canvas')].map((c) => c.layout.yaxis.range[1])"
+    before = page.evaluate(tops)
+    assert before[0] == before[1]
+    page.locator("[data-plot=curves-0-plain]").get_by_role("button", name="plain-56").click()
+    after = page.evaluate(tops)
+    assert after[0] == after[1] < before[0]
+
+
+def test_light_and_dark_follow_the_reader(visit, index: Path) -> None:
+    """Page and charts, also when the reader changes while it is open."""
+    page = visit(index, color_scheme="light")
+    draw(page, "#curves")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    line = "document.querySelector('#curves .canvas').data.at(-1).line.color"
+    light = page.evaluate(paper), page.evaluate(line)
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(f"{line} !== {light[1]!r}")
+    dark = page.evaluate(paper), page.evaluate(line)
+    assert light[0] == "rgb(255, 255, 255)"
+    assert dark[0] == "rgb(20, 23, 28)"
+
+
+@pytest.mark.parametrize("which", ["index", "run"])
+def test_a_phone_scrolls_only_downward(visit, index: Path, which: str) -> None:
+    """Wide tables scroll in their own boxes; charts fit."""
+    path = index if which == "index" else next((index.parent / "runs").glob("resnet-56*"))
+    page = visit(path, viewport=PHONE, has_touch=True, is_mobile=True)
+    draw(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert page.evaluate("[...document.querySelectorAll('.main-svg')].every((s) => s.clientWidth <= innerWidth)")

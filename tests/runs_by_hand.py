@@ -1,0 +1,111 @@
+"""Run directories written by hand: plausible ones, without training."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from reslab.runs.directory import RunDirectory
+from reslab.runs.log import StepLog
+from reslab.spec import find
+from reslab.spec.recipe import find_recipe
+from reslab.spec.trial import DataSpec, Trial
+
+CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+EVALUATIONS = 16
+SITTING = {
+    "command": "reslab train network=resnet-20",
+    "started": "2026-11-15T13:25:00+00:00",
+    "commit": "0123456789abcdef0123456789abcdef01234567",
+    "versions": {"reslab": "0.1.0", "torch": "2.14.1"},
+    "machine": {"system": "Linux", "processor": "AMD EPYC", "cores": 2},
+    "device": "cpu",
+}
+
+
+def write_run(
+    root: Path,
+    network: str = "resnet-20",
+    *,
+    data: str = "cifar10",
+    split: Any = "full",
+    seed: int = 0,
+    error_percent: float = 8.0,
+    finished: bool = True,
+    sittings: int = 1,
+    classes: Sequence[str] = CLASSES,
+    responses: bool = True,
+    name: str | None = None,
+    **recipe: object,
+) -> RunDirectory:
+    """Write a run of `network` that ends near `error_percent`; one that is not finished stops before a quarter."""
+    trial = Trial(
+        data=DataSpec(name=data, fingerprint="0" * 64, split=split),
+        network=find(network, {"classes": len(classes)}),
+        recipe=find_recipe("cifar-paper", recipe),
+        seed=seed,
+    )
+    run, noise = RunDirectory(root / (name or trial.id)), random.Random(trial.id)
+    error_percent += noise.uniform(-0.3, 0.3)
+    for _ in range(sittings):
+        run.begin(trial, SITTING)
+    last: dict[str, float] = {}
+    for index in range(1, EVALUATIONS + 1 if finished else EVALUATIONS // 4):
+        part = index / EVALUATIONS
+        wobble = noise.uniform(0.9, 1.1) * (60 * math.exp(-6 * part) + (6 if part < 0.5 else 0))
+        last = {
+            "step": index * trial.recipe.iterations // EVALUATIONS,
+            "learning_rate": 0.1 if part <= 0.5 else 0.01 if part <= 0.75 else 0.001,
+            "train_loss": 0.02 * (error_percent + wobble),
+            "train_error_percent": 0.4 * error_percent + wobble,
+            "test_loss": 0.03 * (error_percent + wobble),
+            "test_error_percent": error_percent + wobble,
+        }
+        StepLog(run.path / "metrics.jsonl").append(last)
+        within = (index - 1) % math.ceil(EVALUATIONS / sittings) + 1
+        StepLog(run.path / "timings.jsonl").append(
+            {"step": last["step"], "seconds": 10.0 * within, "images_per_second": 900.0, "peak_memory_bytes": 2**29}
+        )
+    if responses:
+        run.write("analysis/responses", write_responses(trial.network.depth - 1, noise))
+    if finished:
+        run.finish(last | _scores(last["test_error_percent"], classes))
+    return run
+
+
+def write_responses(layers: int, noise: random.Random) -> dict[str, Any]:
+    """Return responses as analysis records them."""
+    deviations = [noise.uniform(0.6, 2.5) for _ in range(layers)]
+    return {
+        "data": "cifar10",
+        "images": 10_000,
+        "confidence": 0.95,
+        "resamples": 1000,
+        "layers": [
+            {"name": f"conv{index}", "std": std, "low": std - 0.05, "high": std + 0.05}
+            for index, std in enumerate(deviations, 1)
+        ],
+    }
+
+
+def _scores(error_percent: float, classes: Sequence[str]) -> dict[str, Any]:
+    count = len(classes)
+    confusion = [[0] * count for _ in range(count)]
+    for truth in range(count):
+        wrong = round(error_percent * (0.5 + truth / count))
+        confusion[truth][truth] = 100 - wrong
+        confusion[truth][(truth + 3) % count] += wrong
+    return {
+        "error_percent": error_percent,
+        "top5_error_percent": 0.3,
+        "loss": 0.3,
+        "confusion": confusion,
+        "class_error_percent": [100.0 - row[truth] for truth, row in enumerate(confusion)],
+        "class_names": list(classes),
+        "params": 269_722,
+        "multiply_adds": 40_551_040,
+        "activation_bytes": 1_500_000,
+    }

@@ -25,21 +25,24 @@ class PaperSGD:
         self.num_decayed = sum(weight.numel() for weight in decayed.values())
         self.weights = FlatTensors.holding(self.parameters)
         self.velocities = self.weights.copy(torch.zeros_like(self.weights.flat))
+        # Kept from step to step: on the CPU, fresh memory of this size costs more than the arithmetic on it.
+        self.gradients, self.scratch = torch.empty_like(self.weights.flat), torch.empty_like(self.weights.flat)
 
     @torch.no_grad()
     def step(self, rate: Tensor, allowed: Tensor) -> None:
         """Apply the gradients at hand, unless `allowed` says no, and drop them."""
         spec, weights, velocities = self.spec, self.weights.flat, self.velocities.flat
-        gradients = torch.cat([_flat_gradient(weight) for weight in self.parameters.values()])
+        parts = [_flat_gradient(weight) for weight in self.parameters.values()]
+        gradients = torch.cat(parts, out=self.gradients)
         if spec.clip_norm:
             gradients *= (spec.clip_norm / (gradients.norm() + 1e-6)).clamp(max=1)
         if self.num_decayed:
             gradients[: self.num_decayed].add_(weights[: self.num_decayed], alpha=spec.weight_decay)
         gradients *= rate
-        moved = torch.add(gradients, velocities, alpha=spec.momentum)
-        change = torch.add(gradients, moved, alpha=spec.momentum) if spec.nesterov else moved
-        weights.copy_(torch.where(allowed, weights - change, weights))
-        velocities.copy_(torch.where(allowed, moved, velocities))
+        moved = torch.add(gradients, velocities, alpha=spec.momentum, out=self.scratch)
+        torch.where(allowed, moved, velocities, out=velocities)
+        change = gradients.add_(moved, alpha=spec.momentum) if spec.nesterov else moved
+        torch.where(allowed, torch.sub(weights, change, out=change), weights, out=weights)
         for weight in self.parameters.values():
             weight.grad = None
 

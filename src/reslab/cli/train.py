@@ -93,7 +93,7 @@ def train(*fields: str, runs: Path | None = None, compile: bool = False, dry_run
 def _describe(estimate: Estimate, trial: Trial) -> list[str]:
     done = f", {estimate.done:,} of them done" if estimate.done else ""
     return [
-        f"{estimate.iterations:,} iterations of {trial.recipe.batch} images ({estimate.epochs:.3g} epochs), "
+        f"{estimate.iterations:,} iterations of {trial.recipe.batch} images ({estimate.epochs:,.1f} epochs), "
         f"seed {trial.seed}{done}",
         f"about {duration(estimate.seconds)}, {memory(estimate.memory_bytes)} of memory, "
         f"{memory(estimate.disk_bytes)} of disk",

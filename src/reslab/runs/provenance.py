@@ -20,12 +20,18 @@ def describe_surroundings() -> dict[str, Any]:
     import reslab
 
     return {
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": shlex.join([_program(), *sys.argv[1:]]),
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": os.environ.get("RESLAB_COMMIT") or _commit(Path(reslab.__file__).parent),
         "versions": {"reslab": reslab.__version__, "python": platform.python_version(), **_versions()},
         "machine": {"system": platform.platform(), "processor": _processor(), "cores": os.cpu_count()},
     }
+
+
+def _program() -> str:
+    """Return the name of what runs: `python -m reslab` is reslab."""
+    name = Path(sys.argv[0]).name
+    return "reslab" if name == "__main__.py" else name
 
 
 def _versions() -> dict[str, str]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from reslab.data.batches import ResidentBatches, per_pixel_mean
+from reslab.data.batches import Preparation, ResidentBatches, per_pixel_mean
 from reslab.data.dataset import Split
 from reslab.data.sampling import Sampler
 
@@ -24,7 +24,8 @@ def test_the_mean_is_per_pixel() -> None:
 def test_a_batch_is_crop_of_padded_difference(mean_first: bool) -> None:
     """x - mean, zeros around it, a crop, perhaps flipped; or the mean subtracted last of all."""
     mean = per_pixel_mean(SPLIT, brightest=255)
-    batches = ResidentBatches(SPLIT, mean=mean, brightest=255, padding=2, mean_first=mean_first, device="cpu")
+    preparation = Preparation(mean=mean, brightest=255, padding=2, mean_first=mean_first)
+    batches = ResidentBatches(SPLIT, preparation, device="cpu")
     draw = Sampler(count=20, seed=1, padding=2, flip=True).draw(0, 16)
     images, labels = batches.augmented(draw)
     for row, index in enumerate(draw.indices):
@@ -40,7 +41,7 @@ def test_a_batch_is_crop_of_padded_difference(mean_first: bool) -> None:
 def test_plain_images_are_the_whole_ones() -> None:
     """Testing sees the single original view."""
     mean = per_pixel_mean(SPLIT, brightest=255)
-    batches = ResidentBatches(SPLIT, mean=mean, brightest=255, padding=2, device="cpu")
+    batches = ResidentBatches(SPLIT, Preparation(mean=mean, brightest=255, padding=2), device="cpu")
     images, labels = batches.plain(5, 9)
     assert torch.allclose(images, torch.from_numpy(SPLIT.images[5:9] / 255 - mean).float(), atol=1e-6)
     assert labels.tolist() == SPLIT.labels[5:9].tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import torch
 
 from reslab.data import streaming
-from reslab.data.batches import ResidentBatches, per_pixel_mean
+from reslab.data.batches import Preparation, ResidentBatches, per_pixel_mean
 from reslab.data.dataset import Split
 from reslab.data.sampling import Sampler
 from reslab.data.streaming import StreamedBatches, is_resident, make_batches
@@ -17,7 +18,7 @@ from reslab.errors import UserError
 
 generator = np.random.default_rng(0)
 SPLIT = Split(generator.integers(0, 256, (40, 3, 8, 8), dtype=np.uint8), generator.integers(0, 10, 40, dtype=np.uint8))
-OPTIONS = {"mean": per_pixel_mean(SPLIT, brightest=255), "brightest": 255}
+PREPARATION = Preparation(mean=per_pixel_mean(SPLIT, brightest=255), brightest=255, padding=2)
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 
@@ -29,7 +30,7 @@ def test_a_batch_is_the_same_to_the_bit(padding: int, mean_first: bool, device: 
     if device == "cuda" and not torch.cuda.is_available():
         pytest.skip("there is no CUDA device")
     resident, streamed = (
-        kind(SPLIT, padding=padding, mean_first=mean_first, device=device, **OPTIONS)
+        kind(SPLIT, replace(PREPARATION, padding=padding, mean_first=mean_first), device=device)
         for kind in (ResidentBatches, StreamedBatches)
     )
     assert len(streamed) == len(resident) == 40
@@ -47,8 +48,8 @@ def test_a_mapped_file_does(tmp_path: Path) -> None:
     """Read-only, and left as it was."""
     np.save(tmp_path / "images.npy", SPLIT.images)
     mapped = Split(np.load(tmp_path / "images.npy", mmap_mode="r"), SPLIT.labels)
-    streamed = StreamedBatches(mapped, padding=2, device="cpu", **OPTIONS)
-    whole = StreamedBatches(SPLIT, padding=2, device="cpu", **OPTIONS)
+    streamed = StreamedBatches(mapped, PREPARATION, device="cpu")
+    whole = StreamedBatches(SPLIT, PREPARATION, device="cpu")
     draw = Sampler(count=40, seed=5, padding=2, flip=True).draw(0, 24)
     assert torch.equal(streamed.augmented(draw)[0], whole.augmented(draw)[0])
     assert torch.equal(streamed.plain(0, 9)[0], whole.plain(0, 9)[0])
@@ -62,9 +63,9 @@ def test_what_does_not_fit_is_streamed(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(streaming, "free_memory", lambda device, free=free: free)
         assert is_resident(SPLIT, 2, "cuda") is fits
         assert not is_resident(SPLIT, 2, "cpu")
-    assert isinstance(make_batches(SPLIT, padding=2, device="cpu", **OPTIONS), StreamedBatches)
+    assert isinstance(make_batches(SPLIT, PREPARATION, device="cpu"), StreamedBatches)
     monkeypatch.setenv("RESLAB_BATCHES", "resident")
-    assert isinstance(make_batches(SPLIT, padding=2, device="cpu", **OPTIONS), ResidentBatches)
+    assert isinstance(make_batches(SPLIT, PREPARATION, device="cpu"), ResidentBatches)
     monkeypatch.setenv("RESLAB_BATCHES", "floating")
     with pytest.raises(UserError, match="choose resident or streamed"):
-        make_batches(SPLIT, padding=2, device="cpu", **OPTIONS)
+        make_batches(SPLIT, PREPARATION, device="cpu")

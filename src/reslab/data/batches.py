@@ -6,6 +6,8 @@ with `mean_first` off, ``crop(pad(x)) - mean`` (docs/deviations.md). Bytes stay 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -21,27 +23,27 @@ def per_pixel_mean(split: Split, *, brightest: int) -> NDArray[np.float32]:
     return (split.images.mean(0, dtype=np.float64) / brightest).astype(np.float32)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Preparation:
+    """How pixels become a network's input: divided by `brightest`, the mean image subtracted, room left for crops."""
+
+    mean: NDArray[np.float32]
+    brightest: int
+    padding: int = 0
+    mean_first: bool = True
+
+
 class ResidentBatches:
     """A split that lies on the device whole, and hands out batches of it."""
 
-    def __init__(
-        self,
-        split: Split,
-        *,
-        mean: NDArray[np.float32],
-        brightest: int,
-        padding: int,
-        mean_first: bool = True,
-        device: torch.device | str,
-    ) -> None:
+    def __init__(self, split: Split, preparation: Preparation, *, device: torch.device | str) -> None:
         self.size = split.images.shape[-1]
-        self.brightest = brightest
-        edges = [padding] * 4
+        self.brightest, self.padding = preparation.brightest, preparation.padding
+        edges = [self.padding] * 4
         self.images = F.pad(torch.from_numpy(split.images).to(device), edges)
-        self.mean = torch.from_numpy(mean).to(device)
-        self.padded_mean = F.pad(self.mean, edges) if mean_first else None
+        self.mean = torch.from_numpy(preparation.mean).to(device)
+        self.padded_mean = F.pad(self.mean, edges) if preparation.mean_first else None
         self.labels = torch.from_numpy(split.labels.astype(np.int64)).to(device)
-        self.padding = padding
 
     def __len__(self) -> int:
         return len(self.labels)

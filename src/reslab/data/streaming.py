@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from reslab.data.batches import ResidentBatches
+from reslab.data.batches import Preparation, ResidentBatches
 from reslab.data.dataset import Bytes, Split
 from reslab.data.memory import free_memory
 from reslab.data.sampling import Draw
@@ -29,24 +29,15 @@ KINDS = ("resident", "streamed")
 class StreamedBatches:
     """A split in host memory that sends batches of it to the device."""
 
-    def __init__(
-        self,
-        split: Split,
-        *,
-        mean: NDArray[np.float32],
-        brightest: int,
-        padding: int,
-        mean_first: bool = True,
-        device: torch.device | str,
-    ) -> None:
+    def __init__(self, split: Split, preparation: Preparation, *, device: torch.device | str) -> None:
         self.images, self.labels = split.images, split.labels
         self.size = split.images.shape[-1]
-        self.brightest, self.padding = brightest, padding
+        self.brightest, self.padding = preparation.brightest, preparation.padding
         self.device = torch.device(device)
-        self.mean = torch.from_numpy(mean).to(device)
+        self.mean = torch.from_numpy(preparation.mean).to(device)
         # (top, left, channel, row, column): the part of the padded mean under each crop.
-        windows = F.pad(self.mean, [padding] * 4).unfold(1, self.size, 1).unfold(2, self.size, 1)
-        self.means = windows.permute(1, 2, 0, 3, 4) if mean_first else None
+        windows = F.pad(self.mean, [self.padding] * 4).unfold(1, self.size, 1).unfold(2, self.size, 1)
+        self.means = windows.permute(1, 2, 0, 3, 4) if preparation.mean_first else None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -87,18 +78,10 @@ class StreamedBatches:
 Batches = ResidentBatches | StreamedBatches
 
 
-def make_batches(
-    split: Split,
-    *,
-    mean: NDArray[np.float32],
-    brightest: int,
-    padding: int,
-    mean_first: bool = True,
-    device: torch.device | str,
-) -> Batches:
+def make_batches(split: Split, preparation: Preparation, *, device: torch.device | str) -> Batches:
     """Put a split on the device if it fits there well, else stream it."""
-    batches = ResidentBatches if is_resident(split, padding, device) else StreamedBatches
-    return batches(split, mean=mean, brightest=brightest, padding=padding, mean_first=mean_first, device=device)
+    batches = ResidentBatches if is_resident(split, preparation.padding, device) else StreamedBatches
+    return batches(split, preparation, device=device)
 
 
 def is_resident(split: Split, padding: int, device: torch.device | str) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from reslab.data.batches import per_pixel_mean
+from reslab.data.batches import Preparation, per_pixel_mean
 from reslab.data.dataset import Dataset, Split
 from reslab.data.sampling import Sampler
 from reslab.data.streaming import Batches, make_batches
@@ -88,20 +88,18 @@ def log_scores(scores: Scores) -> dict[str, float]:
 def make_task(trial: Trial, dataset: Dataset, *, device: torch.device | str) -> ClassificationTask:
     """Put a trial's data on `device` and pair it with its loss and scores."""
     train, test = divide(dataset, trial.data.split)
-    augmentation, brightest = trial.recipe.augmentation, dataset.brightest
-    mean = per_pixel_mean(train, brightest=brightest)
+    augmentation = trial.recipe.augmentation
+    training = Preparation(
+        mean=per_pixel_mean(train, brightest=dataset.brightest),
+        brightest=dataset.brightest,
+        padding=augmentation.padding,
+        mean_first=augmentation.mean_first,
+    )
     execution = Execution(channels_last=trial.recipe.channels_last, precision=trial.recipe.precision)
     return ClassificationTask(
         trial=trial,
-        train=make_batches(
-            train,
-            mean=mean,
-            brightest=brightest,
-            padding=augmentation.padding,
-            mean_first=augmentation.mean_first,
-            device=device,
-        ),
-        test=make_batches(test, mean=mean, brightest=brightest, padding=0, device=device),
+        train=make_batches(train, training, device=device),
+        test=make_batches(test, replace(training, padding=0), device=device),
         sampler=Sampler(count=len(train), seed=trial.seed, padding=augmentation.padding, flip=augmentation.flip),
         execution=execution,
     )

@@ -88,7 +88,8 @@ def test_judging_needs_no_torch(tmp_path: Path) -> None:
     trial = Setting(network="resnet-20", recipe="cifar-paper").trial(seed=1)
     run = RunDirectory.of(trial, tmp_path)
     run.begin(trial, {"device": "cpu"})
-    run.finish({"error_percent": 8.7, "confusion": []})
+    errors = {"error_percent": 8.7, "test_error_percent": 8.7, "train_error_percent": 0.5}
+    run.finish({"step": trial.recipe.iterations, **errors, "confusion": [], "class_error_percent": []})
     script = (
         "import sys\nfrom reslab.cli import main\n"
         f"main(['reproduce', 'table-6', '--from', {str(tmp_path)!r}])\nassert 'torch' not in sys.modules"

@@ -46,6 +46,11 @@ def test_train_and_look_at_the_run(reslab, tmp_path: Path) -> None:
         (["network=resnet-20", "data=cifar11"], "did you mean 'cifar10'"),
         (["network=resnet-20", "data=cifar10"], "fetch it with `reslab data fetch cifar10`"),
         (["network=vit-b-16"], "patches of 16"),
+        (["network=resnet-20", "network.classes=12"], "tells 12 classes apart and digits has 10"),
+        (["network=resnet-20", "network.channels=3"], "digits has images of 1 channel"),
+        (["network=resnet-20", "network.dimensions=1"], "digits has images of 1 channel"),
+        (["network=resnet-20", "data.split=half"], "choose full or tuning"),
+        (["network=resnet-20", "data.name=x"], "data.name follows from the data"),
     ],
 )
 def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, tmp_path: Path, monkeypatch) -> None:

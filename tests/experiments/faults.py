@@ -31,9 +31,19 @@ from reslab.spec.trial import DataSpec, Trial
 DIGITS = load_digits()
 SMALL = {"channels": 1, "input_size": 8, "dropout": 0.1, "stochastic_depth": 0.1}
 OPTIONS = {"iterations": 24, "batch": 32, "evaluate_every": 4}
+# With all that a checkpoint must know about, and all that happens after the last iteration.
+EVERYTHING = OPTIONS | {
+    "iterations": 40,
+    "average_decay": 0.9,
+    "accumulate": 2,
+    "exact_norms": True,
+    "warmup": {"learning_rate": 0.01, "until_error_percent": 95.0, "window": 5},
+}
 REPOSITORY = Path(__file__).parent.parent.parent
 # Moments inside the write of a checkpoint, in their order.
 MOMENTS = ("empty", "half written", "written", "synced", "renamed", "old one removed")
+# Moments between writes that belong together: at the beginning of a run, and at its end.
+OTHER_MOMENTS = ("trial written", "weights written")
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,7 @@ def make_trial(recipe: Recipe | None = None, name: str = "cifar-resnet-8", **net
     return Trial(
         data=DataSpec(name="digits", fingerprint=DIGITS.fingerprint),
         network=find(name, SMALL | network),
-        recipe=recipe or find_recipe("digits", OPTIONS),
+        recipe=recipe or find_recipe("digits", EVERYTHING),
         seed=3,
     )
 
@@ -63,17 +73,22 @@ def outcome(run: RunDirectory) -> tuple[str, str, str]:
 
 
 def plan_chains(kills: int, *, seed: int) -> list[list[Kill]]:
-    """Plan `kills` kills in chains of one to four: every other one inside a checkpoint write, each moment in turn."""
-    chance, moments = random.Random(seed), itertools.cycle(MOMENTS)
+    """Plan `kills` kills in chains of one to four: two of five inside a checkpoint write, each moment in turn.
+
+    One of five falls at the beginning or the end of a run, the rest at random.
+    """
+    chance, inside, outside = random.Random(seed), itertools.cycle(MOMENTS), itertools.cycle(OTHER_MOMENTS)
+    kinds = itertools.cycle((inside, None, inside, outside, None))
     planned = [
-        Kill(chance.randrange(8), next(moments) if number % 2 else None, chance.random() / 20)
-        for number in range(kills)
+        Kill(chance.randrange(5), None if kind is None else next(kind), chance.random() / 20)
+        for kind, _ in zip(kinds, range(kills), strict=False)
     ]
     chance.shuffle(planned)
     chains = []
     while planned:
         length = chance.randrange(1, 5)
-        chains.append(planned[:length])
+        # What falls at the end of a run leaves nothing to kill after it.
+        chains.append(sorted(planned[:length], key=lambda kill: kill.moment == "weights written"))
         planned = planned[length:]
     return chains
 
@@ -135,6 +150,11 @@ def _arm(moment: str, ready: Callable[[], bool]) -> None:
         if now == moment and "step-" in Path(path).name and ready():
             print("inside the write", flush=True)
             os.kill(os.getpid(), signal.SIGKILL)
+        if now == "renamed" and (moment, Path(path).name) in (
+            ("trial written", "trial.json"),
+            ("weights written", "weights.safetensors"),
+        ):
+            os.kill(os.getpid(), signal.SIGKILL)
 
     def save_and_strike(tensors, path, metadata) -> None:
         strike("empty", path)
@@ -187,7 +207,8 @@ def main() -> None:
                 kills, inside, different = kills + counted[0], inside + counted[1], different + (not same)
                 print(f"{len(chain)} kills in a row: {'the same' if same else 'NOT THE SAME'}", flush=True)
     print(f"{kills} kills, {inside} inside a checkpoint write, in {len(chains)} runs: {different} ended otherwise")
-    sys.exit(different > 0)
+    planned_inside = sum(kill.moment in MOMENTS for chain in chains for kill in chain)
+    sys.exit(different > 0 or kills < given.kills or inside < planned_inside)
 
 
 if __name__ == "__main__":

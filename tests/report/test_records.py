@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -81,6 +82,17 @@ def test_wall_clock_is_summed_over_sittings(timings: list[tuple[int, float]], se
     assert record.timings.peak_memory_bytes == 9
 
 
+def test_timings_that_are_not_numbers_do_not_count(tmp_path: Path) -> None:
+    """The rest does."""
+    run = write_run(tmp_path)
+    timings = run.path / "timings.jsonl"
+    text = timings.read_text()
+    timings.write_text(text.replace('"seconds"', '"hours"', 1) + '{"step": 9, "seconds": NaN}\n{"step": 9, "sec')
+    (record,), damages = read_records(tmp_path)
+    assert not damages
+    assert record.timings.seconds is not None
+
+
 def test_what_is_not_finite_is_no_number(tmp_path: Path) -> None:
     """A loss that ran away leaves a gap."""
     run = write_run(tmp_path, finished=False)
@@ -99,14 +111,20 @@ def _without(key: str) -> Callable[[str], str]:
     [
         ("trial.json", lambda text: text[:-9], "trial.json cannot be read"),
         ("trial.json", _without("data"), "trial.json is damaged"),
-        ("trial.json", lambda text: "[]", "trial.json is damaged"),
+        ("trial.json", lambda text: "[]", "trial.json holds no table of fields"),
+        ("trial.json", lambda text: "[" * 9_999, "trial.json cannot be read"),
         ("result.json", lambda text: "{", "result.json cannot be read"),
         ("result.json", _without("test_error_percent"), "lacks test_error_percent"),
         ("result.json", lambda text: text.replace('"airplane",', ""), "names 9 classes and counts 10"),
         ("result.json", _without("class_error_percent"), "not of one number of classes"),
         ("metrics.jsonl", lambda text: text.replace('"step"', "step", 1), "metrics.jsonl is damaged"),
         ("metrics.jsonl", lambda text: text.replace('"step"', '"stop"', 1), "metrics.jsonl is damaged"),
-        ("timings.jsonl", lambda text: text.replace('"seconds"', '"hours"', 1), "timings.jsonl is damaged"),
+        ("metrics.jsonl", lambda text: re.sub(r'"step": \d+', '"step": Infinity', text), "metrics.jsonl is damaged"),
+        (
+            "metrics.jsonl",
+            lambda text: re.sub(r'"step": \d+', '"step": 1' + "0" * 400, text),
+            "metrics.jsonl is damaged",
+        ),
         ("provenance.json", lambda text: '{"sittings": [3]}', "provenance.json is damaged"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -50,7 +51,7 @@ def record(
     if responses:
         layers = [{"name": f"layer-{number}", "std": std} for number, std in enumerate(responses)]
         run.write("analysis/responses", {"data": trial.data.name, "images": 10_000, "layers": layers})
-    run.finish({"error_percent": error, "confusion": [[10_000]]})
+    run.finish({"step": trial.recipe.iterations, "error_percent": error, "confusion": [[10_000]]})
     return run
 
 
@@ -314,3 +315,21 @@ def test_every_field_of_a_recipe_is_material_or_listed() -> None:
     fields = {leaf for leaf in LEAVES if leaf.startswith("recipe.")}
     tried = {leaf for leaf in fields if any(leaf == other or leaf.startswith(f"{other}.") for other in OTHER)}
     assert fields - tried == {leaf for leaf in IMMATERIAL if leaf.startswith("recipe.")}
+
+
+def test_one_seed_counts_once(tmp_path: Path) -> None:
+    """A copied folder, or the same seed in another precision, is no second measurement."""
+    trial = trial_from_dict(BASE)
+    run = record(tmp_path, trial, 6.61)
+    record(tmp_path, replace(trial, recipe=replace(trial.recipe, precision="bf16")), 6.9)
+    shutil.copytree(run.path, tmp_path / "copy")
+    verdict = judge_one(TABLE_6["ResNet-110"], tmp_path)
+    assert verdict.values == (6.61,)
+    assert "2 runs of resnet-110 with a seed that is counted already left out" in verdict.remarks
+
+
+def test_a_result_that_came_before_the_end_does_not_count(tmp_path: Path) -> None:
+    """Whatever the trial says."""
+    run = record(tmp_path, trial_from_dict(BASE), 6.61)
+    run.finish(run.result() | {"step": 100})
+    assert judge_one(TABLE_6["ResNet-110"], tmp_path).word == "not run"

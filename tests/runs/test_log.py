@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from reslab.errors import UserError
 from reslab.runs.log import StepLog
 
 
@@ -17,14 +20,26 @@ def test_entries_come_back_exactly(tmp_path: Path) -> None:
 
 
 def test_a_half_written_line_does_not_count(tmp_path: Path) -> None:
-    """And is gone after the next rewind."""
+    """It is gone after the next rewind, and harms no line appended to it."""
     log = StepLog(tmp_path / "metrics.jsonl")
     log.append({"step": 1})
     with log.path.open("a") as file:
         file.write('{"step": 2, "lo')
     assert log.read() == [{"step": 1}]
-    log.rewind(1)
+    log.rewind(1, last=1)
     assert log.path.read_text() == '{"step": 1}\n'
+    with log.path.open("a") as file:
+        file.write('{"step": 2, "lo')
+    log.append({"step": 3})
+    assert log.read() == [{"step": 1}, {"step": 3}]
+
+
+def test_a_lost_entry_is_told(tmp_path: Path) -> None:
+    """A checkpoint that has seen more than the log is not gone on from in silence."""
+    log = StepLog(tmp_path / "metrics.jsonl")
+    log.append({"step": 10})
+    with pytest.raises(UserError, match=r"metrics\.jsonl lacks the entry of iteration 20"):
+        log.rewind(25, last=20)
 
 
 def test_rewinding_drops_what_came_later(tmp_path: Path) -> None:
@@ -32,7 +47,7 @@ def test_rewinding_drops_what_came_later(tmp_path: Path) -> None:
     log = StepLog(tmp_path / "metrics.jsonl")
     for step in (10, 20, 30):
         log.append({"step": step})
-    log.rewind(20)
+    log.rewind(20, last=20)
     assert [entry["step"] for entry in log.read()] == [10, 20]
-    log.rewind(0)
+    log.rewind(0, last=0)
     assert log.read() == []

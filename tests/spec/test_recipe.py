@@ -97,3 +97,23 @@ def test_mistakes_in_files_are_named(text: str, sentence: str, tmp_path: Path) -
     """The file, the field, its value and the remedy."""
     with pytest.raises(UserError, match=sentence):
         find_recipe(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("optimizer.learning_rate", -1),
+        ("optimizer.momentum", 5),
+        ("optimizer.weight_decay", -1),
+        ("optimizer.clip_norm", -1),
+        ("schedule.factor", -2),
+        ("schedule.drops", "[1.5]"),
+        ("warmup", {"window": 0}),
+        ("augmentation.padding", -1),
+        ("batch", 0),
+    ],
+)
+def test_nonsense_is_refused_by_name(field: str, value: object) -> None:
+    """One sentence with the field and what it must be."""
+    with pytest.raises(UserError, match=rf"recipe\.{field}.* is "):
+        find_recipe("cifar-paper", {field: value})

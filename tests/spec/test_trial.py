@@ -9,7 +9,7 @@ import pytest
 
 from reslab.errors import UserError
 from reslab.spec import find
-from reslab.spec.recipe import find_recipe
+from reslab.spec.recipe import Recipe, find_recipe
 from reslab.spec.trial import DataSpec, Trial, trial_from_dict, trial_to_dict
 
 TRIAL = Trial(
@@ -42,3 +42,12 @@ def test_nonsense_is_refused() -> None:
             replace(TRIAL, seed=seed)
     with pytest.raises(UserError, match="task is None"):
         trial_from_dict({})
+
+
+def test_an_id_is_of_what_is_not_by_default() -> None:
+    """So that fields to come leave it alone; a field that differs does not."""
+    trial = Trial(data=DataSpec(name="cifar10", fingerprint="f"), network=find("resnet-20"), recipe=Recipe(), seed=1)
+    written = trial_to_dict(trial)
+    del written["recipe"]["label_smoothing"]
+    assert trial_from_dict(written).id == trial.id
+    assert replace(trial, recipe=replace(trial.recipe, label_smoothing=0.1)).id != trial.id

@@ -58,6 +58,14 @@ def test_a_damaged_newest_is_named_and_the_previous_used(tmp_path: Path) -> None
         assert "step-00000002" in warnings[0]
 
 
+def test_a_damaged_one_is_not_kept_in_place_of_a_whole_one(tmp_path: Path) -> None:
+    """Going on from the one before it, the next save leaves two whole ones."""
+    save(tmp_path, 50)
+    save(tmp_path, 100).write_bytes(b"")
+    save(tmp_path, 60)
+    assert sorted(path.stem for path in tmp_path.iterdir()) == ["step-00000050", "step-00000060"]
+
+
 def test_no_whole_one_left_stops(tmp_path: Path) -> None:
     """Starting over in silence would lose the run."""
     save(tmp_path, 1).write_bytes(b"")

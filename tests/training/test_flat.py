@@ -7,6 +7,8 @@ from torch import nn
 
 from reslab.training.flat import FlatTensors, flatten
 
+CPU = torch.device("cpu")
+
 
 def test_tensors_keep_values_shapes_and_layouts() -> None:
     """Moved into one memory, each is what it was; a change of the whole is a change of each."""
@@ -15,7 +17,7 @@ def test_tensors_keep_values_shapes_and_layouts() -> None:
     )
     before = {name: weight.detach().clone() for name, weight in network.named_parameters()}
     strides = {name: weight.stride() for name, weight in network.named_parameters()}
-    flat = FlatTensors.holding(dict(network.named_parameters()))
+    flat = FlatTensors.holding(dict(network.named_parameters()), device=CPU)
     assert flat.flat.numel() == sum(weight.numel() for weight in before.values())
     for name, weight in network.named_parameters():
         assert torch.equal(weight, before[name])
@@ -29,7 +31,7 @@ def test_tensors_keep_values_shapes_and_layouts() -> None:
 def test_another_network_can_share_the_memory() -> None:
     """What one writes the other reads."""
     one, other = nn.Linear(2, 2), nn.Linear(2, 2)
-    flat = FlatTensors.holding(dict(one.named_parameters()))
+    flat = FlatTensors.holding(dict(one.named_parameters()), device=CPU)
     flat.attach(dict(other.named_parameters()))
     with torch.no_grad():
         one.weight.fill_(3.0)

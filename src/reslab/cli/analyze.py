@@ -6,7 +6,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from reslab.cli.show import console, count, make_table, print_json, progress_console
+from reslab.cli.show import console, count, make_table, print_heading, print_json, progress_console
 from reslab.cli.subjects import runs_root, split_words
 from reslab.cli.trained import image_bar, load_inputs, load_trained, refuse_unknown
 from reslab.errors import UserError, choices
@@ -47,7 +47,7 @@ def analyze(*words: str, only: str | None = None, runs: Path | None = None, json
         print_json(found)
         return
     for one in found:
-        console.print(f"[bold]{one['subject']}[/bold]  {one['network']}", soft_wrap=True)
+        print_heading(one["subject"], one["network"])
         for instrument in instruments:
             PRINTERS[instrument](one[instrument])
 

@@ -47,7 +47,7 @@ def compare(*words: str, runs: Path | None = None, json: bool = False) -> None:
 def _find_run(subject: str, root: Path) -> RunDirectory | None:
     """Return the run that a subject names; a network's name means the network, and that it could mean more is told."""
     if is_run(Path(subject)):
-        return RunDirectory(Path(subject))
+        return RunDirectory(Path(subject).resolve())
     beginning = [run for run in list_runs(root) if run.path.name.startswith(subject)]
     if not beginning:
         return None

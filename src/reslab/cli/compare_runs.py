@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from reslab.cli.show import console, make_table, print_json
+from reslab.errors import UserError
 from reslab.report.significance import MOST_SEEDS_TO_FLIP, PairedDifferences, pair
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.spec.trial import trial_differences
@@ -43,7 +44,10 @@ def _seeds(run: RunDirectory) -> dict[int, RunDirectory]:
     """Return the finished runs of the same trial but for the seed, by seed, that lie beside `run`."""
     asked, found = run.trial(), {}
     for neighbour in list_runs(run.path.parent):
-        trial = neighbour.trial()
+        try:
+            trial = neighbour.trial()
+        except UserError:  # a damaged neighbour is nobody's seed
+            continue
         if neighbour.state == "finished" and replace(trial, seed=asked.seed) == asked:
             found[trial.seed] = neighbour
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from reslab.cli.show import console, count, make_table, memory, print_json, progress_console, shape
+from reslab.cli.show import console, count, make_table, memory, print_heading, print_json, progress_console, shape
 from reslab.cli.subjects import read_spec, split_words, take_count
 from reslab.errors import UserError
 from reslab.spec import Spec, name_of, spec_to_dict
@@ -55,7 +55,7 @@ def describe(subject: str, *fields: str, layers: bool = False, time: bool = Fals
 
 def _print_header(spec: Spec, cost: Cost) -> None:
     depth = f"{spec.depth} layers, " if spec.depth else ""
-    console.print(f"[bold]{name_of(spec)}[/bold]  {depth}input {' x '.join(map(str, cost.input_shape))}")
+    print_heading(name_of(spec), f"{depth}input {' x '.join(map(str, cost.input_shape))}")
     console.print(
         f"{count(cost.params)} parameters · {count(cost.multiply_adds)} multiply-adds · "
         f"{memory(cost.activation_bytes)} kept for backward\n"

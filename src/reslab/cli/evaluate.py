@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from reslab.cli.show import console, count, make_table, print_json, progress_console
+from reslab.cli.show import console, count, make_table, print_heading, print_json, progress_console
 from reslab.cli.subjects import runs_root, split_words
 from reslab.cli.trained import image_bar, load_inputs, load_trained, refuse_unknown
 from reslab.errors import UserError
@@ -51,7 +51,7 @@ def evaluate(subject: str, *fields: str, runs: Path | None = None, json: bool = 
 def _print_scores(scores: dict[str, Any]) -> None:
     images = count(scores["images"])
     which = f"{images} test images" if scores["split"] == "full" else f"the last {images} training images"
-    console.print(f"[bold]{scores['subject']}[/bold]  {scores['network']}", soft_wrap=True)
+    print_heading(scores["subject"], scores["network"])
     console.print(f"{which} of {scores['data']}, {scores['preprocess']}", soft_wrap=True)
     console.print(f"error {scores['error_percent']:.2f} %, top-5 error {scores['top5_error_percent']:.2f} %\n")
     names = list(scores["class_error_percent"])

@@ -23,6 +23,6 @@ def report(runs: Path | None = None, *, out: Path | None = None) -> None:
 
         written = report_runs(runs_root(runs), out=out)
     for damage in written.damages:
-        console.print(f"warning: {damage.id}: {damage.sentence}", soft_wrap=True, markup=False)
+        console.print(f"warning: {damage.id}: {damage.sentence}", soft_wrap=True)
     count = "1 run" if written.num_runs == 1 else f"{written.num_runs} runs"
-    console.print(f"{count}: wrote {written.index}", soft_wrap=True, markup=False)
+    console.print(f"{count}: wrote {written.index}", soft_wrap=True)

@@ -14,8 +14,9 @@ from reslab.cli.subjects import runs_root, split_words
 from reslab.errors import UserError, choices, suggest
 from reslab.paper.claims import CLAIMS, Claim
 from reslab.paper.measurements import ResponseStd
-from reslab.report.verdicts import Verdict, judge
-from reslab.runs.directory import RunDirectory, list_runs
+from reslab.report.reporting import judge_runs
+from reslab.report.verdicts import Verdict
+from reslab.runs.directory import RunDirectory
 from reslab.spec.codec import encode
 
 
@@ -63,7 +64,9 @@ def reproduce(
         raise UserError(f"there is no folder {from_}; give --from a folder of runs")
     else:
         root = from_
-    verdicts = judge(claims, list_runs(root))
+    verdicts, damages = judge_runs(claims, root)
+    for damage in damages:
+        progress_console.print(f"warning: {damage.id}: {damage.sentence}", soft_wrap=True)
     if json:
         print_json([_plain(verdict) for verdict in verdicts])
     else:

@@ -9,11 +9,12 @@ from typing import Any
 
 from cyclopts import App
 
-from reslab.cli.show import console, duration, make_table, memory, print_json
+from reslab.cli.show import console, duration, make_table, memory, print_heading, print_json, progress_console
 from reslab.cli.subjects import runs_root
+from reslab.errors import UserError
 from reslab.runs.directory import RunDirectory, find_run, list_runs
 from reslab.runs.pruning import find_waste, prune
-from reslab.runs.timings import read_timings
+from reslab.runs.timings import Timings, read_timings
 from reslab.spec import name_of
 
 app = App(name="runs", help="List, show and prune runs.")
@@ -31,7 +32,7 @@ def list_all(*, runs: Path | None = None, json: bool = False) -> None:
         Print JSON.
     """
     found = list_runs(runs_root(runs))
-    rows = [_summarize(run) for run in found]
+    rows = [_summarize_if_whole(run) for run in found]
     if json:
         print_json(rows)
         return
@@ -42,7 +43,7 @@ def list_all(*, runs: Path | None = None, json: bool = False) -> None:
         table.add_row(
             row["id"],
             row["state"],
-            str(row["seed"]),
+            "" if row["seed"] is None else str(row["seed"]),
             *["" if error is None else f"{error:.2f}" for error in errors],
             *_write_timings(row),
         )
@@ -69,9 +70,9 @@ def show(run: str, *, runs: Path | None = None, json: bool = False) -> None:
         print_json({"id": found.path.name, "state": found.state, **parts})
         return
     trial = found.trial()
-    console.print(f"[bold]{found.path.name}[/bold]  {found.state}", soft_wrap=True)
+    print_heading(found.path.name, found.state)
     console.print(f"{name_of(trial.network)} on {trial.data.name}, seed {trial.seed}", soft_wrap=True)
-    for sitting in parts["provenance"]["sittings"]:
+    for sitting in parts.get("provenance", {}).get("sittings", []):
         commit = sitting["commit"] or "unknown"
         console.print(f"{sitting['started']}  {sitting['device']}  commit {commit}", soft_wrap=True)
         console.print(f"  {sitting['command']}", soft_wrap=True)
@@ -120,6 +121,16 @@ def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None
     for name in held:
         console.print(f"{name} is being worked on: left alone", soft_wrap=True)
     console.print(f"{memory(total)} freed" if yes else f"{memory(total)} to free; --yes removes it")
+
+
+def _summarize_if_whole(run: RunDirectory) -> dict[str, Any]:
+    """Return a run's line in the list; a damaged one costs no other its own, and is told."""
+    try:
+        return _summarize(run)
+    except UserError as error:
+        progress_console.print(f"warning: {error}", soft_wrap=True)
+        nothing = ("seed", "train_error_percent", "test_error_percent")
+        return {"id": run.path.name, "state": "damaged", **dict.fromkeys(nothing), **asdict(Timings())}
 
 
 def _summarize(run: RunDirectory) -> dict[str, Any]:

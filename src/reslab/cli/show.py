@@ -8,10 +8,17 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 # A pipe has no width of its own: give tables room rather than fold them.
-console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
-progress_console = Console(stderr=True, highlight=False)
+# What is printed comes from users and files: brackets in it are no markup.
+console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 120)
+progress_console = Console(stderr=True, highlight=False, markup=False)
+
+
+def print_heading(subject: str, rest: str) -> None:
+    """Print a subject in bold, and what it is."""
+    console.print(Text.assemble((subject, "bold"), f"  {rest}"), soft_wrap=True)
 
 
 def print_json(data: Any) -> None:

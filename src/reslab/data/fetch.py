@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import struct
 import subprocess
 import tarfile
 import tempfile
@@ -15,6 +16,8 @@ import urllib.request
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+
+from PIL import Image
 
 from reslab.data.sources import Arrays, Published
 from reslab.data.store import check_arrays, data_root, save_arrays
@@ -26,7 +29,11 @@ FAILURES = (
     OSError,
     EOFError,
     ValueError,
-    KeyError,
+    LookupError,
+    ArithmeticError,
+    MemoryError,
+    struct.error,
+    Image.DecompressionBombError,
     ImportError,
     zlib.error,
     tarfile.TarError,

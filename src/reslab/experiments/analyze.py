@@ -45,7 +45,7 @@ def analyze(
 ) -> dict[str, Any]:
     """Point an instrument at a network; return what it found, on how many images and with which settings.
 
-    What is found out about a run on its own data is kept in its `analysis/`, and what is kept is not measured again.
+    What is found out about a run on all of its own data is kept in its `analysis/`, and not measured again.
     """
 
     def batches() -> Iterator[Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -14,13 +15,15 @@ from reslab.data.batches import Preparation, per_pixel_mean
 from reslab.data.dataset import Dataset, Split
 from reslab.data.sampling import Sampler
 from reslab.data.streaming import Batches, make_batches
+from reslab.errors import UserError
 from reslab.evaluation.classification import Scores, score
 from reslab.networks import Network
 from reslab.networks.execution import Execution
+from reslab.spec import Spec
 from reslab.spec.trial import SplitName, Trial
 
 EVALUATION_BATCH = 500
-TUNING_FRACTION = 10
+TUNING_PARTS = 10  # one of them is held back
 
 
 @dataclass(frozen=True)
@@ -61,9 +64,14 @@ class ClassificationTask:
         return score(network, self._test_batches(), classes=self.trial.network.classes)
 
     def images(self) -> Iterator[Tensor]:
-        """Yield every training image once, as it is: what the exact statistics of normalizations are taken over."""
-        for first in range(0, len(self.train), EVALUATION_BATCH):
-            yield self.execution.prepare(self.train.plain(first, first + EVALUATION_BATCH)[0])
+        """Yield every training image once, as it is: what the exact statistics of normalizations are taken over.
+
+        Batches are of one size, give or take an image, because each counts as much as the others there.
+        """
+        count = -(-len(self.train) // EVALUATION_BATCH)
+        bounds = [len(self.train) * number // count for number in range(count + 1)]
+        for first, last in itertools.pairwise(bounds):
+            yield self.execution.prepare(self.train.plain(first, last)[0])
 
     def name_images(self, step: int) -> str:
         """Say which training images iteration `step` sees."""
@@ -109,6 +117,20 @@ def divide(dataset: Dataset, split: SplitName) -> tuple[Split, Split]:
     """Return what to train and test on; for tuning, the last tenth of the training images stands in for the test."""
     if split == "full":
         return dataset.train, dataset.test
-    first = len(dataset.train) - len(dataset.train) // TUNING_FRACTION
+    first = len(dataset.train) - len(dataset.train) // TUNING_PARTS
     indices = np.arange(len(dataset.train))
     return dataset.train.take(indices[:first]), dataset.train.take(indices[first:])
+
+
+def refuse_misfit(origin: str, spec: Spec, dataset: Dataset, *, remedy: str) -> None:
+    """Refuse a network whose classes or inputs are not the data's."""
+    channels = dataset.test.images.shape[1]
+    if spec.classes != len(dataset.class_names):
+        raise UserError(
+            f"{origin} tells {spec.classes} classes apart and {dataset.name} has {len(dataset.class_names)}; {remedy}"
+        )
+    if len(spec.input_shape) != 3 or spec.channels != channels:
+        raise UserError(
+            f"{origin} takes inputs of {' x '.join(map(str, spec.input_shape))} and {dataset.name} has images "
+            f"of {channels} channel{'s' if channels > 1 else ''}; {remedy}"
+        )

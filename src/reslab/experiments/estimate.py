@@ -19,20 +19,20 @@ from reslab.data.dataset import Dataset, Split
 from reslab.data.memory import free_memory, used_memory
 from reslab.data.streaming import is_resident, padded_bytes
 from reslab.errors import UserError
-from reslab.experiments.classification import TUNING_FRACTION, make_task
+from reslab.experiments.classification import TUNING_PARTS, make_task
 from reslab.networks import build, measure_cost
 from reslab.networks.execution import Execution
 from reslab.networks.timing import Timing, measure_time
 from reslab.runs.directory import RunDirectory
 from reslab.spec.recipe import Recipe
 from reslab.spec.trial import Trial
+from reslab.training.checkpoint import KEPT
 from reslab.training.state import TrainingState
 from reslab.training.stepping import Stepper, choose_runtime, reproducible
 
 SECONDS = 2.0  # for measuring
 ENOUGH = 10  # measurements
 FEW = 4  # images to begin with
-CHECKPOINTS = 2  # kept; a third is there while it is written
 HEADER_BYTES = 110  # a tensor, in a safetensors file
 EVALUATION_BYTES = 750  # in the metric log, the timings and the event file
 RESULT_BYTES = 10  # a cell of the confusion matrix
@@ -63,7 +63,7 @@ class Estimate:
 def estimate_run(trial: Trial, dataset: Dataset, run: RunDirectory, *, speed: Speed, device: str) -> Estimate:
     """Estimate what `trial` needs from where `run` stands."""
     recipe = trial.recipe
-    held_back = len(dataset.train) // TUNING_FRACTION if trial.data.split == "tuning" else 0
+    held_back = len(dataset.train) // TUNING_PARTS if trial.data.split == "tuning" else 0
     done = steps_done(run)
     left = recipe.iterations - done
     evaluations = -(-recipe.iterations // recipe.evaluate_every)
@@ -83,8 +83,9 @@ def estimate_run(trial: Trial, dataset: Dataset, run: RunDirectory, *, speed: Sp
         done=done,
         epochs=recipe.iterations * recipe.batch / (len(dataset.train) - held_back),
         seconds=left * speed.iteration_seconds + still * (held_back or len(dataset.test)) * speed.test_seconds,
-        memory_bytes=used_memory(device) + weights + 2 * parameters + average + activations + data,
-        disk_bytes=CHECKPOINTS * checkpoint + weights + papers,
+        # Besides the weights: gradients as they arise and gathered, velocities, and room to update in.
+        memory_bytes=used_memory(device) + weights + 4 * parameters + average + activations + data,
+        disk_bytes=KEPT * checkpoint + weights + papers,
         checkpoint_bytes=checkpoint,
     )
 

@@ -13,11 +13,12 @@ from torch.optim.swa_utils import update_bn
 from reslab.data.dataset import Dataset
 from reslab.data.memory import forget_peak_memory, peak_memory
 from reslab.experiments.board import Board
-from reslab.experiments.classification import log_scores, make_task
+from reslab.experiments.classification import log_scores, make_task, refuse_misfit
 from reslab.networks import build, measure_cost, save_model
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
 from reslab.runs.provenance import describe_surroundings
+from reslab.spec import name_of
 from reslab.spec.codec import encode
 from reslab.spec.preprocess import PER_PIXEL_MEAN
 from reslab.spec.trial import Trial
@@ -41,6 +42,7 @@ def run_trial(
     On CUDA an iteration is captured as one graph, where the network allows it; `compile` puts torch.compile under it.
     """
     run = RunDirectory.of(trial, root)
+    refuse_misfit(name_of(trial.network), trial.network, dataset, remedy="leave network.* fields to follow the data")
     with run.working(), reproducible():
         if run.state == "finished":
             return run
@@ -54,8 +56,8 @@ def run_trial(
         clock = _Clock(timings, batch=trial.recipe.batch, device=device)
         board = Board(run.path / "tensorboard")
 
-        def rewind(step: int) -> None:
-            log.rewind(step)
+        def rewind(step: int, judged_at: int) -> None:
+            log.rewind(step, last=judged_at)
             board.begin(step)
             clock.start(step)
 
@@ -81,6 +83,7 @@ def run_trial(
             ),
         )
         if trial.recipe.exact_norms:
+            torch.manual_seed((trial.seed << 32) + trial.recipe.iterations)  # dropout is on
             update_bn(task.images(), network)
         scores = task.score(network)  # again: exact statistics change what the log's last entry saw
         network.class_names = dataset.class_names

@@ -17,7 +17,7 @@ from torch import Tensor
 from reslab.data.dataset import Dataset, Split
 from reslab.data.preprocessing import preprocess_images
 from reslab.errors import UserError
-from reslab.experiments.classification import divide
+from reslab.experiments.classification import divide, refuse_misfit
 from reslab.networks import Network, create_model, load_model, read_weights
 from reslab.networks.execution import Execution
 from reslab.runs.directory import RunDirectory
@@ -41,7 +41,7 @@ class Trained:
 class Inputs:
     """Labelled images, handed out in batches as a network's preprocessing wants them.
 
-    `own` is true for the images a network's own training tested it on, prepared as then.
+    `own` is true for all the images a network's own training tested it on, prepared as then.
     """
 
     own: bool
@@ -119,6 +119,13 @@ def choose_inputs(
             f"its fingerprint is {here[:12]}, not {data.fingerprint[:12]}; fetch it again"
         )
     _refuse(trained, dataset)
+    prepared = override(network.preprocess or Preprocess(), preprocess or {})
+    for field in ("pixel_range", "channel_order"):
+        if prepared.per_pixel_mean and getattr(prepared, field) != getattr(Preprocess(), field):
+            raise UserError(
+                f"preprocess.{field} does not go with the mean image of {trained.origin}; leave it out, "
+                "or give preprocess.mean=[...] and preprocess.per_pixel_mean=false too"
+            )
     if network.preprocess is None and not preprocess:
         raise UserError(
             f"{trained.origin} does not say how its images are prepared; "
@@ -134,13 +141,13 @@ def choose_inputs(
     execution = Execution(channels_last=trained.channels_last)
     execution.prepare_network(network.to(device))
     inputs = Inputs(
-        own=data is not None and split == data.split and not preprocess,
+        own=data is not None and split == data.split and images is None and not preprocess,
         data=dataset.name,
         split=split,
         images=tested if images is None else tested.take(slice(images)),
         class_names=dataset.class_names,
         brightest=dataset.brightest,
-        preprocess=override(network.preprocess or Preprocess(), preprocess or {}),
+        preprocess=prepared,
         mean_image=network.mean_image,
         execution=execution,
         device=device,
@@ -159,23 +166,13 @@ def _trained_on(provenance: Mapping[str, Any]) -> DataSpec | None:
 
 def _refuse(trained: Trained, dataset: Dataset) -> None:
     """Refuse data whose labels or pixels mean something else to this network."""
-    spec, names = trained.network.spec, trained.network.class_names
-    channels = dataset.test.images.shape[1]
-    if spec.classes != len(dataset.class_names):
-        raise UserError(
-            f"{trained.origin} tells {spec.classes} classes apart and {dataset.name} has {len(dataset.class_names)}; "
-            "give the data it was trained for"
-        )
+    refuse_misfit(trained.origin, trained.network.spec, dataset, remedy="give the data it was trained for")
+    names = trained.network.class_names
     if names is not None and names != dataset.class_names:
         differing = next(pair for pair in zip(names, dataset.class_names, strict=True) if pair[0] != pair[1])
         raise UserError(
             f"{trained.origin} was trained for other classes than {dataset.name}'s: "
             f"'{differing[0]}' where that has '{differing[1]}'; give the data it was trained for"
-        )
-    if len(spec.input_shape) != 3 or spec.channels != channels:
-        raise UserError(
-            f"{trained.origin} takes inputs of {' x '.join(map(str, spec.input_shape))} and {dataset.name} has images "
-            f"of {channels} channel{'s' if channels > 1 else ''}; give the data it was trained for"
         )
 
 

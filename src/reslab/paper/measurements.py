@@ -39,7 +39,10 @@ class AtTheEnd:
 
     def read(self, record: Record) -> float:
         """Return the number."""
-        return record.result[self.metric]
+        value = record.result.get(self.metric)
+        if not isinstance(value, (int, float)):
+            raise Unreadable(f"its result has no {self.metric}")
+        return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +67,10 @@ class Logged:
             )
         scale = record.iterations / ITERATIONS
         entries = [entry for entry in record.log if self.after * scale < entry["step"] <= self.upto * scale]
-        if not entries:
+        values = [value for entry in entries if isinstance(value := entry.get(self.metric), (int, float))]
+        if not values:
             raise Unreadable("its log has a gap there")
-        return statistics.fmean(entry[self.metric] for entry in entries)
+        return statistics.fmean(values)
 
 
 @dataclass(frozen=True)
@@ -77,9 +81,14 @@ class ResponseStd:
 
     def read(self, record: Record) -> float:
         """Return the standard deviation."""
-        responses = record.responses
-        if responses is None:
+        if record.responses is None:
             raise Unreadable("its responses are not measured")
+        try:
+            return self._find(record, record.responses)
+        except (LookupError, TypeError, ValueError) as error:
+            raise Unreadable(f"its responses cannot be read ({error})") from error
+
+    def _find(self, record: Record, responses: Mapping[str, Any]) -> float:
         images = sum(map(sum, record.result["confusion"]))
         if responses["data"] != record.data or responses["images"] != images:
             raise Unreadable(

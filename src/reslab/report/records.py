@@ -173,7 +173,7 @@ def _read(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
     with _naming("trial.json"):
         trial = trial_from_dict(data)
     with _naming("metrics.jsonl"):
-        points = tuple(_point(entry) for entry in StepLog(run.path / "metrics.jsonl").read())
+        points = tuple(_point(entry) for entry in StepLog(run.path / "metrics.jsonl").read(strict=True))
     with _naming("timings.jsonl"):
         timings = read_timings(run)
     sittings: tuple[Sitting, ...] = ()
@@ -213,7 +213,7 @@ def _naming(file: str) -> Iterator[None]:
         yield
     except UserError as error:
         raise UserError(f"{file} is damaged: {error}") from error
-    except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, OSError) as error:
         raise UserError(f"{file} is damaged ({type(error).__name__}: {error})") from error
 
 

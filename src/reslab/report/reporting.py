@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from reslab.errors import UserError
-from reslab.paper.claims import CLAIMS
-from reslab.report.records import Damage, read_records
+from reslab.paper.claims import CLAIMS, Claim
+from reslab.report.records import Damage, RunRecord, read_records
 from reslab.report.site import write_site
-from reslab.report.verdicts import judge
+from reslab.report.verdicts import Verdict, judge
+from reslab.runs.directory import RunDirectory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +30,17 @@ def report_runs(root: Path, *, out: Path | None = None) -> Report:
         if damages:
             raise UserError(f"no run in {root} is whole: {damages[0].id}: {damages[0].sentence}")
         raise UserError(f"there are no runs in {root}; make one with `reslab train` or `reslab demo`")
-    damaged = {damage.id for damage in damages}
-    whole = [record.directory for record in records if record.id not in damaged]
-    verdicts = judge([claim for claims in CLAIMS.values() for claim in claims], whole)
+    verdicts = judge([claim for claims in CLAIMS.values() for claim in claims], _whole(records, damages))
     index = write_site(records, damages, out or root / "report", verdicts=verdicts)
     return Report(index=index, num_runs=len(records), damages=damages)
+
+
+def judge_runs(claims: Sequence[Claim], root: Path) -> tuple[list[Verdict], list[Damage]]:
+    """Return the verdicts that the whole runs under `root` allow, and what is damaged among them."""
+    records, damages = read_records(root)
+    return judge(claims, _whole(records, damages)), damages
+
+
+def _whole(records: Sequence[RunRecord], damages: Sequence[Damage]) -> list[RunDirectory]:
+    damaged = {damage.id for damage in damages}
+    return [record.directory for record in records if record.id not in damaged]

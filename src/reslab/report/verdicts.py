@@ -125,8 +125,9 @@ def _judge(claim: Claim, pieces: Sequence[_Evidence]) -> Verdict:
 
 def _sample(claim: Claim, setting: Setting, pieces: Sequence[_Evidence]) -> _Sample:
     """Find the runs of a setting and read the claim's quantity off each."""
-    asked, found, unfinished, unread = setting.trial(seed=0), {}, 0, []
-    for piece in pieces:
+    asked, found, unfinished, repeated, unread = setting.trial(seed=0), {}, 0, 0, []
+    # Of one seed one run counts, be it copied or trained again in another precision: the one nearest the paper's.
+    for piece in sorted(pieces, key=lambda piece: (piece.trial.recipe.precision != "fp32", piece.name)):
         differing = trial_differences(piece.trial, asked)
         kind = tuple((field, *values) for field, values in differing.items() if field not in IMMATERIAL)
         if any(field == "data.name" or field.startswith("network.") for field, *_ in kind):
@@ -139,7 +140,13 @@ def _sample(claim: Claim, setting: Setting, pieces: Sequence[_Evidence]) -> _Sam
         except Unreadable as reason:
             unread.append(f"a run of {setting.network} is not read: {reason}")
             continue
-        found.setdefault(kind, []).append((piece, value))
+        same = found.setdefault(kind, [])
+        if any(other.trial.seed == piece.trial.seed for other, _ in same):
+            repeated += 1
+        else:
+            same.append((piece, value))
+    if repeated:
+        unread.append(f"{_count(repeated)} of {setting.network} with a seed that is counted already left out")
     if unfinished:
         unread.append(f"{_count(unfinished)} of {setting.network} unfinished")
     return _Sample(found, unread)
@@ -193,7 +200,7 @@ def _precisions(pieces: Iterable[_Evidence]) -> list[str]:
 def _read(run: RunDirectory) -> _Evidence:
     trial = run.trial()
     record = None
-    if run.state == "finished":
+    if run.state == "finished" and run.result().get("step") == trial.recipe.iterations:
         measured = (run.path / "analysis" / "responses.json").exists()
         record = Record(
             data=trial.data.name,

@@ -74,7 +74,11 @@ class RunDirectory:
 
     def trial(self) -> Trial:
         """Return the trial of this run."""
-        return trial_from_dict(self.read("trial"))
+        data = self.read("trial")
+        try:
+            return trial_from_dict(data)
+        except (UserError, LookupError, TypeError, AttributeError) as error:
+            raise UserError(f"{self.path / 'trial.json'} is damaged: {error}; remove the run") from error
 
     def result(self) -> dict[str, Any]:
         """Return the result of a finished run."""
@@ -84,11 +88,14 @@ class RunDirectory:
         """Read one of the JSON files."""
         path = self.path / f"{name}.json"
         try:
-            return json.loads(path.read_text(encoding="utf-8"))
+            data = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise UserError(f"{self.path} has no {name}.json; it is no run, or has not come so far") from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise UserError(f"{path} cannot be read ({error}); remove the run and train it again") from error
+        if not isinstance(data, dict):
+            raise UserError(f"{path} holds no table of fields; remove the run and train it again")
+        return data
 
     def write(self, name: str, data: dict[str, Any]) -> None:
         """Write one of the JSON files, atomically."""
@@ -103,7 +110,7 @@ def list_runs(root: Path) -> list[RunDirectory]:
 def find_run(word: str, root: Path) -> RunDirectory:
     """Return the run that `word` is the directory of, or begins the id of under `root`."""
     if is_run(Path(word)):
-        return RunDirectory(Path(word))
+        return RunDirectory(Path(word).resolve())
     found = list_runs(root)
     matching = [run for run in found if run.path.name.startswith(word)]
     if len(matching) == 1:

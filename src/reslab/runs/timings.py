@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,7 +22,9 @@ class Timings:
 
 def read_timings(run: RunDirectory) -> Timings:
     """Sum up the timings of a run."""
-    entries = StepLog(run.path / "timings.jsonl").read()
+    names = ("seconds", "images_per_second", "peak_memory_bytes")
+    logged = StepLog(run.path / "timings.jsonl").read()
+    entries = [entry for entry in logged if all(math.isfinite(entry.get(name, math.nan)) for name in names)]
     if not entries:
         return Timings()
     # The clock starts anew with each sitting, and steps are repeated from the checkpoint on: the entry before was last.

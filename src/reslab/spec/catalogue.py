@@ -92,9 +92,9 @@ def name_of(spec: Spec) -> str:
     return " ".join([name, *[f"{field}={_written(value)}" for field, value in differing.items()]])
 
 
-def spec_to_dict(spec: Spec) -> dict[str, Any]:
-    """Return `spec` as plain data that says which kind it is."""
-    return {"kind": spec.kind, **encode(spec)}
+def spec_to_dict(spec: Spec, *, sparse: bool = False) -> dict[str, Any]:
+    """Return `spec` as plain data that says which kind it is; `sparse` leaves out what is as by default."""
+    return {"kind": spec.kind, **encode(spec, sparse=sparse)}
 
 
 def spec_from_dict(data: Mapping[str, Any]) -> Spec:

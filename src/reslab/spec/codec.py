@@ -11,7 +11,7 @@ import math
 import types
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from reslab.errors import UserError, choices, suggest
@@ -19,12 +19,16 @@ from reslab.errors import UserError, choices, suggest
 T = TypeVar("T")
 
 
-def encode(value: Any) -> Any:
-    """Turn a dataclass, at any depth, into dicts, lists and scalars."""
+def encode(value: Any, *, sparse: bool = False) -> Any:
+    """Turn a dataclass, at any depth, into dicts, lists and scalars; `sparse` leaves out what is as by default."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: encode(getattr(value, field.name)) for field in fields(value)}
+        return {
+            field.name: encode(getattr(value, field.name), sparse=sparse)
+            for field in fields(value)
+            if not (sparse and getattr(value, field.name) == _default(field))
+        }
     if isinstance(value, (tuple, list)):
-        return [encode(item) for item in value]
+        return [encode(item, sparse=sparse) for item in value]
     return value
 
 
@@ -108,6 +112,10 @@ def _overlay(data: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
         below = data.get(key)
         merged[key] = _overlay(below, value) if isinstance(below, dict) and isinstance(value, Mapping) else value
     return merged
+
+
+def _default(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def _scalar(hint: Any, value: Any, where: str) -> Any:

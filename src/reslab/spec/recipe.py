@@ -16,6 +16,18 @@ from reslab.spec.codec import overlay, override
 from reslab.spec.toml import read_toml
 
 
+def _demand(
+    spec: object, part: str, *, above: Mapping[str, float] | None = None, least: Mapping[str, float] | None = None
+) -> None:
+    """Refuse a field of a part of a recipe that is not above, or not at least, what it must be."""
+    for words, bounds in (("above", above or {}), ("at least", least or {})):
+        for name, bound in bounds.items():
+            value = getattr(spec, name)
+            if value < bound or (words == "above" and value == bound):
+                field = f"recipe.{part}.{name}" if part else f"recipe.{name}"
+                raise UserError(f"{field} is {value:g}; it must be {words} {bound:g}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class OptimizerSpec:
     """SGD as the paper has it: v <- momentum * v + rate * gradient; weights <- weights - v."""
@@ -27,6 +39,11 @@ class OptimizerSpec:
     decay: Literal["all", "weights"] = "all"
     clip_norm: float = 0.0
 
+    def __post_init__(self) -> None:
+        _demand(self, "optimizer", above={"learning_rate": 0.0}, least={"weight_decay": 0.0, "clip_norm": 0.0})
+        if not 0 <= self.momentum < 1:
+            raise UserError(f"recipe.optimizer.momentum is {self.momentum:g}; give a number from 0 up to 1, 1 excluded")
+
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduleSpec:
@@ -35,6 +52,11 @@ class ScheduleSpec:
     kind: Literal["steps", "cosine", "constant"] = "steps"
     drops: tuple[float, ...] = (0.5, 0.75)
     factor: float = 0.1
+
+    def __post_init__(self) -> None:
+        _demand(self, "schedule", above={"factor": 0.0})
+        if any(not 0 < drop < 1 for drop in self.drops):
+            raise UserError(f"recipe.schedule.drops is {self.drops}; drops are fractions of the run, such as 0.5")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +67,9 @@ class WarmupSpec:
     until_error_percent: float = 80.0
     window: int = 100
 
+    def __post_init__(self) -> None:
+        _demand(self, "warmup", above={"learning_rate": 0.0, "until_error_percent": 0.0}, least={"window": 1})
+
 
 @dataclass(frozen=True, kw_only=True)
 class AugmentationSpec:
@@ -53,6 +78,9 @@ class AugmentationSpec:
     padding: int = 4
     flip: bool = True
     mean_first: bool = True
+
+    def __post_init__(self) -> None:
+        _demand(self, "augmentation", least={"padding": 0})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,18 +102,12 @@ class Recipe:
     evaluate_every: int = 1_000
 
     def __post_init__(self) -> None:
-        for name in ("iterations", "batch", "accumulate", "evaluate_every"):
-            if getattr(self, name) < 1:
-                raise UserError(f"recipe.{name} is {getattr(self, name)}; it must be at least 1")
+        _demand(self, "", least=dict.fromkeys(("iterations", "batch", "accumulate", "evaluate_every"), 1))
         if self.batch % self.accumulate:
             raise UserError(f"recipe.accumulate is {self.accumulate}; it must divide the batch of {self.batch}")
         for name in ("label_smoothing", "average_decay"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"recipe.{name} is {getattr(self, name)}; give a number from 0 up to, not including, 1")
-        if any(not 0 < drop < 1 for drop in self.schedule.drops):
-            raise UserError(
-                f"recipe.schedule.drops is {self.schedule.drops}; drops are fractions of the run, such as 0.5"
-            )
 
 
 PAPER = Recipe()

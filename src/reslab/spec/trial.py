@@ -42,19 +42,26 @@ class Trial:
 
     @property
     def id(self) -> str:
-        """Network and data in words, then twelve digits of the SHA-256 of everything."""
-        text = json.dumps(trial_to_dict(self), sort_keys=True, separators=(",", ":"))
+        """Network and data in words, then twelve digits of the SHA-256 of all that is not as by default.
+
+        So a field that is new in a later version leaves the ids of earlier trials as they were.
+        """
+        text = json.dumps(_encode(self, sparse=True), sort_keys=True, separators=(",", ":"))
         words = name_of(self.network).split()[0]
         return f"{words}-{self.data.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
 def trial_to_dict(trial: Trial) -> dict[str, Any]:
-    """Return a trial as plain data."""
+    """Return a trial as plain data, complete."""
+    return _encode(trial, sparse=False)
+
+
+def _encode(trial: Trial, *, sparse: bool) -> dict[str, Any]:
     return {
         "task": "classification",
-        "data": encode(trial.data),
-        "network": spec_to_dict(trial.network),
-        "recipe": encode(trial.recipe),
+        "data": encode(trial.data, sparse=sparse),
+        "network": spec_to_dict(trial.network, sparse=sparse),
+        "recipe": encode(trial.recipe, sparse=sparse),
         "seed": trial.seed,
     }
 

@@ -29,10 +29,11 @@ class Checkpoint:
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
-    """Write a checkpoint and remove all but the newest two."""
+    """Write a checkpoint and remove all but the newest two; newer than this one are only damaged ones."""
     path = folder / f"step-{checkpoint.step:08d}.safetensors"
     write_sealed(path, checkpoint.tensors, {"step": checkpoint.step, "values": checkpoint.values})
-    for old in _newest_first(folder)[KEPT:]:
+    present = _newest_first(folder)
+    for old in (*present[: present.index(path)], *present[present.index(path) + KEPT :]):
         old.unlink()
     return path
 

@@ -23,10 +23,10 @@ class FlatTensors:
             start += tensor.numel()
 
     @classmethod
-    def holding(cls, tensors: Mapping[str, Tensor]) -> FlatTensors:
-        """Move `tensors`, which must be dense, into one stretch of memory; they stay the objects they are."""
+    def holding(cls, tensors: Mapping[str, Tensor], *, device: torch.device) -> FlatTensors:
+        """Move `tensors`, which must be dense and on `device`, into one memory; they stay the objects they are."""
         values = [flatten(tensor.detach()) for tensor in tensors.values()]
-        held = cls(tensors, flat=torch.cat(values) if values else torch.empty(0))
+        held = cls(tensors, flat=torch.cat(values) if values else torch.empty(0, device=device))
         held.attach(tensors)
         return held
 

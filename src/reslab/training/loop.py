@@ -20,7 +20,7 @@ from reslab.training.state import Tally, TrainingState
 from reslab.training.stepping import Runtime, Stepper, Task
 
 SECONDS_BETWEEN_CHECKPOINTS = 60.0
-EAGER = Runtime()
+AS_IT_STANDS = Runtime()
 
 
 class Stopped(Exception):
@@ -39,11 +39,14 @@ class Position:
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What a run is given besides the trial: where to write, whom to tell, when to stop."""
+    """What a run is given besides the trial: where to write, whom to tell, when to stop.
+
+    `rewind` is told the step a run goes on from, and the step of its last evaluation.
+    """
 
     checkpoints: Path
     record: Callable[[dict[str, float]], None]
-    rewind: Callable[[int], None]
+    rewind: Callable[[int, int], None]
     evaluating: Callable[[int], None] = lambda step: None
     progress: Callable[[int, dict[str, float]], None] = lambda step, metrics: None
     warn: Callable[[str], None] = lambda sentence: None
@@ -51,7 +54,7 @@ class Surroundings:
 
 
 def fit(
-    network: Network, task: Task, recipe: Recipe, *, seed: int, around: Surroundings, runtime: Runtime = EAGER
+    network: Network, task: Task, recipe: Recipe, *, seed: int, around: Surroundings, runtime: Runtime = AS_IT_STANDS
 ) -> None:
     """Train `network` to the end of `recipe`, from the newest checkpoint if there is one."""
     state = TrainingState(network, recipe)
@@ -88,11 +91,12 @@ def fit(
 
 
 def _read(state: TrainingState, task: Task) -> Tally:
-    """Wait for the device; if a loss was not finite, stop the run, whose state is as it was before that iteration."""
+    """Wait for the device; stop the run if something was not finite: its state is as it was before that iteration."""
     tally = state.read_tally()
     if tally.failed_at is not None:
         raise UserError(
-            f"the loss of iteration {tally.failed_at} is not finite, on images {task.name_images(tally.failed_at)}; "
+            f"the loss or a gradient of iteration {tally.failed_at} is not finite, "
+            f"on images {task.name_images(tally.failed_at)}; "
             "the last good checkpoint is kept: try a smaller recipe.optimizer.learning_rate or a warm-up"
         )
     return tally
@@ -132,10 +136,11 @@ def _resume(state: TrainingState, around: Surroundings) -> Position:
     """Load the newest whole checkpoint in place and cut the metric log back to it."""
     checkpoint = load_newest(around.checkpoints, around.warn)
     if checkpoint is None:
-        around.rewind(0)
+        around.rewind(0, 0)
         return Position()
     state.load(checkpoint.tensors)
-    around.rewind(checkpoint.step)
     values = dict(checkpoint.values)
     state.set_tally(Tally(**values.pop("tally")))
-    return Position(step=checkpoint.step, **values)
+    position = Position(step=checkpoint.step, **values)
+    around.rewind(position.step, position.judged_at)
+    return position

@@ -23,17 +23,24 @@ class PaperSGD:
         decayed = {name: weight for name, weight in trained.items() if self.decays(weight)}
         self.parameters = decayed | trained
         self.num_decayed = sum(weight.numel() for weight in decayed.values())
-        self.weights = FlatTensors.holding(self.parameters)
+        device = next(network.parameters()).device
+        self.weights = FlatTensors.holding(self.parameters, device=device)
         self.velocities = self.weights.copy(torch.zeros_like(self.weights.flat))
         # Kept from step to step: on the CPU, fresh memory of this size costs more than the arithmetic on it.
         self.gradients, self.scratch = torch.empty_like(self.weights.flat), torch.empty_like(self.weights.flat)
 
     @torch.no_grad()
+    def gather(self) -> Tensor:
+        """Take the gradients at hand into one tensor, and return whether all are finite."""
+        torch.cat([_flat_gradient(weight) for weight in self.parameters.values()], out=self.gradients)
+        for weight in self.parameters.values():
+            weight.grad = None
+        return self.gradients.isfinite().all()
+
+    @torch.no_grad()
     def step(self, rate: Tensor, allowed: Tensor) -> None:
-        """Apply the gradients at hand, unless `allowed` says no, and drop them."""
-        spec, weights, velocities = self.spec, self.weights.flat, self.velocities.flat
-        parts = [_flat_gradient(weight) for weight in self.parameters.values()]
-        gradients = torch.cat(parts, out=self.gradients)
+        """Apply the gradients gathered, unless `allowed` says no."""
+        spec, weights, velocities, gradients = self.spec, self.weights.flat, self.velocities.flat, self.gradients
         if spec.clip_norm:
             gradients *= (spec.clip_norm / (gradients.norm() + 1e-6)).clamp(max=1)
         if self.num_decayed:
@@ -43,8 +50,6 @@ class PaperSGD:
         torch.where(allowed, moved, velocities, out=velocities)
         change = gradients.add_(moved, alpha=spec.momentum) if spec.nesterov else moved
         torch.where(allowed, torch.sub(weights, change, out=change), weights, out=weights)
-        for weight in self.parameters.values():
-            weight.grad = None
 
     def decays(self, weight: Tensor) -> bool:
         """Whether weight decay reaches it: kernels and matrices have two axes or more, biases and affines one."""

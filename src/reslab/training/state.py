@@ -1,7 +1,7 @@
 """Everything an iteration changes, on the device: weights, velocities, statistics, their average, and a tally.
 
-A change is made whole or not at all: where the loss is not finite, from that iteration on nothing moves any more, and
-the tally says which iteration it was. Nobody need wait for the device to know that.
+A change is made whole or not at all: where the loss or a gradient is not finite, from that iteration on nothing moves
+any more, and the tally says which iteration it was. Nobody need wait for the device to know that.
 """
 
 from __future__ import annotations
@@ -43,11 +43,12 @@ class TrainingState:
         self.optimizer = PaperSGD(network, recipe.optimizer)
         floats = {name: buffer for name, buffer in network.named_buffers() if buffer.is_floating_point()}
         counts = {name: buffer for name, buffer in network.named_buffers() if name not in floats}
-        self.statistics, self.counters = FlatTensors.holding(floats), FlatTensors.holding(counts)
+        device = self.optimizer.weights.flat.device
+        self.statistics, self.counters = (FlatTensors.holding(kind, device=device) for kind in (floats, counts))
         self.parts = [self.optimizer.weights, self.statistics, self.counters]
         self.averages = [part.copy(part.flat.clone()) for part in self.parts] if recipe.average_decay else []
         self.judged = self._twin()
-        self.tally = torch.zeros(4, dtype=torch.float64, device=self.optimizer.weights.flat.device)
+        self.tally = torch.zeros(4, dtype=torch.float64, device=device)
         self.set_tally(Tally())
 
     @torch.no_grad()
@@ -63,7 +64,8 @@ class TrainingState:
         """
         rate, share, step = controls
         failed = self.tally[FAILED_AT]
-        failed.copy_(torch.where((failed < 0) & ~loss.isfinite(), step, failed))
+        finite = loss.isfinite() & self.optimizer.gather()
+        failed.copy_(torch.where((failed < 0) & ~finite, step, failed))
         allowed = failed < 0
         self.optimizer.step(rate, allowed)
         for part, old in zip((self.statistics, self.counters), before, strict=True):

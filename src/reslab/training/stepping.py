@@ -79,7 +79,7 @@ class Stepper:
         self.state, self.task, self.recipe, self.seed, self.runtime = state, task, recipe, seed, runtime
         self.network = state.network
         if runtime.compile:
-            self.network.compile()
+            self.network.weighted_logits = torch.compile(self.network.weighted_logits)
         self.device = state.tally.device
         self.controls = torch.zeros(3, dtype=torch.float64, device=self.device)
         self.stretch: Stretch | None = None

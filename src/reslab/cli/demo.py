@@ -14,7 +14,7 @@ from reslab.cli.subjects import runs_root
 
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
-    from reslab.experiments.degradation import Verdict
+    from reslab.experiments.degradation import Finding
     from reslab.runs.directory import RunDirectory
     from reslab.spec.trial import Trial
 
@@ -105,9 +105,9 @@ def _print_responses(finished: dict[Key, RunDirectory], digits: Dataset, *, devi
     _say(judge_responses({key: mean_std(found) for key, found in responses.items()}))
 
 
-def _say(verdicts: list[Verdict]) -> None:
+def _say(findings: list[Finding]) -> None:
     console.print()
-    for verdict in verdicts:
-        seen = "as" if verdict.as_in_the_paper else "not as"
-        console.print(f"{verdict.sentence} ({seen} in the paper)", soft_wrap=True)
+    for finding in findings:
+        seen = "as" if finding.as_in_the_paper else "not as"
+        console.print(f"{finding.sentence} ({seen} in the paper)", soft_wrap=True)
     console.print()

@@ -22,7 +22,7 @@ NO_EXCESS_PERCENT = 1.0
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Finding:
     """What was seen of one kind of network, in a sentence, and whether it is what the paper saw."""
 
     sentence: str
@@ -44,18 +44,18 @@ def degradation_trials(digits: Dataset, *, seed: int = 0) -> dict[tuple[str, int
     }
 
 
-def judge_degradation(train_error_percent: dict[tuple[str, int], float]) -> list[Verdict]:
+def judge_degradation(train_error_percent: dict[tuple[str, int], float]) -> list[Finding]:
     """Compare training errors over depth: plain ones should rise, residual ones should not."""
     plain, residual = ([train_error_percent[kind, depth] for depth in DEPTHS] for kind in ("plain", "resnet"))
     rises, stays = plain[-1] - plain[0] > RISE, residual[-1] - residual[0] < NO_RISE
     shown = [" → ".join(f"{error:.2f}" for error in errors) for errors in (plain, residual)]
     return [
-        Verdict(f"plain: training error {shown[0]} %: {'rises' if rises else 'does not rise'} with depth", rises),
-        Verdict(f"residual: training error {shown[1]} %: {'does not rise' if stays else 'rises'} with depth", stays),
+        Finding(f"plain: training error {shown[0]} %: {'rises' if rises else 'does not rise'} with depth", rises),
+        Finding(f"residual: training error {shown[1]} %: {'does not rise' if stays else 'rises'} with depth", stays),
     ]
 
 
-def judge_responses(mean_std: dict[tuple[str, int], float]) -> list[Verdict]:
+def judge_responses(mean_std: dict[tuple[str, int], float]) -> list[Finding]:
     """Compare mean layer responses: residual ones should be smaller than plain ones, and fall with depth (Fig. 7)."""
     plain, residual = ([mean_std[kind, depth] for depth in DEPTHS] for kind in ("plain", "resnet"))
     excess_percent = [100 * (ours / theirs - 1) for ours, theirs in zip(residual, plain, strict=True)]
@@ -64,6 +64,6 @@ def judge_responses(mean_std: dict[tuple[str, int], float]) -> list[Verdict]:
     falls = all(deep < shallow for shallow, deep in itertools.pairwise(residual))
     shown = " → ".join(f"{std:.3f}" for std in residual)
     return [
-        Verdict(f"responses of residual networks beside plain ones: {told} layers", smaller),
-        Verdict(f"residual: mean response {shown}: {'falls' if falls else 'does not fall'} with depth", falls),
+        Finding(f"responses of residual networks beside plain ones: {told} layers", smaller),
+        Finding(f"residual: mean response {shown}: {'falls' if falls else 'does not fall'} with depth", falls),
     ]

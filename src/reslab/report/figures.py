@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -35,8 +36,8 @@ STYLE: dict[str, Any] = {
     "legend.fontsize": 8,
 }
 PANEL = (3.4, 2.9)
-# A longer legend would hide the lines; it goes below them.
-MOST_INSIDE, LEGEND_LINE = 6, 0.17
+# A longer or wider legend would hide the lines; it goes below them, its names in lines of at most so many letters.
+MOST_INSIDE, WIDEST_INSIDE, WIDEST, LEGEND_LINE = 6, 24, 44, 0.17
 
 
 def draw_figures(groups: Sequence[Group]) -> dict[str, dict[str, tuple[str, str]]]:
@@ -64,14 +65,14 @@ def draw_curves(groups: Sequence[Group]) -> Figure:
         if (members := [group for group in groups if group.family == family])
     }
     unit = choose_unit(groups)
-    figure, axes = _panels(len(panels), names=max(map(len, panels.values())))
+    figure, axes = _panels(len(panels), [[group.label for group in members] for members in panels.values()])
     for axis, (title, members) in zip(axes, panels.items(), strict=True):
         for group in members:
             _draw_curve(axis, group, unit)
         axis.set_title(title, fontsize=10)
         axis.set_xlabel("iter." if unit == 1 else "iter. (1e4)")
         axis.set_xlim(left=0)
-        _add_legend(axis, len(members))
+        _add_legend(axis, [group.label for group in members])
     axes[0].set_ylabel("error (%)")
     axes[0].set_ylim(0, min(100.0, 1.12 * max(1.0, *(group.ceiling for group in groups))))
     return figure
@@ -80,7 +81,8 @@ def draw_curves(groups: Sequence[Group]) -> Figure:
 def draw_responses(groups: Sequence[Group]) -> Figure:
     """Draw the responses' standard deviations in the network's order, and sorted by size."""
     shown = [(group, run.responses) for group in groups if (run := responding(group)) and run.responses]
-    figure, axes = _panels(2, names=len(shown))
+    names = [group.label for group, _ in shown]
+    figure, axes = _panels(2, [names])
     for group, responses in shown:
         for axis, layers in (
             (axes[0], responses.layers),
@@ -95,7 +97,7 @@ def draw_responses(groups: Sequence[Group]) -> Figure:
     for axis, words in zip(axes, ("layer index (original)", "layer index (sorted by magnitude)"), strict=True):
         axis.set_xlabel(words)
     axes[0].set_ylabel("std")
-    _add_legend(axes[1], len(shown))
+    _add_legend(axes[1], names)
     return figure
 
 
@@ -118,25 +120,30 @@ def _draw_curve(axis: Axes, group: Group, unit: int) -> None:
         )
 
 
-def _panels(count: int, *, names: int) -> tuple[Figure, list[Axes]]:
+def _panels(count: int, legends: Sequence[Sequence[str]]) -> tuple[Figure, list[Axes]]:
     from matplotlib.figure import Figure
 
-    below = LEGEND_LINE * names if names > MOST_INSIDE else 0.0
+    lines = max(sum(_words(name).count("\n") + 1 for name in names) for names in legends)
+    below = LEGEND_LINE * lines if any(map(_goes_below, legends)) else 0.0
     figure = Figure(figsize=(PANEL[0] * count, PANEL[1] + below), layout="constrained")
     axes = figure.subplots(1, count, sharey=True, squeeze=False)
     return figure, list(axes[0])
 
 
-def _add_legend(axis: Axes, names: int) -> None:
-    if names > MOST_INSIDE:
+def _add_legend(axis: Axes, names: Sequence[str]) -> None:
+    if _goes_below(names):
         axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18))
     else:
         axis.legend(loc="best")
 
 
+def _goes_below(names: Sequence[str]) -> bool:
+    return len(names) > MOST_INSIDE or max(map(len, names)) > WIDEST_INSIDE
+
+
 def _words(label: str) -> str:
-    """Keep matplotlib from reading a dollar sign as mathematics."""
-    return label.replace("$", r"\$")
+    """Fold a long name, and keep matplotlib from reading a dollar sign as mathematics."""
+    return textwrap.fill(label, WIDEST, break_long_words=False).replace("$", r"\$")
 
 
 def _svg(figure: Figure) -> str:

@@ -190,3 +190,14 @@ def test_the_same_seed_gives_the_same_bits() -> None:
     """Captured twice from scratch."""
     with reproducible():
         assert_equal(advance(make_stepper(Noise("cuda")), 12), advance(make_stepper(Noise("cuda")), 12))
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=[gpu, needs_cuda])])
+@pytest.mark.parametrize("norm", ["none", "frozen", "group"])
+def test_networks_without_statistics_train(norm: str, device: str) -> None:
+    """There may be no buffers of a kind, or none at all."""
+    stepper = make_stepper(Noise(device), norm=norm)
+    before = stepper.state.optimizer.weights.flat.clone()
+    advance(stepper, 2)
+    assert stepper.state.read_tally().failed_at is None
+    assert not torch.equal(stepper.state.optimizer.weights.flat, before)

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from reslab.networks import create_model
+from reslab.networks.randomness import draw_from
 
 PEAK = """
 import json, resource, sys, torch
@@ -24,16 +25,20 @@ print(json.dumps([before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
 """
 
 
+@pytest.mark.parametrize("own", [False, True], ids=["torch's generator", "a generator of its own"])
 @pytest.mark.parametrize("overrides", [{}, {"block": "bottleneck"}, {"dropout": 0.3, "stochastic_depth": 0.3}])
-def test_gradients_and_buffers_are_the_same(overrides: dict[str, object]) -> None:
+def test_gradients_and_buffers_are_the_same(overrides: dict[str, object], own: bool) -> None:
     """Two steps with and without: equal logits, gradients, statistics and step counters, to the bit."""
     network = create_model("resnet-56", **overrides)
     twin = create_model("resnet-56", checkpointing=True, **overrides)
     twin.load_state_dict(network.state_dict())
+    generators = [torch.Generator() if own else torch.default_generator for _ in range(2)]
+    for one, generator in zip((network, twin), generators, strict=True):
+        draw_from(one, generator if own else None)
     for step in range(2):
         x = torch.randn(4, 3, 32, 32)
-        for one in (network, twin):
-            torch.manual_seed(step)
+        for one, generator in zip((network, twin), generators, strict=True):
+            generator.manual_seed(step)
             one(x).square().sum().backward()
     for name, parameter in network.named_parameters():
         assert torch.equal(parameter.grad, twin.get_parameter(name).grad), name  # pyright: ignore[reportArgumentType]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from reslab.networks.layers import Layer, Observer, make_convolution, make_layer, make_norm_activation
+from reslab.networks.randomness import Dropout, StochasticDepth
 from reslab.networks.shortcuts import Gate, make_shortcut
 from reslab.spec.network import BlockPlan, NetworkSpec
 
@@ -36,11 +37,11 @@ class Block(nn.Module):
         self.name = plan.name
         self.preactivation = make_norm_activation(spec, plan.in_width) if plan.shares_preactivation else None
         self.layers = nn.ModuleList(make_layer(spec, layer_plan) for layer_plan in plan.layers)
-        self.dropout = nn.Dropout(spec.dropout) if spec.dropout and len(self.layers) > 1 else None
+        self.dropout = Dropout(spec.dropout) if spec.dropout and len(self.layers) > 1 else None
         self.excitation = None
         if spec.squeeze_excitation:
             self.excitation = SqueezeExcitation(plan.out_width, spec.squeeze_excitation, spec.dimensions)
-        self.stochastic_depth = _make_stochastic_depth(plan.drop_rate)
+        self.stochastic_depth = StochasticDepth(plan.drop_rate) if plan.drop_rate else None
         self.shortcut = make_shortcut(spec, plan)
         self.passes_input = plan.shortcut == "identity"
         self.gate = Gate(plan, spec.dimensions) if plan.gated else None
@@ -94,11 +95,3 @@ def _make_after(spec: NetworkSpec, plan: BlockPlan) -> nn.Module:
             return nn.ReLU(inplace=True)
         case _:
             return make_norm_activation(spec, plan.out_width)
-
-
-def _make_stochastic_depth(rate: float) -> nn.Module | None:
-    if not rate:
-        return None
-    from torchvision.ops import StochasticDepth  # its import is slow and few networks need it
-
-    return StochasticDepth(rate, "row")

@@ -11,9 +11,11 @@ from torchvision.models.feature_extraction import create_feature_extractor, get_
 
 from reslab.errors import UserError
 from reslab.networks.network import Network
+from reslab.networks.randomness import Dropout, StochasticDepth, adopt_randomness
 from reslab.spec import TorchvisionSpec
 
 AUXILIARY_WEIGHT = 0.3
+WHOLE = {"leaf_modules": [Dropout, StochasticDepth]}  # not looked into, as torch's own
 
 
 class TorchvisionNetwork(Network):
@@ -33,6 +35,7 @@ class TorchvisionNetwork(Network):
         self.model = torchvision.models.get_model(spec.architecture, weights=None, num_classes=spec.classes, **options)
         if spec.channels != 3:
             _replace_first_convolution(self.model, spec.channels)
+        adopt_randomness(self.model)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.weighted_logits(x)[0][1]
@@ -51,8 +54,10 @@ class TorchvisionNetwork(Network):
         The way through is the one of evaluation, without auxiliary classifiers; each module keeps its own mode.
         """
         modes = {module: module.training for module in self.modules()}
-        names = get_graph_node_names(self.model, suppress_diff_warning=True)[1]
-        extractor = create_feature_extractor(self.model, names[1:], suppress_diff_warning=True).eval()
+        names = get_graph_node_names(self.model, tracer_kwargs=WHOLE, suppress_diff_warning=True)[1]
+        extractor = create_feature_extractor(
+            self.model, names[1:], tracer_kwargs=WHOLE, suppress_diff_warning=True
+        ).eval()
         for module, training in modes.items():
             module.training = training
         return extractor(x)

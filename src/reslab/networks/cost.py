@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
 
 from reslab.errors import UserError
 from reslab.networks.build import build
@@ -86,25 +88,38 @@ def _layers(
             yield layer
 
 
+class _Counter(TorchDispatchMode):
+    """Counts multiply-adds by the module at work, with torch's formulas.
+
+    Not with torch's counter: that one hooks every module in the process, those that other threads train too.
+    """
+
+    def __init__(self, at_work: Callable[[], str]) -> None:
+        super().__init__()
+        self.at_work = at_work
+        self.multiply_adds: dict[str, int] = defaultdict(int)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        formula = flop_registry.get(func._overloadpacket)
+        if formula is None:
+            with self:
+                result = func.decompose(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        result = func(*args, **kwargs)
+        if formula is not None:
+            self.multiply_adds[self.at_work()] += formula(*args, **kwargs, out_val=result) // 2
+        return result
+
+
 def _count_multiply_adds(network: Network, shape: tuple[int, ...]) -> dict[str, int]:
     """Multiply-adds of one forward pass, by the module that runs them itself."""
     network.eval()
-    with torch.no_grad(), FlopCounterMode(display=False) as counter:
-        network(torch.empty(shape, device="meta"))
-    prefix = type(network).__name__
-    totals = {
-        name.removeprefix(prefix).removeprefix("."): sum(operators.values()) // 2
-        for name, operators in counter.get_flop_counts().items()
-        if name.startswith(prefix)
-    }
-    own = dict(totals)
-    for name, total in totals.items():
-        if name:
-            parent = name
-            while parent not in totals or parent == name:
-                parent = parent.rpartition(".")[0]
-            own[parent] -= total
-    return own
+    with _following(network, lambda name, output: None) as running, _Counter(lambda: running[-1]) as counter:
+        with torch.no_grad():
+            network(torch.empty(shape, device="meta"))
+    return counter.multiply_adds
 
 
 def _follow_training_step(
@@ -112,11 +127,33 @@ def _follow_training_step(
 ) -> tuple[dict[str, tuple[int, ...]], dict[str, int]]:
     """Output shapes, and bytes kept for the backward pass, by module; each stored tensor counts once."""
     network.train()
-    running: list[str] = [""]
     outputs: dict[str, tuple[int, ...]] = {}
     kept: dict[str, int] = defaultdict(int)
     # Storages are held while counting, so that no address is used twice.
     seen = {tensor.untyped_storage()._cdata: tensor for tensor in network.state_dict(keep_vars=True).values()}
+
+    def see(name: str, output: object) -> None:
+        outputs[name] = tuple(output.shape) if isinstance(output, Tensor) else outputs.get(name, ())
+
+    def keep(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage._cdata not in seen:
+            seen[storage._cdata] = tensor
+            kept[running[-1]] += storage.nbytes()
+        return tensor
+
+    for module in network.modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+            module.eval()  # keeps the same, and takes a single vector, which has no statistics
+    with _following(network, see) as running, saved_tensors_hooks(keep, lambda tensor: tensor):
+        outputs[""] = tuple(network.weighted_logits(torch.empty(shape, device="meta"))[0][1].shape)
+    return outputs, kept
+
+
+@contextlib.contextmanager
+def _following(network: Network, see: Callable[[str, object], None]) -> Iterator[list[str]]:
+    """Yield the names of the modules at work, the innermost last, while `see` is told what leaves each."""
+    running: list[str] = [""]
 
     def enter(name: str):
         def hook(module: nn.Module, arguments: object) -> None:
@@ -127,27 +164,16 @@ def _follow_training_step(
     def leave(name: str):
         def hook(module: nn.Module, arguments: object, output: object) -> None:
             running.pop()
-            outputs[name] = tuple(output.shape) if isinstance(output, Tensor) else outputs.get(name, ())
+            see(name, output)
 
         return hook
 
-    def keep(tensor: Tensor) -> Tensor:
-        storage = tensor.untyped_storage()
-        if storage._cdata not in seen:
-            seen[storage._cdata] = tensor
-            kept[running[-1]] += storage.nbytes()
-        return tensor
-
     with contextlib.ExitStack() as hooks:
         for name, module in network.named_modules():
-            if isinstance(module, nn.modules.batchnorm._BatchNorm):
-                module.eval()  # keeps the same, and takes a single vector, which has no statistics
             if name:
                 hooks.callback(module.register_forward_pre_hook(enter(name)).remove)
                 hooks.callback(module.register_forward_hook(leave(name)).remove)
-        hooks.enter_context(saved_tensors_hooks(keep, lambda tensor: tensor))
-        outputs[""] = tuple(network.weighted_logits(torch.empty(shape, device="meta"))[0][1].shape)
-    return outputs, kept
+        yield running
 
 
 def _describe(module: nn.Module) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from reslab.networks.network import Chain
+from reslab.networks.randomness import Dropout
 from reslab.spec import HighwaySpec
 
 
@@ -30,19 +31,19 @@ class HighwayNetwork(Chain):
     spec: HighwaySpec
 
     def __init__(self, spec: HighwaySpec) -> None:
-        steps: dict[str, nn.Module] = {"dropout1": nn.Dropout(spec.dropout)}
+        steps: dict[str, nn.Module] = {"dropout1": Dropout(spec.dropout)}
         width = spec.channels
         for number, stage in enumerate(spec.stages, start=1):
             if number > 1:
                 steps[f"pool{number - 1}"] = nn.MaxPool2d(2)
-                steps[f"dropout{number}"] = nn.Dropout(spec.dropout)
+                steps[f"dropout{number}"] = Dropout(spec.dropout)
             steps[f"conv{number}"] = nn.Sequential(nn.Conv2d(width, stage.width, 3, padding=1), nn.ReLU(inplace=True))
             for index in range(1, stage.blocks + 1):
                 steps[f"highway{number}_{index}"] = HighwayLayer(stage.width)
             width = stage.width
         steps["neck"] = nn.Sequential(nn.Conv2d(width, spec.neck, 1), nn.ReLU(inplace=True))
         steps["pooled"] = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
-        steps["dropout"] = nn.Dropout(spec.dropout)
+        steps["dropout"] = Dropout(spec.dropout)
         steps["logits"] = nn.Linear(spec.neck, spec.classes)
         super().__init__(spec, steps)
         self._initialize()

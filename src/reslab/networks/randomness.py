@@ -1,0 +1,68 @@
+"""What is random inside a network while it trains: dropout and stochastic depth, drawn from a generator it is given.
+
+Trials that train side by side in one process each have their own, so none disturbs another's numbers. Without one, and
+so for whoever only builds a network, torch's default serves.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class Dropout(nn.Dropout):
+    """Drop each value with probability `p`, and scale the others up."""
+
+    generator: torch.Generator | None = None
+
+    def forward(self, input: Tensor) -> Tensor:
+        if not self.training or not self.p:
+            return input
+        return input * _keep(torch.empty_like(input), self.p, self.generator)
+
+
+class StochasticDepth(nn.Module):
+    """Drop a whole branch of each image with probability `p` (Huang et al., 2016), and scale the others up."""
+
+    generator: torch.Generator | None = None
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, input: Tensor) -> Tensor:
+        if not self.training or not self.p:
+            return input
+        return input * _keep(input.new_empty(len(input), *[1] * (input.dim() - 1)), self.p, self.generator)
+
+
+def draw_from(network: nn.Module, generator: torch.Generator | None) -> bool:
+    """Let everything random in `network` draw from `generator`; return whether there is anything."""
+    layers = [module for module in network.modules() if isinstance(module, (Dropout, StochasticDepth)) and module.p]
+    for layer in layers:
+        layer.generator = generator
+    return bool(layers)
+
+
+def generator_of(module: nn.Module) -> torch.Generator | None:
+    """Return what `module` draws from, where that is a generator of its own."""
+    layers = (layer for layer in module.modules() if isinstance(layer, (Dropout, StochasticDepth)))
+    return next((layer.generator for layer in layers if layer.generator is not None), None)
+
+
+def adopt_randomness(model: nn.Module) -> None:
+    """Replace the random layers of a torchvision model by ours, which do the same."""
+    from torchvision.ops import StochasticDepth as TheirDepth
+
+    for parent in model.modules():
+        for name, layer in parent.named_children():
+            if type(layer) is nn.Dropout:
+                setattr(parent, name, Dropout(layer.p))
+            elif isinstance(layer, TheirDepth):
+                assert layer.mode == "row"
+                setattr(parent, name, StochasticDepth(layer.p))
+
+
+def _keep(noise: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
+    """Fill `noise` with what to multiply by: zero at `rate`, else as much as keeps the mean."""
+    return noise.bernoulli_(1 - rate, generator=generator).div_(1 - rate)

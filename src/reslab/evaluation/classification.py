@@ -26,18 +26,45 @@ class Scores:
         return [100 * (1 - row[truth] / sum(row)) if sum(row) else 0.0 for truth, row in enumerate(self.confusion)]
 
 
+class Counts:
+    """What images and labels add up to, on the device they are on, until someone asks for the scores."""
+
+    def __init__(self, *, classes: int, device: torch.device | str) -> None:
+        self.classes = classes
+        self.confusion = torch.zeros(classes * classes, dtype=torch.long, device=device)
+        self.beyond_five = torch.zeros((), dtype=torch.long, device=device)
+        self.loss = torch.zeros((), dtype=torch.float64, device=device)
+
+    @torch.no_grad()
+    def add(self, logits: Tensor, labels: Tensor) -> None:
+        """Count a batch; nothing here waits for the device."""
+        logits = logits.float()
+        guesses = logits.topk(min(5, self.classes), dim=1).indices
+        cells = labels * self.classes + guesses[:, 0]
+        self.confusion.index_add_(0, cells, torch.ones_like(cells))
+        self.beyond_five += (guesses != labels[:, None]).all(1).sum()
+        self.loss += torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
+
+    def clear(self) -> None:
+        """Count from zero."""
+        for tensor in (self.confusion, self.beyond_five, self.loss):
+            tensor.zero_()
+
+    def read(self) -> Scores:
+        """Wait for the device and return the scores."""
+        table = self.confusion.reshape(self.classes, self.classes).tolist()
+        count = sum(map(sum, table))
+        wrong = count - sum(table[number][number] for number in range(self.classes))
+        beyond_five, loss = int(self.beyond_five), float(self.loss)
+        return Scores(100 * wrong / count, 100 * beyond_five / count, loss / count, table)
+
+
 @torch.no_grad()
 def score(network: Network, batches: Iterable[tuple[Tensor, Tensor]], *, classes: int) -> Scores:
     """Score `network`, as its mode is, on batches of prepared images and labels."""
-    confusion = torch.zeros(classes * classes, dtype=torch.long)
-    count, beyond_five, loss = 0, 0, 0.0
+    counts: Counts | None = None
     for images, labels in batches:
-        logits = network(images).float()
-        guesses = logits.topk(min(5, classes), dim=1).indices
-        confusion += torch.bincount((labels * classes + guesses[:, 0]).cpu(), minlength=classes * classes)
-        beyond_five += int((guesses != labels[:, None]).all(1).sum())
-        loss += torch.nn.functional.cross_entropy(logits, labels, reduction="sum").item()
-        count += len(labels)
-    table = confusion.reshape(classes, classes)
-    wrong = count - int(table.diagonal().sum())
-    return Scores(100 * wrong / count, 100 * beyond_five / count, loss / count, table.tolist())
+        counts = counts or Counts(classes=classes, device=labels.device)
+        counts.add(network(images), labels)
+    assert counts is not None, "there are no images to score on"
+    return counts.read()

@@ -3,27 +3,44 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from reslab.data.batches import Preparation, per_pixel_mean
+from reslab.data.batches import Preparation, ResidentBatches, per_pixel_mean
 from reslab.data.dataset import Dataset, Split
 from reslab.data.sampling import Sampler
 from reslab.data.streaming import Batches, make_batches
 from reslab.errors import UserError
-from reslab.evaluation.classification import Scores, score
+from reslab.evaluation.classification import Counts, Scores, score
 from reslab.networks import Network
 from reslab.networks.execution import Execution
 from reslab.spec import Spec
+from reslab.spec.recipe import AugmentationSpec
 from reslab.spec.trial import SplitName, Trial
+from reslab.training.capture import capture as record
 
 EVALUATION_BATCH = 500
 TUNING_PARTS = 10  # one of them is held back
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """A dataset on a device, there as long as someone holds this; `dataset` is held because it is known by identity."""
+
+    dataset: Dataset
+    train: Batches
+    test: Batches
+
+
+_placing = threading.Lock()
+_placements: WeakValueDictionary[tuple[object, ...], Placement] = WeakValueDictionary()
 
 
 @dataclass(frozen=True)
@@ -31,8 +48,7 @@ class ClassificationTask:
     """A trial's data on a device, with its loss and its scores."""
 
     trial: Trial
-    train: Batches
-    test: Batches
+    data: Placement
     sampler: Sampler
     execution: Execution
 
@@ -54,9 +70,39 @@ class ClassificationTask:
         wrong = (weighted[0][1].argmax(1) != labels).sum()
         return torch.stack(losses).sum(), wrong
 
-    def evaluate(self, network: Network) -> dict[str, float]:
-        """Return the scores on the test images that go into the metric log."""
-        return log_scores(self.score(network))
+    @property
+    def train(self) -> Batches:
+        """The images to train on."""
+        return self.data.train
+
+    @property
+    def test(self) -> Batches:
+        """The images to test on."""
+        return self.data.test
+
+    def make_evaluation(self, network: Network, *, capture: bool) -> Callable[[], dict[str, float]]:
+        """Return what gives the scores that go into the metric log; captured where the test images are resident."""
+        if not capture or not isinstance(self.test, ResidentBatches):
+            return lambda: log_scores(self.score(network))
+        device = self.test.labels.device
+        counts = Counts(classes=self.trial.network.classes, device=device)
+        replay: Callable[[], None] | None = None
+
+        @torch.no_grad()
+        def count() -> None:
+            counts.clear()
+            for images, labels in self._test_batches():
+                counts.add(network(images), labels)
+
+        def evaluate() -> dict[str, float]:
+            nonlocal replay
+            if replay is None:
+                network.eval()
+                replay = record(count, device=device, rehearsals=1)
+            replay()
+            return log_scores(counts.read())
+
+        return evaluate
 
     def score(self, network: Network) -> Scores:
         """Score the network on every test image."""
@@ -95,22 +141,36 @@ def log_scores(scores: Scores) -> dict[str, float]:
 
 def make_task(trial: Trial, dataset: Dataset, *, device: torch.device | str) -> ClassificationTask:
     """Put a trial's data on `device` and pair it with its loss and scores."""
-    train, test = divide(dataset, trial.data.split)
     augmentation = trial.recipe.augmentation
-    training = Preparation(
-        mean=per_pixel_mean(train, brightest=dataset.brightest),
-        brightest=dataset.brightest,
-        padding=augmentation.padding,
-        mean_first=augmentation.mean_first,
-    )
+    data = place(dataset, trial.data.split, augmentation, device=device)
+    sampler = Sampler(count=len(data.train), seed=trial.seed, padding=augmentation.padding, flip=augmentation.flip)
     execution = Execution(channels_last=trial.recipe.channels_last, precision=trial.recipe.precision)
-    return ClassificationTask(
-        trial=trial,
-        train=make_batches(train, training, device=device),
-        test=make_batches(test, replace(training, padding=0), device=device),
-        sampler=Sampler(count=len(train), seed=trial.seed, padding=augmentation.padding, flip=augmentation.flip),
-        execution=execution,
-    )
+    return ClassificationTask(trial=trial, data=data, sampler=sampler, execution=execution)
+
+
+def place(
+    dataset: Dataset, split: SplitName, augmentation: AugmentationSpec, *, device: torch.device | str
+) -> Placement:
+    """Put a dataset on `device`, or return it as it lies there for others who train on it just now."""
+    key = (id(dataset), split, augmentation.padding, augmentation.mean_first, str(device))
+    with _placing:
+        placement = _placements.get(key)
+        if placement is None:
+            train, test = divide(dataset, split)
+            training = Preparation(
+                mean=per_pixel_mean(train, brightest=dataset.brightest),
+                brightest=dataset.brightest,
+                padding=augmentation.padding,
+                mean_first=augmentation.mean_first,
+            )
+            placement = _placements[key] = Placement(
+                dataset=dataset,
+                train=make_batches(train, training, device=device),
+                test=make_batches(test, replace(training, padding=0), device=device),
+            )
+            if torch.device(device).type == "cuda":
+                torch.cuda.current_stream(device).synchronize()  # others read it on streams of their own
+        return placement
 
 
 def divide(dataset: Dataset, split: SplitName) -> tuple[Split, Split]:

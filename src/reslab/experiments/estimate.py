@@ -142,10 +142,11 @@ def _measure_captured(trial: Trial, *, device: str) -> Speed:
             torch.cuda.synchronize()
             return time.perf_counter() - began
 
+        evaluate = task.make_evaluation(state.judged, capture=stepper.runtime.capture)
         stepper.advance(0, warmed_at=0)
-        task.score(state.judged)
+        evaluate()
         steps = [seconds(lambda: stepper.advance(0, warmed_at=0)) for _ in range(ENOUGH)]
-        tests = [seconds(lambda: task.score(state.judged)) for _ in range(2)]
+        tests = [seconds(evaluate) for _ in range(2)]
     return Speed(iteration_seconds=min(steps), test_seconds=min(tests) / len(black))
 
 

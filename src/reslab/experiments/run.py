@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -15,6 +16,7 @@ from reslab.data.memory import forget_peak_memory, peak_memory
 from reslab.experiments.board import Board
 from reslab.experiments.classification import log_scores, make_task, refuse_misfit
 from reslab.networks import build, measure_cost, save_model
+from reslab.networks.randomness import draw_from
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
 from reslab.runs.provenance import describe_surroundings
@@ -23,7 +25,9 @@ from reslab.spec.codec import encode
 from reslab.spec.preprocess import PER_PIXEL_MEAN
 from reslab.spec.trial import Trial
 from reslab.training.loop import Surroundings, fit
-from reslab.training.stepping import choose_runtime, reproducible
+from reslab.training.stepping import choose_runtime, mix_seed, reproducible
+
+INITIALIZING = threading.Lock()  # weights are drawn from torch's generator, which all threads share
 
 
 def run_trial(
@@ -46,8 +50,10 @@ def run_trial(
     with run.working(), reproducible():
         if run.state == "finished":
             return run
-        torch.manual_seed(trial.seed)
-        network = build(trial.network).to(device)
+        with INITIALIZING:
+            torch.manual_seed(trial.seed)
+            network = build(trial.network)
+        network.to(device)
         runtime = choose_runtime(network, device, compile=compile)
         run.begin(trial, describe_surroundings() | {"device": _name_device(device)} | asdict(runtime))
         task = make_task(trial, dataset, device=device)
@@ -83,7 +89,8 @@ def run_trial(
             ),
         )
         if trial.recipe.exact_norms:
-            torch.manual_seed((trial.seed << 32) + trial.recipe.iterations)  # dropout is on
+            seed = mix_seed(trial.seed, trial.recipe.iterations)
+            draw_from(network, torch.Generator(device).manual_seed(seed))  # dropout is on
             update_bn(task.images(), network)
         scores = task.score(network)  # again: exact statistics change what the log's last entry saw
         network.class_names = dataset.class_names

@@ -94,9 +94,9 @@ class _Counter(TorchDispatchMode):
     Not with torch's counter: that one hooks every module in the process, those that other threads train too.
     """
 
-    def __init__(self, at_work: Callable[[], str]) -> None:
+    def __init__(self, running: list[str]) -> None:
         super().__init__()
-        self.at_work = at_work
+        self.running = running
         self.multiply_adds: dict[str, int] = defaultdict(int)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -109,16 +109,15 @@ class _Counter(TorchDispatchMode):
                 return result
         result = func(*args, **kwargs)
         if formula is not None:
-            self.multiply_adds[self.at_work()] += formula(*args, **kwargs, out_val=result) // 2
+            self.multiply_adds[self.running[-1]] += formula(*args, **kwargs, out_val=result) // 2
         return result
 
 
 def _count_multiply_adds(network: Network, shape: tuple[int, ...]) -> dict[str, int]:
     """Multiply-adds of one forward pass, by the module that runs them itself."""
     network.eval()
-    with _following(network, lambda name, output: None) as running, _Counter(lambda: running[-1]) as counter:
-        with torch.no_grad():
-            network(torch.empty(shape, device="meta"))
+    with torch.no_grad(), _following(network, lambda name, output: None) as running, _Counter(running) as counter:
+        network(torch.empty(shape, device="meta"))
     return counter.multiply_adds
 
 

@@ -62,6 +62,7 @@ def fit(
     stepper = Stepper(state, task, recipe, seed=seed, runtime=runtime)
     network.train()
     state.judged.eval()
+    evaluate = task.make_evaluation(state.judged, capture=runtime.capture)
     metrics: dict[str, float] = {}
     tally = Tally()
     saved_at = time.monotonic()
@@ -77,7 +78,7 @@ def fit(
             tally = _read(state, task)
         if evaluating:
             around.evaluating(position.step)
-            metrics = _describe(tally, recipe, position) | task.evaluate(state.judged)
+            metrics = _describe(tally, recipe, position) | evaluate()
             state.set_tally(Tally())
             position.judged_at = position.step
             around.record(metrics)

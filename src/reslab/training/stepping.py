@@ -15,17 +15,26 @@ import torch
 from torch import Tensor
 
 from reslab.networks import Network
+from reslab.networks.randomness import draw_from
 from reslab.spec.recipe import Recipe
+from reslab.training.capture import capture
 from reslab.training.schedule import learning_rate
 from reslab.training.state import TrainingState
 
 STRETCH_BYTES = 2**28
-TRIAL_RUNS = 3  # before a capture: libraries choose their algorithms and allocate their workspaces
 
 
 def reproducible() -> AbstractContextManager[None]:
-    """Keep cuDNN to algorithms that give the same bits each time; measured on CIFAR, they are not the slower ones."""
+    """Keep cuDNN to algorithms that give the same bits each time; measured on CIFAR, they are not the slower ones.
+
+    This is a setting of the process: whoever runs trials side by side enters it around all of them.
+    """
     return torch.backends.cudnn.flags(enabled=True, deterministic=True)
+
+
+def mix_seed(seed: int, step: int) -> int:
+    """Return the seed of all that is random in iteration `step`."""
+    return (seed << 32) + step
 
 
 class Task(Protocol):
@@ -39,8 +48,8 @@ class Task(Protocol):
         """Return the mean loss of a batch, or of a part of one, and how many of its images were wrong."""
         ...
 
-    def evaluate(self, network: Network) -> dict[str, float]:
-        """Return named scores."""
+    def make_evaluation(self, network: Network, *, capture: bool) -> Callable[[], dict[str, float]]:
+        """Return what gives named scores of the network as it then is, captured as a CUDA graph where possible."""
         ...
 
     def name_images(self, step: int) -> str:
@@ -85,6 +94,9 @@ class Stepper:
         self.stretch: Stretch | None = None
         self.batch: tuple[Tensor, ...] = ()
         self.replay: Callable[[], None] | None = None
+        # Whatever is random in the network draws from here; most networks have nothing that is.
+        generator = torch.Generator(self.device)
+        self.generator = generator if draw_from(self.network, generator) else None
 
     @property
     def waiting_is_free(self) -> bool:
@@ -97,11 +109,14 @@ class Stepper:
         for place, batches in zip(self.batch, stretch.batches, strict=True):
             place.copy_(batches[step - stretch.first])
         self.controls.copy_(stretch.controls[step - stretch.first])
-        if self.replay is None:
-            self.replay = self._capture() if self.runtime.capture else self._iterate
-        # Whatever is random in the network is a function of seed and step too.
-        torch.manual_seed((self.seed << 32) + step)
-        self.replay()
+        if self.runtime.capture and self.replay is None:
+            self.replay = self._capture()
+        if self.generator is not None:
+            self.generator.manual_seed(mix_seed(self.seed, step))
+        if self.replay is not None:
+            self.replay()
+        else:
+            self._iterate()
 
     def _reach(self, step: int, warmed_at: int | None) -> Stretch:
         """Return a stretch that has `step`, loading it where the one at hand has not."""
@@ -148,14 +163,6 @@ class Stepper:
     def _capture(self) -> Callable[[], None]:
         """Record one iteration as a graph and return what replays it; the state is as it was before."""
         snapshot = self.state.snapshot()
-        stream = torch.cuda.Stream(device=self.device)
-        stream.wait_stream(torch.cuda.current_stream(self.device))
-        with torch.cuda.stream(stream):
-            for _ in range(TRIAL_RUNS):
-                self._iterate()
-        torch.cuda.current_stream(self.device).wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self._iterate()
+        replay = capture(self._iterate, device=self.device, generator=self.generator)
         self.state.restore(snapshot)
-        return graph.replay
+        return replay

@@ -1,0 +1,49 @@
+"""Device work recorded once as a CUDA graph and replayed: the host then asks for all of it with one launch.
+
+Trials that run side by side each record on their own stream. Only one records at a time, and what the others launch
+meanwhile goes on unrecorded; so nothing here waits for the device as a whole.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import torch
+
+REHEARSALS = 3  # libraries choose their algorithms and allocate their workspaces
+_recording = threading.Lock()
+
+
+def capture(
+    work: Callable[[], None],
+    *,
+    device: torch.device,
+    generator: torch.Generator | None = None,
+    rehearsals: int = REHEARSALS,
+) -> Callable[[], None]:
+    """Run `work` a few times, record it, and return what replays it on the current stream.
+
+    It must not wait for the device, and works on the same memory each time. What it draws comes from `generator`: as
+    that one is seeded when it is replayed.
+    """
+    outside = torch.cuda.current_stream(device)
+    # A stream of the thread's own can record; the default one, which a lone trial runs on, cannot.
+    inside = torch.cuda.Stream(device) if outside == torch.cuda.default_stream(device) else outside
+    graph = torch.cuda.CUDAGraph()
+    if generator is not None:
+        graph.register_generator_state(generator)
+    with _recording, torch.cuda.device(device):
+        inside.wait_stream(outside)
+        with torch.cuda.stream(inside):
+            for _ in range(rehearsals):
+                work()
+            inside.synchronize()
+            torch.cuda.empty_cache()  # what the rehearsals took: the recording has memory of its own
+            graph.capture_begin(capture_error_mode="thread_local")
+            try:
+                work()
+            finally:
+                graph.capture_end()
+        outside.wait_stream(inside)
+    return graph.replay

@@ -1,10 +1,11 @@
 """Training speed on CIFAR-10 of our loop beside the loop people use, in turns in one run.
 
-    python benchmarks/cifar.py [--networks resnet-20,resnet-56] [--rounds N] [--iterations N] [--workers N]
+    python benchmarks/cifar.py [--networks resnet-20,resnet-56] [--together 1,8] [--rounds N] [--iterations N]
 
 The peer is training as akamaster/pytorch_resnet_cifar10 does it: PIL images through torchvision's transforms in
 DataLoader workers, eager float32, torch's SGD, loss and accuracy read every iteration. Ours is what `reslab train`
-runs, data included, evaluations not. Where CIFAR-10 is not fetched, noise of its size stands in: the speed is the same.
+runs, data included, evaluations not; several trials at once run as in `reslab reproduce`, and the images of all count.
+Where CIFAR-10 is not fetched, noise of its size stands in: the speed is the same.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +40,7 @@ from reslab.data.catalogue import load_dataset
 from reslab.data.dataset import Dataset, Split
 from reslab.errors import UserError
 from reslab.experiments.classification import make_task
+from reslab.experiments.together import settle
 from reslab.networks import build
 from reslab.spec import find
 from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
@@ -110,47 +113,69 @@ def _endless(loader: DataLoader) -> Iterator[list[Tensor]]:
 
 
 def make_ours(
-    name: str, dataset: Dataset, *, device: str, precision: str, compile: bool = False
+    name: str, dataset: Dataset, *, device: str, together: int, precision: str, compile: bool = False
 ) -> Callable[[int], None]:
-    """Return what trains ours for so many iterations."""
-    trial = Trial(
-        data=DataSpec(name=dataset.name, fingerprint=""),
-        network=find(name),
-        recipe=find_recipe("cifar-paper", {"precision": precision}),
-        seed=1,
-    )
+    """Return what trains `together` trials of ours at once, each for so many iterations."""
+    recipe = find_recipe("cifar-paper", {"precision": precision})
+    about = DataSpec(name=dataset.name, fingerprint="")
+    trials = [Trial(data=about, network=find(name), recipe=recipe, seed=seed) for seed in range(1, together + 1)]
+    # A thread a trial for good: what one captures, it replays on the same stream.
+    threads = [ThreadPoolExecutor(1, initializer=settle, initargs=(device, torch.get_num_threads())) for _ in trials]
+    starts = [
+        thread.submit(start_training, trial, dataset, device=device, compile=compile)
+        for thread, trial in zip(threads, trials, strict=True)
+    ]
+    trainings = [start.result() for start in starts]
+
+    def advance(iterations: int) -> None:
+        with reproducible():
+            rides = [thread.submit(training, iterations) for thread, training in zip(threads, trainings, strict=True)]
+            for ride in rides:
+                ride.result()
+
+    return advance
+
+
+def start_training(trial: Trial, dataset: Dataset, *, device: str, compile: bool) -> Callable[[int], None]:
+    """Return what trains one trial for so many iterations, and waits for the device."""
     network = build(trial.network).to(device).train()
     task = make_task(trial, dataset, device=device)
     task.execution.prepare_network(network)
     state = TrainingState(network, trial.recipe)
     runtime = choose_runtime(network, device, compile=compile)
-    stepper = Stepper(state, task, trial.recipe, seed=1, runtime=runtime)
+    stepper = Stepper(state, task, trial.recipe, seed=trial.seed, runtime=runtime)
     numbers = itertools.count()
 
     def advance(iterations: int) -> None:
-        with reproducible():
-            for step in itertools.islice(numbers, iterations):
-                stepper.advance(step, warmed_at=None)
-            assert state.read_tally().failed_at is None
+        for step in itertools.islice(numbers, iterations):
+            stepper.advance(step, warmed_at=None)
+        assert state.read_tally().failed_at is None
 
     return advance
 
 
-def measure(
-    contenders: dict[str, Callable[[int], None]], *, rounds: int, iterations: int, name: str
-) -> dict[str, float]:
+@dataclass(frozen=True)
+class Contender:
+    """Something that trains `trials` networks at once for so many iterations each."""
+
+    advance: Callable[[int], None]
+    trials: int = 1
+
+
+def measure(contenders: dict[str, Contender], *, rounds: int, iterations: int, name: str) -> dict[str, float]:
     """Return the median images a second of each contender over rounds in which all take their turn."""
-    speeds: dict[str, list[float]] = {contender: [] for contender in contenders}
-    for advance in contenders.values():
-        advance(5)
+    speeds: dict[str, list[float]] = {label: [] for label in contenders}
+    for contender in contenders.values():
+        contender.advance(5)
     for _ in track(range(rounds), description=name, console=Console(stderr=True), transient=True):
-        for contender, advance in contenders.items():
+        for label, contender in contenders.items():
             started = time.perf_counter()
-            advance(iterations)
+            contender.advance(iterations)
             if torch.cuda.is_available():
                 torch.cuda.synchronize()
-            speeds[contender].append(iterations * BATCH / (time.perf_counter() - started))
-    return {contender: statistics.median(values) for contender, values in speeds.items()}
+            seconds = time.perf_counter() - started
+            speeds[label].append(contender.trials * iterations * BATCH / seconds)
+    return {label: statistics.median(values) for label, values in speeds.items()}
 
 
 def load_images() -> Dataset:
@@ -170,12 +195,13 @@ def load_images() -> Dataset:
 
 
 def main() -> None:
-    """Measure and print one row a network."""
+    """Measure and print one row a contender."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--networks", default="resnet-20")
+    parser.add_argument("--networks", default="resnet-20,resnet-56,resnet-110")
+    parser.add_argument("--together", default="1,8", help="trials at once")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--iterations", type=int, default=40)
-    parser.add_argument("--workers", type=int, default=min(4, os.cpu_count() or 1))
+    parser.add_argument("--workers", type=int, default=min(4, os.cpu_count() or 1), help="of the peer's DataLoader")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -183,15 +209,17 @@ def main() -> None:
     machine = torch.cuda.get_device_name() if device == "cuda" else platform.processor() or platform.machine()
     about = f"{machine}, {os.cpu_count()} cores, torch {torch.__version__}, {dataset.name}, {given.workers} workers"
     console = Console(width=120)
-    console.print(f"{about}; images a second, median of {given.rounds} rounds of {given.iterations} x {BATCH}")
-    table = Table("network", "peer", *OURS, box=None, padding=(0, 3, 0, 0))
+    console.print(f"{about}; images a second in all, median of {given.rounds} rounds of {given.iterations} x {BATCH}")
+    table = Table("network", "contender", "images a second", "times the peer", box=None, padding=(0, 3, 0, 0))
     records = []
     for name in given.networks.split(","):
-        contenders = {"peer": make_peer(name, dataset, device=device, workers=given.workers)}
-        contenders |= {label: make_ours(name, dataset, device=device, **how) for label, how in OURS.items()}
+        contenders = {"peer": Contender(make_peer(name, dataset, device=device, workers=given.workers))}
+        for (label, how), trials in itertools.product(OURS.items(), map(int, given.together.split(","))):
+            advance = make_ours(name, dataset, device=device, together=trials, **how)
+            contenders[f"{label}, {trials} at once"] = Contender(advance, trials)
         speeds = measure(contenders, rounds=given.rounds, iterations=given.iterations, name=name)
-        peer = speeds["peer"]
-        table.add_row(name, f"{peer:,.0f}", *[f"{speeds[label]:,.0f} ({speeds[label] / peer:.2f}x)" for label in OURS])
+        for label, speed in speeds.items():
+            table.add_row(name, label, f"{speed:,.0f}", f"{speed / speeds['peer']:.2f}")
         records.append({"network": name, **speeds})
     console.print(table)
     if given.json:

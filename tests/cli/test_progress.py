@@ -16,22 +16,38 @@ TRIALS = [Setting(network="plain-20", recipe="cifar-paper").trial(seed) for seed
 
 
 def test_where_a_resumed_run_begins_is_no_progress() -> None:
-    """It moves the bars but says nothing about the rate, and the second trial stands on the first."""
+    """It moves the bars but says nothing about the rate; a finished trial's bar leaves the room to others."""
     clock = iter(range(1000))
     progress = Progress(get_time=lambda: float(next(clock)), disable=True)
     bars = TrialBars(progress, TRIALS)
     show = bars.begin(TRIALS[0])
     show(60_001, {})
-    assert [task.completed for task in progress.tasks] == [60_001, 60_001]
-    assert progress.tasks[0].speed is None
+    overall, bar = progress.tasks
+    assert (overall.completed, bar.completed) == (60_001, 60_001)
+    assert bar.speed is None
     for step in range(60_002, 60_012):
         show(step, {"train_error_percent": 1.0, "test_error_percent": 9.5})
-    assert progress.tasks[0].speed is not None
-    assert 0 < progress.tasks[0].speed < 2
-    assert "plain-20 seed 1: 1.0 / 9.5 %" in progress.tasks[0].description
+    assert bar.speed is not None
+    assert 0 < bar.speed < 2
+    assert "plain-20 seed 1: 1.0 / 9.5 %" in bar.description
     bars.begin(TRIALS[1])(10, {})
-    assert [task.completed for task in progress.tasks] == [10, 64_010]
-    assert progress.tasks[1].total == 128_000
+    assert (overall.completed, overall.total) == (60_021, 128_000)
+    assert [task.completed for task in progress.tasks[1:]] == [60_011, 10]
+    show(64_000, {})
+    assert [task.completed for task in progress.tasks] == [64_010, 10]
+
+
+def test_bars_do_not_move_at_every_iteration() -> None:
+    """Only as often as one can see; at the end in any case."""
+    now = 0.0
+    progress = Progress(get_time=lambda: now, disable=True)
+    show = TrialBars(progress, TRIALS[:1]).begin(TRIALS[0])
+    seen = []
+    for step in (1, 2, 3, 4, 5, 64_000):
+        show(step, {})
+        seen.append(progress.tasks[1].completed)
+        now += 0.04
+    assert seen == [1, 1, 1, 4, 4, 64_000]
 
 
 def test_the_bar_over_all_shows_only_for_several() -> None:
@@ -39,7 +55,7 @@ def test_the_bar_over_all_shows_only_for_several() -> None:
     for trials in (TRIALS[:1], TRIALS):
         progress = Progress(disable=True)
         TrialBars(progress, trials)
-        assert progress.tasks[1].visible == (len(trials) > 1)
+        assert progress.tasks[0].visible == (len(trials) > 1)
 
 
 def test_a_second_signal_stops_at_once() -> None:

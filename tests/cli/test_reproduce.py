@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 
 from reslab.data import catalogue
 from reslab.data.dataset import Dataset, Split
-from reslab.experiments import reproduce
+from reslab.experiments import estimate, together
 from reslab.experiments.run import run_trial
 from reslab.paper.claims import Setting
 from reslab.runs.directory import RunDirectory
@@ -33,6 +34,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
     dataset = Dataset(name="cifar10", class_names=tuple("0123456789"), train=split(20), test=split(3))
     monkeypatch.setattr(catalogue, "load_dataset", lambda name: dataset)
+    monkeypatch.setattr(estimate, "SECONDS", 0.02)
 
 
 @pytest.mark.usefixtures("small")
@@ -42,6 +44,7 @@ def test_what_is_missing_is_run_and_judged(reslab, tmp_path: Path) -> None:
     outcome = reslab(*words)
     assert outcome.code == 0, outcome.err
     assert "trials: 2, finished: 0, to run: 2 on cpu, 4 iterations in all" in outcome.err
+    assert re.search(r"about \d+ s one after the other, [\d.]+ [MG]iB of memory, [\d.]+ MiB of disk", outcome.err)
     assert "reduced setting" in outcome.out
     assert "(2)" in outcome.out
     assert "recipe.iterations 2 for 64,000" in outcome.out
@@ -72,13 +75,13 @@ def test_a_signal_saves_and_the_same_command_goes_on(reslab, monkeypatch: pytest
     words = ["reproduce", "table-6", "--only", "resnet-20", "recipe.iterations=6", *SHORT[1:]]
     words += ["--runs", str(tmp_path / "runs")]
     for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
-        monkeypatch.setattr(reproduce, "run_trial", interrupted(number))
+        monkeypatch.setattr(together, "run_trial", interrupted(number))
         outcome = reslab(*words)
         assert outcome.code == code
         assert "state is saved" in outcome.err
     (folder,) = (tmp_path / "runs").iterdir()
     assert RunDirectory(folder).state == "interrupted"
-    monkeypatch.setattr(reproduce, "run_trial", run_trial)
+    monkeypatch.setattr(together, "run_trial", run_trial)
     assert "reduced setting" in reslab(*words).out
     assert len(RunDirectory(folder).read("provenance")["sittings"]) == 3
 
@@ -108,6 +111,7 @@ def test_judging_needs_no_torch(tmp_path: Path) -> None:
         (["fig-1", "--only", "plain-20,plain-65"], "fig-1 has no 'plain-65'; did you mean 'plain-56'"),
         (["fig-1", "--only", "vgg-16"], "it has plain-20, plain-56"),
         (["fig-1", "--seeds", "0"], "--seeds is 0"),
+        (["fig-1", "--together", "0"], "--together is 0"),
         (["fig-1"], "fetch it with `reslab data fetch cifar10`"),
         (["fig-1", "--from", "nowhere"], "there is no folder nowhere"),
         (["fig-1", "--from", ".", "recipe.batch=4"], "leave out --runs and the fields"),

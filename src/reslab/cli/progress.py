@@ -15,6 +15,7 @@ from reslab.cli.show import progress_console
 from reslab.spec import name_of
 from reslab.spec.trial import Trial
 
+SECONDS_BETWEEN_LOOKS = 0.1  # thousands of iterations a second would mostly move bars
 EXIT_OF = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
@@ -38,30 +39,37 @@ def make_bars() -> Progress:
 
 
 class TrialBars:
-    """A bar for the trial at hand, with its training and test error; for several trials, one over all of them too."""
+    """A bar for each trial under way, with its training and test error; for several trials, one over all of them too.
+
+    Trials may run in threads of their own.
+    """
 
     def __init__(self, progress: Progress, trials: Sequence[Trial]) -> None:
         self.progress = progress
         self.iterations = sum(trial.recipe.iterations for trial in trials)
-        self.trial = progress.add_task("", total=None, visible=False)
         self.all = progress.add_task("all", total=self.iterations, visible=len(trials) > 1)
-        self.earlier = 0
+        self.steps: dict[str, int] = {}
 
     def begin(self, trial: Trial) -> Callable[[int, dict[str, float]], None]:
         """Return what moves the bars while `trial` runs, called with its step and its latest metrics."""
-        iterations, earlier, begun = trial.recipe.iterations, self.earlier, False
+        iterations, shown_at = trial.recipe.iterations, None
         name = f"{name_of(trial.network).split()[0]} seed {trial.seed}:"
-        self.earlier += iterations
-        self.progress.reset(self.trial, total=iterations, visible=True, description=name)
+        bar = self.progress.add_task(name, total=iterations)
 
         def show(step: int, metrics: dict[str, float]) -> None:
-            nonlocal begun
+            nonlocal shown_at
+            now = self.progress.get_time()
+            if shown_at is not None and now - shown_at < SECONDS_BETWEEN_LOOKS and step < iterations:
+                return
             # Where a resumed run begins was not reached just now: the first call tells nothing about the rate.
-            move = self.progress.update if begun else self.progress.reset
-            begun = True
+            move = self.progress.reset if shown_at is None else self.progress.update
+            shown_at = now
             errors = " {train_error_percent:.1f} / {test_error_percent:.1f} %".format(**metrics) if metrics else ""
-            move(self.trial, completed=step, description=name + errors)
-            move(self.all, completed=earlier + step)
+            self.steps[trial.id] = step
+            move(bar, completed=step, description=name + errors)
+            move(self.all, completed=sum(list(self.steps.values())))
+            if step == iterations and self.iterations > iterations:
+                self.progress.remove_task(bar)  # leave the room to those that follow
 
         return show
 

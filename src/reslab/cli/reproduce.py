@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from reslab.cli.progress import StopSignals, TrialBars, make_bars
-from reslab.cli.show import console, make_table, print_json, progress_console
+from reslab.cli.show import console, duration, make_table, memory, print_json, progress_console
 from reslab.cli.subjects import runs_root, split_words
 from reslab.errors import UserError, choices, suggest
 from reslab.paper.claims import CLAIMS, Claim
@@ -26,6 +26,7 @@ def reproduce(
     only: str = "",
     from_: Annotated[Path | None, Parameter(name="--from")] = None,
     runs: Path | None = None,
+    together: int | None = None,
     compile: bool = False,
     json: bool = False,
 ) -> None:
@@ -46,6 +47,8 @@ def reproduce(
         Judge the runs in this folder, and train nothing.
     runs
         The folder for runs; RESLAB_RUNS, or runs.
+    together
+        Train so many at once, as memory allows; on a GPU up to 8, else 1.
     compile
         Put torch.compile under the training: slower to start, faster afterwards.
     json
@@ -55,9 +58,11 @@ def reproduce(
     claims = choose_claims(subjects, only)
     if seeds < 1:
         raise UserError(f"--seeds is {seeds}; give a whole number of at least 1")
+    if together is not None and together < 1:
+        raise UserError(f"--together is {together}; give a whole number of at least 1")
     if from_ is None:
         root = runs_root(runs)
-        _run(claims, fields, root, seeds=seeds, compile=compile)
+        _run(claims, fields, root, seeds=seeds, together=together, compile=compile)
     elif fields or runs:
         raise UserError("--from judges the runs that are there; leave out --runs and the fields")
     elif not from_.is_dir():
@@ -92,19 +97,24 @@ def choose_claims(subjects: Sequence[str], only: str) -> list[Claim]:
     ]
 
 
-def _run(claims: Sequence[Claim], fields: dict[str, str], root: Path, *, seeds: int, compile: bool) -> None:
+def _run(
+    claims: Sequence[Claim], fields: dict[str, str], root: Path, *, seeds: int, together: int | None, compile: bool
+) -> None:
     """Run what the claims lack under `root`."""
     with progress_console.status("loading"):
         import torch
 
         from reslab.data.catalogue import load_dataset
         from reslab.experiments.analyze import responses_of
+        from reslab.experiments.estimate import check_room_for_set, estimate_set
         from reslab.experiments.reproduce import expand, run_missing
+        from reslab.experiments.together import most_together
         from reslab.paper.claims import CIFAR10
 
         dataset = load_dataset(CIFAR10.name)
         trials = expand(claims, dataset, seeds=seeds, overrides=fields)
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    together = together or most_together(device)
     missing = [trial for trial in trials if RunDirectory.of(trial, root).state != "finished"]
     iterations = sum(trial.recipe.iterations for trial in missing)
     progress_console.print(
@@ -112,6 +122,17 @@ def _run(claims: Sequence[Claim], fields: dict[str, str], root: Path, *, seeds: 
         f"{iterations:,} iterations in all",
         soft_wrap=True,
     )
+    with progress_console.status("timing a few steps"):
+        estimate = estimate_set(missing, dataset, root, together=together, device=device)
+    if estimate is not None:
+        less = f" (less with {together} at once)" if together > 1 else ""
+        progress_console.print(
+            f"about {duration(estimate.seconds)} one after the other{less}, {memory(estimate.memory_bytes)} of memory, "
+            f"{memory(estimate.disk_bytes)} of disk",
+            soft_wrap=True,
+        )
+        if warning := check_room_for_set(estimate, missing, root, device=device):
+            progress_console.print(f"warning: {warning}", soft_wrap=True)
     responses = any(isinstance(claim.measurement, ResponseStd) for claim in claims)
 
     def measure(run: RunDirectory) -> None:
@@ -124,6 +145,7 @@ def _run(claims: Sequence[Claim], fields: dict[str, str], root: Path, *, seeds: 
             dataset,
             root,
             device=device,
+            together=together,
             compile=compile,
             begin=TrialBars(progress, missing).begin,
             warn=lambda sentence: progress.console.print(f"warning: {sentence}", soft_wrap=True),

@@ -1,30 +1,29 @@
 """What a run will need, told before it starts: steps, time, memory, disk.
 
 Time comes from a few real steps of a scratch network, budgeted to a second or two; memory and disk from counting.
-Evaluations are in; augmentation, the optimizer and what a device's libraries take for themselves are not.
+Evaluations are in; augmentation, the optimizer's time and what a device's libraries take for themselves are not.
 """
 
 from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from reslab.data.dataset import Dataset, Split
 from reslab.data.memory import free_memory, used_memory
-from reslab.data.streaming import is_resident, padded_bytes
 from reslab.errors import UserError
 from reslab.experiments.classification import TUNING_PARTS, make_task
-from reslab.networks import build, measure_cost
+from reslab.experiments.sizes import data_bytes, measure_sizes, part_of, trial_bytes
+from reslab.networks import build
 from reslab.networks.execution import Execution
 from reslab.networks.timing import Timing, measure_time
 from reslab.runs.directory import RunDirectory
-from reslab.spec.recipe import Recipe
 from reslab.spec.trial import Trial
 from reslab.training.checkpoint import KEPT
 from reslab.training.state import TrainingState
@@ -33,7 +32,6 @@ from reslab.training.stepping import Stepper, choose_runtime, reproducible
 SECONDS = 2.0  # for measuring
 ENOUGH = 10  # measurements
 FEW = 4  # images to begin with
-HEADER_BYTES = 110  # a tensor, in a safetensors file
 EVALUATION_BYTES = 750  # in the metric log, the timings and the event file
 RESULT_BYTES = 10  # a cell of the confusion matrix
 OTHER_BYTES = 6_000
@@ -60,6 +58,19 @@ class Estimate:
     checkpoint_bytes: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class SetEstimate:
+    """What several runs take: the time one after the other, and the memory with as many at a time as are wanted.
+
+    With one at a time, the largest, they take the least.
+    """
+
+    seconds: float
+    memory_bytes: int
+    least_memory_bytes: int
+    disk_bytes: int
+
+
 def estimate_run(trial: Trial, dataset: Dataset, run: RunDirectory, *, speed: Speed, device: str) -> Estimate:
     """Estimate what `trial` needs from where `run` stands."""
     recipe = trial.recipe
@@ -68,25 +79,53 @@ def estimate_run(trial: Trial, dataset: Dataset, run: RunDirectory, *, speed: Sp
     left = recipe.iterations - done
     evaluations = -(-recipe.iterations // recipe.evaluate_every)
     still = evaluations - done // recipe.evaluate_every
-    tensors = build(trial.network, device="meta")
-    weights = _count_bytes(tensors.state_dict())
-    parameters = _count_bytes(dict(tensors.named_parameters()))
-    average = weights if recipe.average_decay else 0
-    checkpoint = weights + parameters + average
+    sizes = measure_sizes(trial.network)
+    average = sizes.weight_bytes if recipe.average_decay else 0
+    checkpoint = sizes.weight_bytes + sizes.parameter_bytes + average
+    data = data_bytes(trial, dataset, device=device)
     papers = evaluations * EVALUATION_BYTES + trial.network.classes**2 * RESULT_BYTES + OTHER_BYTES
-    activations = _count_activations(trial, parameters)
-    padding = recipe.augmentation.padding
-    splits = [split for split in (dataset.train, dataset.test) if is_resident(split, padding, device)]
-    data = sum(padded_bytes(split, padding) for split in splits)
     return Estimate(
         iterations=recipe.iterations,
         done=done,
         epochs=recipe.iterations * recipe.batch / (len(dataset.train) - held_back),
         seconds=left * speed.iteration_seconds + still * (held_back or len(dataset.test)) * speed.test_seconds,
-        # Besides the weights: gradients as they arise and gathered, velocities, and room to update in.
-        memory_bytes=used_memory(device) + weights + 4 * parameters + average + activations + data,
-        disk_bytes=KEPT * checkpoint + weights + papers,
+        memory_bytes=used_memory(device) + trial_bytes(trial, device=device) + data,
+        disk_bytes=KEPT * checkpoint + sizes.weight_bytes + papers,
         checkpoint_bytes=checkpoint,
+    )
+
+
+def estimate_set(
+    trials: Sequence[Trial], dataset: Dataset, root: Path, *, together: int, device: str
+) -> SetEstimate | None:
+    """Estimate what unfinished trials need in all, `together` of them at a time; None where there are none.
+
+    The smallest network is timed, and the others are taken to be slower as their multiply-adds are more.
+    """
+    if not trials:
+        return None
+
+    def work(trial: Trial) -> float:
+        return measure_sizes(trial.network).multiply_adds
+
+    first = min(trials, key=work)
+    speed = measure_speed(first, device=device)
+    estimates = []
+    for trial in trials:
+        image = work(trial) / work(first)
+        scaled = Speed(
+            iteration_seconds=speed.iteration_seconds * image * trial.recipe.batch / first.recipe.batch,
+            test_seconds=speed.test_seconds * image,
+        )
+        run = RunDirectory.of(trial, root)
+        estimates.append(estimate_run(trial, dataset, run, speed=scaled, device=device))
+    needs = sorted((trial_bytes(trial, device=device) for trial in trials), reverse=True)
+    data = max(data_bytes(trial, dataset, device=device) for trial in trials)
+    return SetEstimate(
+        seconds=sum(estimate.seconds for estimate in estimates),
+        memory_bytes=used_memory(device) + data + sum(needs[:together]),
+        least_memory_bytes=used_memory(device) + data + needs[0],
+        disk_bytes=sum(estimate.disk_bytes for estimate in estimates),
     )
 
 
@@ -152,15 +191,32 @@ def _measure_captured(trial: Trial, *, device: str) -> Speed:
 
 def check_room(estimate: Estimate, run: RunDirectory, *, device: str) -> str | None:
     """Refuse a run for which the disk has no room; return a warning where memory looks short."""
-    there = sum(path.stat().st_size for path in run.path.rglob("*") if path.is_file())
-    needed = estimate.disk_bytes + estimate.checkpoint_bytes - there
-    place = next(path for path in (run.path, *run.path.absolute().parents) if path.is_dir())
+    _refuse_full_disk(estimate.disk_bytes + estimate.checkpoint_bytes - _size_on_disk(run), run.path)
+    return _warn_of_memory(estimate.memory_bytes, device=device)
+
+
+def check_room_for_set(estimate: SetEstimate, trials: Sequence[Trial], root: Path, *, device: str) -> str | None:
+    """Refuse runs for which the disk has no room; return a warning where memory looks short for one at a time."""
+    there = sum(_size_on_disk(RunDirectory.of(trial, root)) for trial in trials)
+    _refuse_full_disk(estimate.disk_bytes - there, root)
+    return _warn_of_memory(estimate.least_memory_bytes, device=device)
+
+
+def _size_on_disk(run: RunDirectory) -> int:
+    return sum(path.stat().st_size for path in run.path.rglob("*") if path.is_file())
+
+
+def _refuse_full_disk(needed: int, path: Path) -> None:
+    place = next(folder for folder in (path, *path.absolute().parents) if folder.is_dir())
     if needed > (free := shutil.disk_usage(place).free):
         raise UserError(
-            f"{run.path} needs {_megabytes(needed)} of disk and {_megabytes(free)} are free; "
+            f"{path} needs {_megabytes(needed)} of disk and {_megabytes(free)} are free; "
             "free some space or choose another place with --runs"
         )
-    if (more := estimate.memory_bytes - used_memory(device)) > (free := free_memory(device)):
+
+
+def _warn_of_memory(needed: int, *, device: str) -> str | None:
+    if (more := needed - used_memory(device)) > (free := free_memory(device)):
         return (
             f"training needs about {_megabytes(more)} of memory more and {_megabytes(free)} are free; "
             "recipe.accumulate=2 or network.checkpointing=true need less"
@@ -171,21 +227,6 @@ def check_room(estimate: Estimate, run: RunDirectory, *, device: str) -> str | N
 def steps_done(run: RunDirectory) -> int:
     """Return the step of the newest checkpoint."""
     return max((int(path.stem.removeprefix("step-")) for path in run.checkpoints.glob("step-*.safetensors")), default=0)
-
-
-def part_of(recipe: Recipe) -> int:
-    """Return how many images go through the network at once."""
-    return recipe.batch // recipe.accumulate
-
-
-def _count_bytes(tensors: dict[str, Tensor]) -> int:
-    return sum(tensor.numel() * tensor.element_size() + HEADER_BYTES for tensor in tensors.values())
-
-
-def _count_activations(trial: Trial, parameters: int) -> int:
-    """Bytes kept for the backward pass; in bf16 half of them, and a cast copy of every kernel."""
-    kept = measure_cost(trial.network).activation_bytes * part_of(trial.recipe)
-    return kept if trial.recipe.precision == "fp32" else (kept + parameters) // 2
 
 
 def _megabytes(size: int) -> str:

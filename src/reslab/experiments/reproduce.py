@@ -8,12 +8,11 @@ from pathlib import Path
 
 from reslab.data.dataset import Dataset
 from reslab.errors import UserError
-from reslab.experiments.run import run_trial
+from reslab.experiments.together import run_together
 from reslab.paper.claims import Claim
 from reslab.runs.directory import RunDirectory
 from reslab.spec.codec import override
 from reslab.spec.trial import DataSpec, Trial
-from reslab.training.loop import Stopped
 
 
 def expand(
@@ -32,6 +31,7 @@ def run_missing(
     root: Path,
     *,
     device: str,
+    together: int = 1,
     compile: bool = False,
     begin: Callable[[Trial], Callable[[int, dict[str, float]], None]],
     warn: Callable[[str], None],
@@ -39,22 +39,24 @@ def run_missing(
     measure: Callable[[RunDirectory], None] = lambda run: None,
 ) -> None:
     """Run each trial that is not finished, and `measure` each run; `begin` returns who hears of a trial's progress."""
-    for trial in trials:
-        if should_stop():
-            raise Stopped
-        run = RunDirectory.of(trial, root)
-        if run.state != "finished":
-            run_trial(
-                trial,
-                dataset,
-                root,
-                device=device,
-                compile=compile,
-                progress=begin(trial),
-                warn=warn,
-                should_stop=should_stop,
-            )
-        measure(run)
+    runs = {trial: RunDirectory.of(trial, root) for trial in trials}
+    failures = run_together(
+        [trial for trial, run in runs.items() if run.state != "finished"],
+        dataset,
+        root,
+        device=device,
+        together=together,
+        compile=compile,
+        begin=begin,
+        warn=warn,
+        should_stop=should_stop,
+    )
+    for run in runs.values():
+        if run.state == "finished":
+            measure(run)
+    if failures:
+        told = "; ".join(f"{name}: {sentence}" for name, sentence in failures.items())
+        raise UserError(f"{len(failures)} of {len(trials)} trials failed, the others are finished: {told}")
 
 
 def _overridden(trial: Trial, overrides: Mapping[str, str]) -> Trial:

@@ -36,6 +36,7 @@ def run_trial(
     root: Path,
     *,
     device: str = "cpu",
+    together: int = 1,
     compile: bool = False,
     progress: Callable[[int, dict[str, float]], None] = lambda step, metrics: None,
     warn: Callable[[str], None] = lambda sentence: None,
@@ -44,6 +45,8 @@ def run_trial(
     """Run `trial` under `root`, or go on where it was left; return its directory.
 
     On CUDA an iteration is captured as one graph, where the network allows it; `compile` puts torch.compile under it.
+    `together` is how many trials share the device at most, for the record: timings are of this one among them, and
+    the peak of memory is that of all.
     """
     run = RunDirectory.of(trial, root)
     refuse_misfit(name_of(trial.network), trial.network, dataset, remedy="leave network.* fields to follow the data")
@@ -55,7 +58,8 @@ def run_trial(
             network = build(trial.network)
         network.to(device)
         runtime = choose_runtime(network, device, compile=compile)
-        run.begin(trial, describe_surroundings() | {"device": _name_device(device)} | asdict(runtime))
+        surroundings = describe_surroundings() | {"device": _name_device(device), "together": together}
+        run.begin(trial, surroundings | asdict(runtime))
         task = make_task(trial, dataset, device=device)
         task.execution.prepare_network(network)
         log, timings = StepLog(run.path / "metrics.jsonl"), StepLog(run.path / "timings.jsonl")

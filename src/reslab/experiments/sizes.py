@@ -1,0 +1,73 @@
+"""How much memory a trial takes, by counting: what it has for itself, and the images it may share with others."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from reslab.data.dataset import Dataset
+from reslab.data.streaming import is_resident, padded_bytes
+from reslab.networks import build, measure_cost
+from reslab.spec import Spec
+from reslab.spec.recipe import Recipe
+from reslab.spec.trial import Trial
+from reslab.training.stepping import STRETCH_BYTES
+
+HEADER_BYTES = 110  # a tensor, in a safetensors file
+COPIES = 5  # of a stretch of batches: the one at hand, and the next while it is cropped, scaled and laid out
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """What a network's tensors take, what one image keeps for the backward pass, and what it costs to compute."""
+
+    weight_bytes: int
+    parameter_bytes: int
+    activation_bytes: int
+    multiply_adds: int
+
+
+def trial_bytes(trial: Trial, *, device: str) -> int:
+    """Return the memory that a trial has for itself while it trains."""
+    recipe, sizes = trial.recipe, measure_sizes(trial.network)
+    parameters, average = sizes.parameter_bytes, sizes.weight_bytes if trial.recipe.average_decay else 0
+    # Kept for the backward pass; in bf16 half of it, and a cast copy of every kernel.
+    kept = sizes.activation_bytes * part_of(recipe)
+    activations = kept if recipe.precision == "fp32" else (kept + parameters) // 2
+    batches = 0
+    if device.startswith("cuda"):
+        batch = recipe.batch * math.prod(trial.network.input_shape) * 4
+        batches = COPIES * min(STRETCH_BYTES, recipe.iterations * batch)
+    # Besides the weights: gradients as they arise and gathered, velocities, and room to update in.
+    return sizes.weight_bytes + 4 * parameters + average + activations + batches
+
+
+def data_bytes(trial: Trial, dataset: Dataset, *, device: str) -> int:
+    """Return the memory that a trial's images take on the device; it shares them with others that train on them."""
+    padding = trial.recipe.augmentation.padding
+    splits = [split for split in (dataset.train, dataset.test) if is_resident(split, padding, device)]
+    return sum(padded_bytes(split, padding) for split in splits)
+
+
+@functools.cache
+def measure_sizes(network: Spec) -> Sizes:
+    """Measure a network without building it."""
+    tensors, cost = build(network, device="meta"), measure_cost(network)
+    return Sizes(
+        weight_bytes=_count_bytes(tensors.state_dict()),
+        parameter_bytes=_count_bytes(dict(tensors.named_parameters())),
+        activation_bytes=cost.activation_bytes,
+        multiply_adds=cost.multiply_adds,
+    )
+
+
+def part_of(recipe: Recipe) -> int:
+    """Return how many images go through the network at once."""
+    return recipe.batch // recipe.accumulate
+
+
+def _count_bytes(tensors: dict[str, Tensor]) -> int:
+    return sum(tensor.numel() * tensor.element_size() + HEADER_BYTES for tensor in tensors.values())

@@ -1,0 +1,166 @@
+"""Several trials at once: each in a thread of its own, on CUDA on a stream of its own, as many as memory allows.
+
+A small network leaves most of a GPU idle; eight of them fill it. Every trial is run by `run_trial` and shares nothing
+with the others but the images, so it ends as it would have alone. Long ones begin first: none is left for last.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from reslab.data.dataset import Dataset
+from reslab.data.memory import free_memory
+from reslab.errors import UserError
+from reslab.experiments.estimate import steps_done
+from reslab.experiments.run import run_trial
+from reslab.experiments.sizes import data_bytes, measure_sizes, trial_bytes
+from reslab.runs.directory import RunDirectory
+from reslab.spec.trial import Trial
+from reslab.training.loop import Stopped
+from reslab.training.stepping import reproducible
+
+MOST_ON_CUDA = 8  # docs/log.md: more gain little
+USABLE = 0.8  # of the free memory: what libraries and allocators take besides is not counted
+
+Progress = Callable[[int, dict[str, float]], None]
+
+
+def most_together(device: str) -> int:
+    """Return how many trials suit a device, if memory allows."""
+    return MOST_ON_CUDA if device.startswith("cuda") else 1
+
+
+def choose_next(waiting: Sequence[int], running: Sequence[int], *, budget: int, together: int) -> int | None:
+    """Return the place of the first that may begin, by the bytes each needs; None if all must wait.
+
+    Whatever it needs, one alone may always begin.
+    """
+    if not waiting or len(running) >= together:
+        return None
+    if not running:
+        return 0
+    room = budget - sum(running)
+    return next((place for place, need in enumerate(waiting) if need <= room), None)
+
+
+def longest_first(trials: Sequence[Trial], root: Path) -> list[Trial]:
+    """Return the trials, those with the most still to compute before the others."""
+
+    def work(trial: Trial) -> int:
+        left = trial.recipe.iterations - steps_done(RunDirectory.of(trial, root))
+        return measure_sizes(trial.network).multiply_adds * trial.recipe.batch * left
+
+    return sorted(trials, key=work, reverse=True)
+
+
+def run_together(
+    trials: Sequence[Trial],
+    dataset: Dataset,
+    root: Path,
+    *,
+    device: str,
+    together: int = 1,
+    compile: bool = False,
+    begin: Callable[[Trial], Progress],
+    warn: Callable[[str], None],
+    should_stop: Callable[[], bool],
+) -> dict[str, str]:
+    """Run `trials` to their ends, `together` at once at most; `begin` returns who hears of a trial's progress.
+
+    One that fails leaves the others alone: `warn` is told at once, and what went wrong is returned in the end, by
+    the trial's id. A wish to stop stops all of them.
+    """
+    halt = threading.Event()
+    failures: dict[str, str] = {}
+
+    def run(trial: Trial) -> bool:
+        """Run a trial and return whether it was stopped."""
+        try:
+            run_trial(
+                trial,
+                dataset,
+                root,
+                device=device,
+                together=together,
+                compile=compile,
+                progress=begin(trial),
+                warn=warn,
+                should_stop=lambda: halt.is_set() or should_stop(),
+            )
+        except Stopped:
+            return True
+        except (UserError, torch.OutOfMemoryError) as error:
+            # Its sentence is kept, not the error, which would hold on to the trial's memory.
+            sentence = str(error) if isinstance(error, UserError) else "memory ran out; run it again with --together 1"
+            failures[trial.id] = sentence
+            warn(f"{trial.id}: {sentence}")
+        return False
+
+    with reproducible():
+        ordered = longest_first(trials, root)
+        if together == 1:
+            for trial in ordered:
+                if should_stop() or run(trial):
+                    raise Stopped
+        else:
+            budget = int(USABLE * free_memory(device))
+            budget -= max((data_bytes(trial, dataset, device=device) for trial in trials), default=0)
+            rides = [Ride(trial, trial_bytes(trial, device=device)) for trial in ordered]
+            _ride(rides, run, together=together, budget=budget, device=device, should_stop=should_stop, halt=halt)
+    return failures
+
+
+@dataclass(frozen=True)
+class Ride:
+    """A trial and the bytes it needs."""
+
+    trial: Trial
+    need: int
+
+
+def _ride(
+    waiting: list[Ride],
+    run: Callable[[Trial], bool],
+    *,
+    together: int,
+    budget: int,
+    device: str,
+    should_stop: Callable[[], bool],
+    halt: threading.Event,
+) -> None:
+    """Let each begin as soon as there is room; `halt` tells those under way when something here went wrong."""
+    riding: dict[Future[bool], Ride] = {}
+    stopped = False
+    with ThreadPoolExecutor(together, initializer=settle, initargs=(device, torch.get_num_threads())) as threads:
+        try:
+            while waiting or riding:
+                needs = [ride.need for ride in waiting]
+                taken = [ride.need for ride in riding.values()]
+                place = None if should_stop() else choose_next(needs, taken, budget=budget, together=together)
+                if place is not None:
+                    ride = waiting.pop(place)
+                    riding[threads.submit(run, ride.trial)] = ride
+                    continue
+                if not riding:
+                    break
+                for ended in wait(riding, return_when=FIRST_COMPLETED).done:
+                    del riding[ended]
+                    stopped |= ended.result()
+        except BaseException:
+            halt.set()
+            raise
+    if waiting or stopped:
+        raise Stopped
+
+
+def settle(device: str, num_threads: int) -> None:
+    """Make a new thread compute as the first one does, on CUDA on a stream of its own."""
+    torch.set_num_threads(num_threads)
+    if device.startswith("cuda"):
+        torch.cuda.set_stream(torch.cuda.Stream(device))

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -40,11 +41,13 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small")
 def test_what_is_missing_is_run_and_judged(reslab, tmp_path: Path) -> None:
     """Two seeds of one network; a short run on other images is a reduced setting; again, nothing is trained."""
-    words = ["reproduce", "table-6", "--only", "ResNet_20", "--seeds", "2", *SHORT, "--runs", str(tmp_path / "runs")]
+    words = ["reproduce", "table-6", "--only", "ResNet_20", "--seeds", "2", "--together", "2", *SHORT]
+    words += ["--runs", str(tmp_path / "runs")]
     outcome = reslab(*words)
     assert outcome.code == 0, outcome.err
     assert "trials: 2, finished: 0, to run: 2 on cpu, 4 iterations in all" in outcome.err
-    assert re.search(r"about \d+ s one after the other, [\d.]+ [MG]iB of memory, [\d.]+ MiB of disk", outcome.err)
+    needs = r"one after the other \(less with 2 at once\), [\d.]+ [MG]iB of memory, [\d.]+ MiB of disk"
+    assert re.search(needs, outcome.err)
     assert "reduced setting" in outcome.out
     assert "(2)" in outcome.out
     assert "recipe.iterations 2 for 64,000" in outcome.out
@@ -84,6 +87,28 @@ def test_a_signal_saves_and_the_same_command_goes_on(reslab, monkeypatch: pytest
     monkeypatch.setattr(together, "run_trial", run_trial)
     assert "reduced setting" in reslab(*words).out
     assert len(RunDirectory(folder).read("provenance")["sittings"]) == 3
+
+
+@pytest.mark.usefixtures("small")
+def test_a_signal_stops_all_that_ride_together(reslab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """From whichever thread it is seen, each saves its state."""
+    both = threading.Barrier(2, timeout=60)
+
+    def run(trial, *positional, progress, **named) -> RunDirectory:
+        def kill_once(step: int, metrics: dict[str, float]) -> None:
+            if step == 1 and both.wait() == 0:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        return run_trial(trial, *positional, progress=kill_once, **named)
+
+    monkeypatch.setattr(together, "run_trial", run)
+    words = ["reproduce", "table-6", "--only", "resnet-20", "--seeds", "2", "--together", "2", "recipe.iterations=1000"]
+    outcome = reslab(*words, *SHORT[2:], "--runs", str(tmp_path))
+    assert outcome.code == 143
+    assert "state is saved" in outcome.err
+    runs = [RunDirectory(path) for path in tmp_path.iterdir()]
+    assert [run.state for run in runs] == ["interrupted", "interrupted"]
+    assert all(list(run.checkpoints.iterdir()) for run in runs)
 
 
 def test_judging_needs_no_torch(tmp_path: Path) -> None:

@@ -12,7 +12,15 @@ import torch
 from reslab.data.digits import load_digits
 from reslab.errors import UserError
 from reslab.experiments import estimate as estimating
-from reslab.experiments.estimate import Speed, check_room, estimate_run, measure_speed
+from reslab.experiments.estimate import (
+    SetEstimate,
+    Speed,
+    check_room,
+    check_room_for_set,
+    estimate_run,
+    estimate_set,
+    measure_speed,
+)
 from reslab.experiments.run import run_trial
 from reslab.networks import measure_cost
 from reslab.runs.directory import RunDirectory
@@ -154,6 +162,43 @@ def test_short_memory_is_a_warning(tmp_path: Path) -> None:
     assert warning is not None
     assert "of memory more and" in warning
     assert "recipe.accumulate=2" in warning
+
+
+def test_a_set_is_the_sum_of_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The smallest network is timed; time and disk add up, memory as many times as trials run at once."""
+    monkeypatch.setattr(estimating, "used_memory", lambda device: 1_000)
+    timed: list[Trial] = []
+    monkeypatch.setattr(estimating, "measure_speed", lambda trial, *, device: timed.append(trial) or SPEED)
+    small = make_trial()
+    large = replace(small, network=find("cifar-resnet-14", {"channels": 1, "input_size": 8}))
+    trials = [large, small, replace(small, seed=2)]
+    sets = [estimate_set(trials, DIGITS, tmp_path, together=count, device="cpu") for count in (1, 2, 3)]
+    assert estimate_set([], DIGITS, tmp_path, together=1, device="cpu") is None
+    assert timed == [small] * 3
+    alone = [
+        estimate_run(trial, DIGITS, RunDirectory.of(trial, tmp_path), speed=SPEED, device="cpu") for trial in trials
+    ]
+    slower = measure_cost(large.network).multiply_adds / measure_cost(small.network).multiply_adds
+    needs = [estimate.memory_bytes - 1_000 for estimate in alone]
+    for count, estimate in enumerate(sets, start=1):
+        assert estimate is not None
+        assert estimate.seconds == pytest.approx((slower + 2) * alone[1].seconds)
+        assert estimate.disk_bytes == sum(one.disk_bytes for one in alone)
+        assert estimate.memory_bytes == 1_000 + sum(needs[:count])
+        assert estimate.least_memory_bytes == alone[0].memory_bytes
+
+
+def test_a_set_that_does_not_fit_is_told_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Disk is refused; memory that is short even for one at a time is a warning, else they take turns."""
+    monkeypatch.setattr(estimating, "used_memory", lambda device: 0)
+    monkeypatch.setattr(estimating, "free_memory", lambda device: 500)
+    fits = SetEstimate(seconds=1.0, memory_bytes=900, least_memory_bytes=300, disk_bytes=10)
+    assert check_room_for_set(fits, [make_trial()], tmp_path, device="cpu") is None
+    warning = check_room_for_set(replace(fits, least_memory_bytes=600), [make_trial()], tmp_path, device="cpu")
+    assert warning is not None
+    assert "memory" in warning
+    with pytest.raises(UserError, match=r"needs .* of disk and .* are free"):
+        check_room_for_set(replace(fits, disk_bytes=10**18), [make_trial()], tmp_path, device="cpu")
 
 
 @pytest.mark.gpu

@@ -55,7 +55,7 @@ def make_stepper(
     torch.manual_seed(1)
     network = create_model("cifar-resnet-8", in_chans=1, input_size=8, **overrides).to(task.device).train()
     state = TrainingState(network, recipe)
-    return Stepper(state, task, recipe, seed=1, runtime=runtime or choose_runtime(network, task.device))
+    return Stepper(state, task, recipe, seed=1, runtime=runtime or choose_runtime(network, recipe, task.device))
 
 
 def advance(stepper: Stepper, steps: int) -> dict[str, Tensor]:

@@ -48,7 +48,7 @@ def run_trial(
             return run
         torch.manual_seed(trial.seed)
         network = build(trial.network).to(device)
-        runtime = choose_runtime(network, device, compile=compile)
+        runtime = choose_runtime(network, trial.recipe, device, compile=compile)
         run.begin(trial, describe_surroundings() | {"device": _name_device(device)} | asdict(runtime))
         task = make_task(trial, dataset, device=device)
         task.execution.prepare_network(network)

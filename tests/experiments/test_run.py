@@ -80,6 +80,12 @@ def test_resident_data_is_the_same_run(
         {"accumulate": 2, "label_smoothing": 0.1, "optimizer.clip_norm": 1.0},
         {"precision": "fp32", "channels_last": False, "schedule.kind": "cosine", "exact_norms": True},
         {"warmup": {"learning_rate": 0.01, "until_error_percent": 95.0, "window": 5}},
+        {
+            "schedule.kind": "one-cycle",
+            "augmentation": {"padding": 2, "edges": "reflect", "flip": True, "alternating_flips": True, "cutout": 3},
+            "average_decay": 0.9,
+            "average_from": 0.5,
+        },
     ],
     ids=str,
 )
@@ -193,3 +199,13 @@ def test_a_run_on_cuda_resumes_to_the_same_bits(tmp_path: Path) -> None:
     run = RunDirectory.of(make_trial(), tmp_path)
     assert outcome(run) == expected
     assert run.read("provenance")["sittings"][0]["capture"] is True
+
+
+def test_exact_norms_are_those_of_the_average(tmp_path: Path) -> None:
+    """Not an average of statistics: the first normalization has the mean of what the averaged kernels give it."""
+    recipe = find_recipe("digits", OPTIONS | {"average_decay": 0.9, "exact_norms": True, "precision": "fp32"})
+    network = load_model(run_trial(make_trial(recipe), DIGITS, tmp_path).weights)
+    mean = torch.from_numpy(DIGITS.train.images.mean(0) / 16).float()
+    with torch.no_grad():
+        maps = network.stem.conv(torch.from_numpy(DIGITS.train.images / 16).float() - mean)
+    assert torch.allclose(network.stem.norm.running_mean, maps.mean((0, 2, 3)), atol=1e-4)

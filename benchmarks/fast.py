@@ -38,7 +38,7 @@ from reslab.experiments.classification import divide, make_task
 from reslab.networks import build
 from reslab.spec.codec import convert
 from reslab.spec.trial import Trial, trial_to_dict
-from reslab.training.state import TrainingState
+from reslab.training.state import WRONG, TrainingState
 from reslab.training.stepping import Stepper, choose_runtime, reproducible
 
 Setting = dict[str, str]
@@ -74,10 +74,10 @@ def train(trial: Trial, dataset: Dataset, *, device: str, compile: bool) -> Outc
         state.restore(untouched)
         state.read_tally()
         moments.append(time.perf_counter())
-        last_epoch = max(0, recipe.iterations - len(task.train) // recipe.batch)
+        last_epoch = max(0, recipe.iterations - max(1, len(task.train) // recipe.batch))
         for step in range(recipe.iterations):
             if step == last_epoch:
-                earlier = state.tally.clone()
+                earlier = state.tally[WRONG].clone()
             stepper.advance(step, warmed_at=None)
         tally = state.read_tally()
         state.adopt_average()
@@ -89,7 +89,7 @@ def train(trial: Trial, dataset: Dataset, *, device: str, compile: bool) -> Outc
         scores = task.score(network)
         moments.append(time.perf_counter())
     preparation, training, evaluation = (after - before for before, after in itertools.pairwise(moments))
-    wrong = tally.wrong - earlier[1].item()
+    wrong = tally.wrong - earlier.item()
     return Outcome(
         seed=trial.seed,
         preparation_seconds=preparation,
@@ -108,7 +108,7 @@ def _wait(device: str) -> None:
 
 
 def train_all(trials: Sequence[Trial], dataset: Dataset, *, device: str, compile: bool) -> list[Outcome]:
-    """Train the seeds of one setting, one after the other: side by side, none would have a time of its own."""
+    """Train the seeds of one setting, one after the other, so that each has a time of its own."""
     return [train(trial, dataset, device=device, compile=compile) for trial in trials]
 
 
@@ -184,7 +184,7 @@ def main() -> None:
     split = given.split or ("tuning" if given.grid else "full")
     machine = torch.cuda.get_device_name() if device == "cuda" else platform.processor() or platform.machine()
     about = f"{machine}, {os.cpu_count()} cores, torch {torch.__version__}, {dataset.name}, {split} split"
-    console = Console(width=140)
+    console, progress = Console(width=140), Console(stderr=True, width=140)
     asked = " ".join([given.network, f"recipe={given.recipe}", *given.fields])
     console.print(f"{asked}; {about}; means over {given.seeds} seeds", soft_wrap=True)
     basis = {"network": given.network, "recipe": given.recipe, "data.split": split}
@@ -199,7 +199,7 @@ def main() -> None:
         outcomes = train_all(trials, dataset, device=device, compile=given.compile)
         row = [*point.values(), *describe(outcomes)]
         table.add_row(*row)
-        console.print("   ".join(row), style="dim", highlight=False)
+        progress.print("   ".join(row), highlight=False)
         records.append({"trial": trial_to_dict(trials[0]), "outcomes": [asdict(outcome) for outcome in outcomes]})
         if given.json:
             given.json.write_text(json.dumps({"about": about, "settings": records}, indent=2) + "\n")

@@ -71,3 +71,10 @@ def test_a_grid_has_a_row_a_setting(
     assert "not finite at" in lines[-2]
     assert "(2)" in lines[-1]
     assert '"split": "tuning"' in (tmp_path / "out.json").read_text()
+
+
+def test_a_batch_may_be_larger_than_the_data() -> None:
+    """Then an epoch is less than an iteration, and the last one stands for it."""
+    fields = {"recipe.iterations": "1", "recipe.batch": "1600"}
+    (trial,) = fast.make_trials(SETTING | fields, DIGITS, seeds=1)
+    assert fast.train(trial, DIGITS, device="cpu", compile=False).train_error_percent > 50

@@ -1,4 +1,4 @@
-"""Which image comes when, how it is cropped and flipped, where it has a hole: pure functions of (seed, epoch, position).
+"""Which image comes when, its crop, its flip and its hole: pure functions of (seed, epoch, position).
 
 Drawn on the CPU by a counter-based generator, so that every device and every resumed run sees the same. Batches have
 one size and run on across epoch ends: batch t holds positions t*size to (t+1)*size of the endless sequence of epochs.

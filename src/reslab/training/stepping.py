@@ -137,8 +137,9 @@ class Stepper:
         return max(1, min(STRETCH_BYTES // size, self.recipe.iterations - step))
 
     def _control(self, step: int, warmed_at: int | None) -> tuple[float, float, float]:
-        """Return an iteration's rate, its share in the average (all of it at first), and its number."""
-        share = 1.0 if step == 0 else 1 - self.recipe.average_decay
+        """Return an iteration's rate, its share in the average (all of it until that begins), and its number."""
+        begun = step > self.recipe.average_from * self.recipe.iterations
+        share = 1 - self.recipe.average_decay if begun else 1.0
         return learning_rate(self.recipe, step, warmed_at=warmed_at), share, float(step)
 
     def _iterate(self) -> None:

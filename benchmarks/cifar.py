@@ -142,7 +142,7 @@ def start_training(trial: Trial, dataset: Dataset, *, device: str, compile: bool
     task = make_task(trial, dataset, device=device)
     task.execution.prepare_network(network)
     state = TrainingState(network, trial.recipe)
-    runtime = choose_runtime(network, device, compile=compile)
+    runtime = choose_runtime(network, trial.recipe, device, compile=compile)
     stepper = Stepper(state, task, trial.recipe, seed=trial.seed, runtime=runtime)
     numbers = itertools.count()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import weakref
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from reslab.networks import build
 
 def test_trials_share_their_images() -> None:
     """While one holds them; other crops or another split are other images, and the last one's are let go."""
+    gc.collect()  # what other tests left behind
     trial = make_trial()
     first, second = (make_task(replace(trial, seed=seed), DIGITS, device="cpu") for seed in (1, 2))
     assert first.data is second.data

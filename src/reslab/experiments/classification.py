@@ -143,7 +143,14 @@ def make_task(trial: Trial, dataset: Dataset, *, device: torch.device | str) -> 
     """Put a trial's data on `device` and pair it with its loss and scores."""
     augmentation = trial.recipe.augmentation
     data = place(dataset, trial.data.split, augmentation, device=device)
-    sampler = Sampler(count=len(data.train), seed=trial.seed, padding=augmentation.padding, flip=augmentation.flip)
+    sampler = Sampler(
+        count=len(data.train),
+        seed=trial.seed,
+        padding=augmentation.padding,
+        flip=augmentation.flip,
+        alternating_flips=augmentation.alternating_flips,
+        hole_places=data.train.size - augmentation.cutout + 1 if augmentation.cutout else 1,
+    )
     execution = Execution(channels_last=trial.recipe.channels_last, precision=trial.recipe.precision)
     return ClassificationTask(trial=trial, data=data, sampler=sampler, execution=execution)
 
@@ -152,7 +159,7 @@ def place(
     dataset: Dataset, split: SplitName, augmentation: AugmentationSpec, *, device: torch.device | str
 ) -> Placement:
     """Put a dataset on `device`, or return it as it lies there for others who train on it just now."""
-    key = (id(dataset), split, augmentation.padding, augmentation.mean_first, str(device))
+    key = (id(dataset), split, augmentation, str(device))
     with _placing:
         placement = _placements.get(key)
         if placement is None:
@@ -162,6 +169,8 @@ def place(
                 brightest=dataset.brightest,
                 padding=augmentation.padding,
                 mean_first=augmentation.mean_first,
+                edges=augmentation.edges,
+                cutout=augmentation.cutout,
             )
             placement = _placements[key] = Placement(
                 dataset=dataset,

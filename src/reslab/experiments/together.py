@@ -163,4 +163,6 @@ def settle(device: str, num_threads: int) -> None:
     """Make a new thread compute as the first one does, on CUDA on a stream of its own."""
     torch.set_num_threads(num_threads)
     if device.startswith("cuda"):
-        torch.cuda.set_stream(torch.cuda.Stream(device))
+        # torch hands out its streams of a kind in turns, and networks take ordinary ones for work on the side: were one
+        # of those a trial's own, recording the one would record the other.
+        torch.cuda.set_stream(torch.cuda.Stream(device, priority=-1))

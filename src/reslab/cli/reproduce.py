@@ -19,6 +19,8 @@ from reslab.report.verdicts import Verdict
 from reslab.runs.directory import RunDirectory
 from reslab.spec.codec import encode
 
+MOST_TOGETHER = 32  # torch has so many streams of a kind
+
 
 def reproduce(
     *words: str,
@@ -58,8 +60,8 @@ def reproduce(
     claims = choose_claims(subjects, only)
     if seeds < 1:
         raise UserError(f"--seeds is {seeds}; give a whole number of at least 1")
-    if together is not None and together < 1:
-        raise UserError(f"--together is {together}; give a whole number of at least 1")
+    if together is not None and not 1 <= together <= MOST_TOGETHER:
+        raise UserError(f"--together is {together}; give a whole number from 1 to {MOST_TOGETHER}")
     if from_ is None:
         root = runs_root(runs)
         _run(claims, fields, root, seeds=seeds, together=together, compile=compile)

@@ -26,6 +26,12 @@ def per_pixel_mean(split: Split, *, brightest: int) -> NDArray[np.float32]:
     return (split.images.mean(0, dtype=np.float64) / brightest).astype(np.float32)
 
 
+def send(array: NDArray[np.generic], device: torch.device) -> Tensor:
+    """Return an array as a tensor on `device`; a CUDA device is not waited for, whatever it still has to do."""
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
     """How pixels become a network's input: divided by `brightest`, the mean image subtracted, room left for crops.
@@ -61,7 +67,7 @@ class Preparation:
     def cut(self, images: Tensor, draw: Draw) -> Tensor:
         """Cut their holes into drawn images, in place, and return them."""
         if self.cutout:
-            tops, lefts = (torch.from_numpy(array).to(images.device) for array in (draw.hole_tops, draw.hole_lefts))
+            tops, lefts = (send(array, images.device) for array in (draw.hole_tops, draw.hole_lefts))
             rows, columns = self._within(tops, images.shape[-2]), self._within(lefts, images.shape[-1])
             images.masked_fill_((rows[:, :, None] & columns[:, None, :])[:, None], 0)
         return images
@@ -96,8 +102,7 @@ class ResidentBatches:
         """Return the images and labels of a drawn batch."""
         device = self.images.device
         indices, tops, lefts, flips = (
-            torch.from_numpy(np.ascontiguousarray(array)).to(device)
-            for array in (draw.indices, draw.tops, draw.lefts, draw.flips)
+            send(array, device) for array in (draw.indices, draw.tops, draw.lefts, draw.flips)
         )
         steps = torch.arange(self.size, device=device)
         rows = (tops[:, None] + steps)[:, None, :, None]

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from reslab.data.batches import Preparation, ResidentBatches
+from reslab.data.batches import Preparation, ResidentBatches, send
 from reslab.data.dataset import Bytes, Split
 from reslab.data.memory import free_memory
 from reslab.data.sampling import Draw
@@ -45,8 +45,8 @@ class StreamedBatches:
     def augmented(self, draw: Draw) -> tuple[Tensor, Tensor]:
         """Return the images and labels of a drawn batch."""
         pixels, labels = self.gather(draw)
-        images = self._send(pixels) / self.brightest - self._mean_under(draw)
-        return self.preparation.cut(images, draw), self._send(labels)
+        images = send(pixels, self.device) / self.brightest - self._mean_under(draw)
+        return self.preparation.cut(images, draw), send(labels, self.device)
 
     def gather(self, draw: Draw) -> tuple[Bytes, NDArray[np.int64]]:
         """Crop and flip a drawn batch on the host: the half that can run ahead of the device."""
@@ -59,20 +59,14 @@ class StreamedBatches:
     def _mean_under(self, draw: Draw) -> Tensor:
         if self.means is None:
             return self.mean
-        tops, lefts, flips = (self._send(np.ascontiguousarray(array)) for array in (draw.tops, draw.lefts, draw.flips))
+        tops, lefts, flips = (send(array, self.device) for array in (draw.tops, draw.lefts, draw.flips))
         mean = self.means[tops, lefts]
         return torch.where(flips[:, None, None, None], mean.flip(-1), mean)
 
     def plain(self, first: int, last: int) -> tuple[Tensor, Tensor]:
         """Return the images from `first` up to `last` as they are, mean subtracted."""
-        pixels = self._send(np.array(self.images[first:last]))
-        return pixels / self.brightest - self.mean, self._send(self.labels[first:last].astype(np.int64))
-
-    def _send(self, array: NDArray[np.generic]) -> Tensor:
-        tensor = torch.from_numpy(array)
-        if self.device.type == "cuda":
-            return tensor.pin_memory().to(self.device, non_blocking=True)
-        return tensor.to(self.device)
+        pixels = send(np.array(self.images[first:last]), self.device)
+        return pixels / self.brightest - self.mean, send(self.labels[first:last].astype(np.int64), self.device)
 
 
 Batches = ResidentBatches | StreamedBatches

@@ -7,18 +7,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from tests.experiments.faults import DIGITS, OPTIONS, make_trial, outcome
 
+from reslab.data.dataset import Dataset, Split
 from reslab.errors import UserError
 from reslab.experiments import together
 from reslab.experiments.reproduce import run_missing
 from reslab.experiments.run import run_trial
 from reslab.experiments.together import choose_next, longest_first, most_together, run_together
 from reslab.runs.directory import RunDirectory
+from reslab.spec import find
 from reslab.spec.recipe import find_recipe
-from reslab.spec.trial import Trial
+from reslab.spec.trial import DataSpec, Trial
 from reslab.training.loop import Stopped
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -37,6 +40,7 @@ def ride(
     trials: list[Trial],
     root: Path,
     *,
+    dataset: Dataset = DIGITS,
     device: str = "cpu",
     at_once: int = 3,
     begin: Callable[[Trial], together.Progress] = lambda trial: lambda step, metrics: None,
@@ -44,7 +48,7 @@ def ride(
     should_stop: Callable[[], bool] = lambda: False,
 ) -> dict[str, str]:
     return run_together(
-        trials, DIGITS, root, device=device, together=at_once, begin=begin, warn=warn, should_stop=should_stop
+        trials, dataset, root, device=device, together=at_once, begin=begin, warn=warn, should_stop=should_stop
     )
 
 
@@ -112,6 +116,28 @@ def test_all_stop_and_all_go_on(device: str, tmp_path: Path) -> None:
     assert states.count("new") == 1
     assert ride(TRIALS, tmp_path, device=device) == {}
     assert outcomes(TRIALS, tmp_path) == outcomes(TRIALS, tmp_path / "alone")
+
+
+@pytest.mark.gpu
+@needs_cuda
+def test_more_trials_than_streams_by_kernels_of_our_own(tmp_path: Path) -> None:
+    """Forty, three at once: the streams that networks use on the side come round again, and disturb no one."""
+    chance = np.random.default_rng(0)
+    noise = Split(chance.integers(0, 256, (64, 3, 32, 32), dtype=np.uint8), chance.integers(0, 10, 64, dtype=np.uint8))
+    dataset = Dataset(name="noise", class_names=tuple("0123456789"), train=noise, test=noise)
+    first = Trial(
+        data=DataSpec(name="noise", fingerprint=dataset.fingerprint),
+        network=find("cifar-resnet-8"),
+        recipe=find_recipe("cifar-paper", {"iterations": 4, "batch": 32, "evaluate_every": 2, "precision": "bf16"}),
+    )
+    trials = [replace(first, seed=seed) for seed in range(40)]
+    assert ride(trials, tmp_path, dataset=dataset, device="cuda") == {}
+    (sitting,) = RunDirectory.of(trials[0], tmp_path).read("provenance")["sittings"]
+    assert sitting["fused"]
+    some = trials[::13]
+    for trial in some:
+        run_trial(trial, dataset, tmp_path / "alone", device="cuda")
+    assert outcomes(some, tmp_path) == outcomes(some, tmp_path / "alone")
 
 
 def test_a_bug_in_one_stops_the_others_and_keeps_its_traceback(tmp_path: Path) -> None:

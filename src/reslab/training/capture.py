@@ -1,7 +1,7 @@
 """Device work recorded once as a CUDA graph and replayed: the host then asks for all of it with one launch.
 
-Trials that run side by side each record on their own stream. Only one records at a time, and what the others launch
-meanwhile goes on unrecorded; so nothing here waits for the device as a whole.
+Trials that run side by side each record on their own stream, one at a time. While one rehearses, the others go on;
+while it records, a fraction of a second, they launch no graphs. Nothing here waits for the device as a whole.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Callable
 import torch
 
 REHEARSALS = 3  # libraries choose their algorithms and allocate their workspaces
-_recording = threading.Lock()
+_preparing = threading.Lock()  # rehearsals and recording, of one at a time
+_launching = threading.Lock()  # no replay while one records: graphs share torch's default generator, which forbids it
 
 
 def capture(
@@ -33,17 +34,23 @@ def capture(
     graph = torch.cuda.CUDAGraph()
     if generator is not None:
         graph.register_generator_state(generator)
-    with _recording, torch.cuda.device(device):
+    with _preparing, torch.cuda.device(device):
         inside.wait_stream(outside)
         with torch.cuda.stream(inside):
             for _ in range(rehearsals):
                 work()
             inside.synchronize()
             torch.cuda.empty_cache()  # what the rehearsals took: the recording has memory of its own
-            graph.capture_begin(capture_error_mode="thread_local")
-            try:
-                work()
-            finally:
-                graph.capture_end()
+            with _launching:
+                graph.capture_begin(capture_error_mode="thread_local")
+                try:
+                    work()
+                finally:
+                    graph.capture_end()
         outside.wait_stream(inside)
-    return graph.replay
+
+    def replay() -> None:
+        with _launching:
+            graph.replay()
+
+    return replay

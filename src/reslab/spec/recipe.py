@@ -1,7 +1,8 @@
 """How a network is trained, complete: optimizer, schedule, augmentation, precision, length.
 
-`cifar-paper` is section 4.2 to the letter; `cifar-paper-110` adds its warm-up for 110 layers. What the paper leaves
-open is decided here once and listed in docs/deviations.md.
+`cifar-paper` is section 4.2 to the letter; `cifar-paper-110` adds its warm-up for 110 layers; `highway` is how Highway
+networks were trained, as far as a recipe can say it. What is left open is decided here once and listed in
+docs/deviations.md.
 """
 
 from __future__ import annotations
@@ -114,6 +115,12 @@ PAPER = Recipe()
 RECIPES: dict[str, Recipe] = {
     "cifar-paper": PAPER,
     "cifar-paper-110": replace(PAPER, warmup=WarmupSpec()),
+    "highway": replace(
+        PAPER,
+        iterations=200_000,
+        optimizer=OptimizerSpec(learning_rate=0.025, nesterov=True, weight_decay=1e-3),
+        schedule=ScheduleSpec(drops=(0.5, 0.75, 0.875)),
+    ),
     # House numbers: a flipped digit is another sign, or none.
     "svhn": replace(PAPER, augmentation=AugmentationSpec(flip=False)),
     # A short run in the paper's form; the smaller rate lets 56 layers start within it.

@@ -39,5 +39,6 @@ def gather_remarks(verdicts: Iterable[Verdict]) -> dict[str, list[str]]:
 
 def write_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[int] = (0,)) -> str:
     """Write a table; columns but those named `left` are numbers."""
-    rule = ["---" if index in left else "---:" for index in range(len(heads))]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows))
+    rule = "|".join("---" if index in left else "---:" for index in range(len(heads)))
+    head, *lines = ("| " + " | ".join(cells) + " |" for cells in (heads, *rows))
+    return "\n".join([head, f"|{rule}|", *lines])

@@ -1,10 +1,12 @@
-"""Files that are either whole or absent, and locks that die with their holder."""
+"""Files that are either whole or absent, folders that do not outlive their maker for long, locks that die with him."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +51,45 @@ def write_text(path: Path, text: str) -> None:
 def leftovers(folder: Path) -> list[Path]:
     """Return what writes that were killed left under `folder`; only its holder may remove them."""
     return sorted(folder.rglob(f".*{PARTIAL}"))
+
+
+@contextlib.contextmanager
+def temporary_folder(parent: Path, name: str) -> Iterator[Path]:
+    """Yield a new hidden folder in `parent` that goes away whatever happens; what killed makers left goes first.
+
+    A living maker holds its folder, so nobody takes it for a leftover. OSErrors are the caller's to tell.
+    """
+    parent.mkdir(parents=True, exist_ok=True)
+    for path in parent.glob(f".{glob.escape(name)}.*{PARTIAL}"):
+        if path.is_dir() and (hold := _hold(path)) is not None:
+            shutil.rmtree(path, ignore_errors=True)
+            os.close(hold)
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=PARTIAL, dir=parent))
+        hold = _hold(folder)
+        if hold is not None:  # else another took it for a leftover just now
+            break
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(hold)
+
+
+def _hold(folder: Path) -> int | None:
+    """Hold a folder for this process alone; return what lets go of it when closed, or None if it cannot be had."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except (FileNotFoundError, PermissionError):
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(descriptor), folder.stat()):
+            return descriptor
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(descriptor)
+    return None
 
 
 @contextlib.contextmanager

@@ -48,10 +48,7 @@ def main(folders: Sequence[Path]) -> None:
 
 def ship(network: str, verdict: Verdict, dataset: Dataset, folders: Sequence[Path]) -> str:
     """Test the weights nearest the mean, write them into the package, and say what they are."""
-    assert verdict.mean is not None
-    distances = [round(abs(value - verdict.mean), 6) for value in verdict.values]
-    nearest = min(zip(distances, verdict.runs, strict=True))[1]
-    run = _with_weights(nearest, folders)
+    run = _with_weights(find_nearest(verdict), folders)
     trial, trained = run.trial(), load_run(run)
     scores = evaluate(trained, choose_inputs(trained, dataset, device="cpu"))
     sitting = run.read("provenance")["sittings"][-1]
@@ -61,8 +58,11 @@ def ship(network: str, verdict: Verdict, dataset: Dataset, folders: Sequence[Pat
         metrics={
             "error_percent": scores["error_percent"],
             "recorded_error_percent": run.result()["error_percent"],
-            "mean_error_percent": verdict.mean,
-            **({"std_error_percent": verdict.std} if verdict.std is not None else {}),
+            **{
+                f"{name}_error_percent": value
+                for name in ("mean", "std")
+                if (value := getattr(verdict, name)) is not None
+            },
             "seeds": verdict.n,
         },
         provenance={
@@ -76,6 +76,13 @@ def ship(network: str, verdict: Verdict, dataset: Dataset, folders: Sequence[Pat
         },
     )
     return f"seed {trial.seed} of {verdict.n}, {scores['error_percent']:.2f} %, {path.stat().st_size / 2**20:.1f} MiB"
+
+
+def find_nearest(verdict: Verdict) -> str:
+    """Return the run whose error is nearest the mean of all; of two as near, the first by name."""
+    assert verdict.mean is not None
+    distances = [round(abs(value - verdict.mean), 6) for value in verdict.values]
+    return min(zip(distances, verdict.runs, strict=True))[1]
 
 
 def _with_weights(name: str, folders: Sequence[Path]) -> RunDirectory:

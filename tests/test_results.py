@@ -20,7 +20,7 @@ from reslab.runs.directory import RunDirectory, list_runs
 
 RESULTS = Path(__file__).parent.parent / "results"
 RUNS = list_runs(RESULTS)
-LARGEST_RECORD = 200_000
+LARGEST_RECORD = 500_000
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from results.ship import NETWORKS, SUBSET, compute_logits
+from results.ship import NETWORKS, SUBSET, compute_logits, find_nearest
 
 import reslab
 from reslab.cli import main
@@ -21,7 +21,8 @@ from reslab.errors import UserError
 from reslab.experiments.evaluate import evaluate
 from reslab.experiments.trained import choose_inputs, load_file
 from reslab.networks import create_model, load_model, read_weights, save_model
-from reslab.paper.claims import CIFAR10
+from reslab.paper.claims import CIFAR10, ask_error
+from reslab.report.verdicts import Verdict
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.shipped import FOLDER, list_shipped, sets_of
 from reslab.spec import NetworkSpec, find
@@ -40,6 +41,15 @@ def test_they_are_networks_we_ship_and_small() -> None:
     assert SHIPPED
     assert set(SHIPPED) <= set(NETWORKS)
     assert sum(path.stat().st_size for path in FOLDER.rglob("*.safetensors")) < MOST_BYTES
+
+
+def test_the_seed_nearest_the_mean_is_chosen() -> None:
+    """Not the best one; of two as near, the first by name."""
+    claim = ask_error("resnet-20", table="models", row="resnet-20")
+    verdict = Verdict(claim=claim, word="measured", samples=((8.0, 8.6, 8.5, 8.9),), runs=("a", "b", "c", "d"))
+    assert find_nearest(verdict) == "c"
+    verdict = Verdict(claim=claim, word="measured", samples=((8.2, 8.4),), runs=("z", "y"))
+    assert find_nearest(verdict) == "y"
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -53,13 +53,13 @@ def test_shortcuts_are_held_against_what_was_published_of_them() -> None:
     trials = {claim.row: claim.settings[0].trial(seed=1) for claim in CLAIMS["shortcuts"]}
     for depth in (20, 56, 110):
         known = find_claim("table-6", f"ResNet-{depth}")
-        assert trials[f"ResNet-{depth}, A"] == known.settings[0].trial(seed=1)
-        assert find_claim("shortcuts", f"ResNet-{depth}, A").published == known.published
+        assert trials[f"ResNet-{depth} A"] == known.settings[0].trial(seed=1)
+        assert find_claim("shortcuts", f"ResNet-{depth} A").published == known.published
         for option in "BC":
-            assert find_claim("shortcuts", f"ResNet-{depth}, {option}").published is None
-            differing = trial_differences(trials[f"ResNet-{depth}, {option}"], trials[f"ResNet-{depth}, A"])
+            assert find_claim("shortcuts", f"ResNet-{depth} {option}").published is None
+            differing = trial_differences(trials[f"ResNet-{depth} {option}"], trials[f"ResNet-{depth} A"])
             assert differing == {"network.shortcut": (option, "A")}
-    pre = trial_differences(trials["ResNet-110, A, pre-activation"], trials["ResNet-110, A"])
+    pre = trial_differences(trials["ResNet-110 A, pre-activation"], trials["ResNet-110 A"])
     assert pre == {"network.order": ("pre", "post")}
 
 
@@ -87,7 +87,7 @@ def test_claims_read_as_people_write() -> None:
     assert find_claim("fig-6", "plain-110").published_words == "> 60"
     assert find_claim("fig-6", "resnet-56", "training").published_words == "< 0.2"
     assert find_claim("fig-1", "plain-20 < plain-56", "training").published_words == "rises"
-    assert find_claim("shortcuts", "ResNet-56, B").published_words == ""
+    assert find_claim("shortcuts", "ResNet-56 B").published_words == ""
 
 
 @pytest.mark.data

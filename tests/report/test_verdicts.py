@@ -161,7 +161,7 @@ def test_a_shortened_resnet_1202_never_reads_as_reproduced(tmp_path: Path) -> No
 
 def test_what_nobody_published_is_measured(tmp_path: Path) -> None:
     """A full run has its number and no difference; a short one is reduced as ever."""
-    claim = find_claim("shortcuts", "ResNet-20, B", "test error %")
+    claim = find_claim("shortcuts", "ResNet-20 B", "test error %")
     trial = claim.settings[0].trial(seed=1)
     record(tmp_path, replace(trial, recipe=replace(trial.recipe, iterations=640)), 9.0)
     assert judge_one(claim, tmp_path).word == "reduced setting"

@@ -140,12 +140,12 @@ def _shortcuts(depth: int) -> Iterator[Claim]:
     """Yield options A, B and C of one ResNet: of A Table 6 has the error, of B and C nothing was published."""
     network = f"resnet-{depth}"
     (published,) = [row for row in TABLE_6 if row.network == network]
-    yield replace(_table_6(published), table="shortcuts", row=f"ResNet-{depth}, A")
+    yield replace(_table_6(published), table="shortcuts", row=f"ResNet-{depth} A")
     for option in "BC":
         yield ask_error(
             f"{network} shortcut={option}",
             table="shortcuts",
-            row=f"ResNet-{depth}, {option}",
+            row=f"ResNet-{depth} {option}",
             note=ALL_PROJECTIONS if (depth, option) == (110, "C") else "",
         )
 
@@ -253,6 +253,6 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
     ),
     "shortcuts": (
         *[claim for depth in (20, 56, 110) for claim in _shortcuts(depth)],
-        ask_error("resnet-110 order=pre", table="shortcuts", row="ResNet-110, A, pre-activation"),
+        ask_error("resnet-110 order=pre", table="shortcuts", row="ResNet-110 A, pre-activation"),
     ),
 }

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from reslab.errors import UserError
-from reslab.files import atomic_write, temporary_folder, write_text
+from reslab.files import atomic_write, is_locked, lock, temporary_folder, write_text
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
@@ -72,3 +74,16 @@ def test_what_a_killed_maker_left_goes_next_time(tmp_path: Path) -> None:
     with temporary_folder(tmp_path, "x"):
         assert not left.exists()
     assert [path.name for path in tmp_path.iterdir()] == [".x.mine"]
+
+
+def test_looking_whether_it_is_held_keeps_nobody_from_holding(tmp_path: Path) -> None:
+    """One who looks has it for an instant, as `is_locked` does; one who holds it is not waited for."""
+    path = tmp_path / "lock"
+    looker = path.open("w")
+    fcntl.flock(looker, fcntl.LOCK_SH)
+    threading.Timer(0.03, looker.close).start()
+    with lock(path, "another has it"):
+        assert is_locked(path)
+        with pytest.raises(UserError, match="another has it"), lock(path, "another has it"):
+            pass
+    assert not is_locked(path)

@@ -8,12 +8,15 @@ import glob
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from reslab.errors import UserError
 
 PARTIAL = ".partial"
+ATTEMPTS = 10
 
 
 @contextlib.contextmanager
@@ -101,14 +104,27 @@ def lock(path: Path, refusal: str) -> Iterator[None]:
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}; choose a writable place") from error
     with file:
+        if not _take(file):
+            raise UserError(refusal)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             same = os.path.samestat(os.fstat(file.fileno()), path.stat())
-        except (BlockingIOError, FileNotFoundError):
-            raise UserError(refusal) from None
+        except FileNotFoundError:
+            same = False
         if not same:  # removed, or made anew, between opening and holding it
             raise UserError(refusal)
         yield
+
+
+def _take(file: IO[str]) -> bool:
+    """Hold an open file, if nobody does; who only looks whether it is held (`is_locked`) has it for an instant."""
+    for _ in range(ATTEMPTS):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.01)
+        else:
+            return True
+    return False
 
 
 def is_locked(path: Path) -> bool:

@@ -33,17 +33,22 @@ NETWORKS = ("resnet-20", "resnet-32", "resnet-44", "resnet-56", "resnet-110", "p
 IMAGES_OF_A_CLASS = 10
 
 
-def main(folders: Sequence[Path]) -> None:
-    """Ship what the records and the runs at hand allow; say what they do not."""
+def main(folders: Sequence[Path]) -> int:
+    """Ship what the records and the runs at hand allow; say what they do not, and return how much that is."""
     dataset = load_dataset("cifar10")
-    records = list_runs(RESULTS)
+    records, problems = list_runs(RESULTS), 0
     for network in NETWORKS:
         (verdict,) = judge([ask_error(network, table="models", row=network)], records)
         if verdict.word != "measured":
             print(f"{network}: {verdict.word}, left out")
             continue
-        print(f"{network}: {ship(network, verdict, dataset, folders)}")
+        try:
+            print(f"{network}: {ship(network, verdict, dataset, folders)}")
+        except UserError as error:
+            problems += 1
+            print(f"{network}: {error}", file=sys.stderr)
     write_subset(dataset)
+    return problems
 
 
 def ship(network: str, verdict: Verdict, dataset: Dataset, folders: Sequence[Path]) -> str:
@@ -116,7 +121,4 @@ def compute_logits(network: Network, images: Split) -> np.ndarray:
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    try:
-        main([Path(folder) for folder in sys.argv[1:]])
-    except UserError as error:
-        sys.exit(str(error))
+    sys.exit(min(main([Path(folder) for folder in sys.argv[1:]]), 1))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hatchling.builders.wheel import WheelBuilder
 from results.ship import NETWORKS, SUBSET, compute_logits, find_nearest
 
 import reslab
@@ -22,8 +23,8 @@ from reslab.experiments.evaluate import evaluate
 from reslab.experiments.trained import choose_inputs, load_file
 from reslab.networks import create_model, load_model, read_weights, save_model
 from reslab.paper.claims import CIFAR10, ask_error
-from reslab.report.verdicts import Verdict
-from reslab.runs.directory import RunDirectory, list_runs
+from reslab.report.verdicts import Verdict, judge
+from reslab.runs.directory import list_runs
 from reslab.shipped import FOLDER, list_shipped, sets_of
 from reslab.spec import NetworkSpec, find
 
@@ -63,7 +64,11 @@ def test_a_file_says_what_it_is(name: str) -> None:
     assert {tensor.dtype for tensor in weights.tensors.values()} == {torch.float32, torch.int64}
     about, metrics = weights.provenance, weights.metrics
     assert about["data"]["fingerprint"] == CIFAR10.fingerprint
-    run: RunDirectory = RECORDS[about["trial"]]
+    (verdict,) = judge([ask_error(name, table="models", row=name)], list(RECORDS.values()))
+    assert about["trial"] == find_nearest(verdict), "run results/ship.py"
+    assert (metrics["mean_error_percent"], metrics.get("std_error_percent")) == (verdict.mean, verdict.std)
+    assert metrics["seeds"] == verdict.n
+    run = RECORDS[about["trial"]]
     assert run.trial().seed == about["seed"]
     assert run.result()["error_percent"] == metrics["recorded_error_percent"]
     assert abs(metrics["error_percent"] - metrics["recorded_error_percent"]) < 0.1
@@ -136,8 +141,7 @@ def test_the_command_line_knows_them(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_they_are_in_the_wheel(tmp_path: Path) -> None:
     """All files, as they are."""
-    wheel = pytest.importorskip("hatchling.builders.wheel")
-    (built,) = wheel.WheelBuilder(str(Path(__file__).parent.parent)).build(directory=str(tmp_path))
+    (built,) = WheelBuilder(str(Path(__file__).parent.parent)).build(directory=str(tmp_path))
     with zipfile.ZipFile(built) as archive:
         for name in SHIPPED:
             content = archive.read(f"reslab/shipped/cifar10/{name}.safetensors")

@@ -123,7 +123,7 @@ def make_ours(
     task = make_task(trial, dataset, device=device)
     task.execution.prepare_network(network)
     state = TrainingState(network, trial.recipe)
-    runtime = choose_runtime(network, device, compile=compile)
+    runtime = choose_runtime(network, trial.recipe, device, compile=compile)
     stepper = Stepper(state, task, trial.recipe, seed=1, runtime=runtime)
     numbers = itertools.count()
 

@@ -15,6 +15,7 @@ from reslab.data.dataset import Split
 from reslab.data.sampling import Sampler
 from reslab.data.streaming import StreamedBatches, is_resident, make_batches
 from reslab.errors import UserError
+from reslab.spec.recipe import Edges
 
 generator = np.random.default_rng(0)
 SPLIT = Split(generator.integers(0, 256, (40, 3, 8, 8), dtype=np.uint8), generator.integers(0, 10, 40, dtype=np.uint8))
@@ -24,17 +25,16 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("mean_first", [True, False])
+@pytest.mark.parametrize(("edges", "cutout"), [("zero", 0), ("reflect", 3)])
 @pytest.mark.parametrize("padding", [0, 1, 4])
-def test_a_batch_is_the_same_to_the_bit(padding: int, mean_first: bool, device: str) -> None:
-    """Crops, flips, mean, labels and type; drawn and plain."""
+def test_a_batch_is_the_same_to_the_bit(padding: int, edges: Edges, cutout: int, mean_first: bool, device: str) -> None:
+    """Crops, flips, edges, holes, mean, labels and type; drawn and plain."""
     if device == "cuda" and not torch.cuda.is_available():
         pytest.skip("there is no CUDA device")
-    resident, streamed = (
-        kind(SPLIT, replace(PREPARATION, padding=padding, mean_first=mean_first), device=device)
-        for kind in (ResidentBatches, StreamedBatches)
-    )
+    preparation = replace(PREPARATION, padding=padding, mean_first=mean_first, edges=edges, cutout=cutout)
+    resident, streamed = (kind(SPLIT, preparation, device=device) for kind in (ResidentBatches, StreamedBatches))
     assert len(streamed) == len(resident) == 40
-    sampler = Sampler(count=40, seed=5, padding=padding, flip=True)
+    sampler = Sampler(count=40, seed=5, padding=padding, flip=True, hole_places=9 - cutout)
     for step in range(3):
         draw = sampler.draw(step, 24)
         for ours, theirs in zip(streamed.augmented(draw), resident.augmented(draw), strict=True):

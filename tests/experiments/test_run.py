@@ -57,6 +57,14 @@ def test_a_run_is_recorded(tmp_path: Path) -> None:
     assert all(entry["peak_memory_bytes"] > 0 and entry["images_per_second"] > 0 for entry in timings)
 
 
+def test_the_fast_recipe_learns(tmp_path: Path) -> None:
+    """On digits, which are not flipped: most are right after six epochs."""
+    augmentation = {"padding": 1, "edges": "reflect", "flip": False}
+    changes = {"iterations": 135, "batch": 64, "optimizer.learning_rate": 0.1, "augmentation": augmentation}
+    trial = make_trial(find_recipe("fast", changes), dropout=0.0)
+    assert run_trial(trial, DIGITS, tmp_path).result()["error_percent"] < 20
+
+
 def test_the_same_seed_is_the_same_log(whole: tuple[str, str, str], tmp_path: Path) -> None:
     """Bit for bit."""
     assert outcome(run_trial(make_trial(), DIGITS, tmp_path)) == whole
@@ -80,6 +88,12 @@ def test_resident_data_is_the_same_run(
         {"accumulate": 2, "label_smoothing": 0.1, "optimizer.clip_norm": 1.0},
         {"precision": "fp32", "channels_last": False, "schedule.kind": "cosine", "exact_norms": True},
         {"warmup": {"learning_rate": 0.01, "until_error_percent": 95.0, "window": 5}},
+        {
+            "schedule.kind": "one-cycle",
+            "augmentation": {"padding": 2, "edges": "reflect", "flip": True, "alternating_flips": True, "cutout": 3},
+            "average_decay": 0.9,
+            "average_from": 0.5,
+        },
     ],
     ids=str,
 )
@@ -193,3 +207,21 @@ def test_a_run_on_cuda_resumes_to_the_same_bits(tmp_path: Path) -> None:
     run = RunDirectory.of(make_trial(), tmp_path)
     assert outcome(run) == expected
     assert run.read("provenance")["sittings"][0]["capture"] is True
+
+
+def test_exact_norms_are_those_of_the_average(tmp_path: Path) -> None:
+    """Not an average of statistics: the first normalization has the mean of what the averaged kernels give it."""
+    recipe = find_recipe("digits", OPTIONS | {"average_decay": 0.9, "exact_norms": True, "precision": "fp32"})
+    network = load_model(run_trial(make_trial(recipe), DIGITS, tmp_path).weights)
+    mean = torch.from_numpy(DIGITS.train.images.mean(0) / 16).float()
+    with torch.no_grad():
+        maps = network.stem.conv(torch.from_numpy(DIGITS.train.images / 16).float() - mean)
+    assert torch.allclose(network.stem.norm.running_mean, maps.mean((0, 2, 3)), atol=1e-4)
+
+
+def test_a_hole_larger_than_the_images_is_refused_before_the_run(tmp_path: Path) -> None:
+    """Nothing is left that looks like a run."""
+    trial = make_trial(find_recipe("digits", OPTIONS | {"augmentation.cutout": 9}))
+    with pytest.raises(UserError, match="cutout is 9; the images are only 8 wide"):
+        run_trial(trial, DIGITS, tmp_path)
+    assert RunDirectory.of(trial, tmp_path).state == "new"

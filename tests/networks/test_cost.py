@@ -57,6 +57,15 @@ def test_golden_counts(name: str, overrides: dict[str, object], params: int, mul
     assert (cost.params, cost.multiply_adds) == (params, multiply_adds)
 
 
+@pytest.mark.parametrize(
+    ("name", "millions"), [("wrn-16-8", 11.0), ("wrn-22-8", 17.2), ("wrn-28-10", 36.5), ("wrn-40-4", 8.9)]
+)
+def test_wide_networks_have_their_published_parameters(name: str, millions: float) -> None:
+    """Zagoruyko and Komodakis, tables 4 and 5, in their digits; WRN-16-4 to the unit by the same arithmetic."""
+    assert round(measure_cost(find(name)).params / 1e6, 1) == millions
+    assert measure_cost(find("wrn-16-4")).params == 2_748_890
+
+
 @pytest.mark.parametrize("shortcut", ["B", "C"])
 def test_golden_parameters_of_the_options(shortcut: str) -> None:
     """Options B and C at every CIFAR depth."""

@@ -21,12 +21,27 @@ from reslab.spec import (
     spec_from_dict,
     spec_to_dict,
 )
+from reslab.spec.families import wide
 
 
 @pytest.mark.parametrize("spelling", ["resnet-56", "resnet56", "resnet_56", "ResNet-56", "cifar-resnet-56"])
 def test_spelling_does_not_matter(spelling: str) -> None:
     """Hyphens, underscores, case and the family's name lead to one network."""
     assert find(spelling) == cifar(56)
+
+
+@pytest.mark.parametrize("spelling", ["wrn-22-4", "WRN-22-4", "wrn_22_4", "wrn22-4"])
+def test_wide_networks_are_known_at_every_depth_and_width(spelling: str) -> None:
+    """By the literature's name, which comes back."""
+    assert find(spelling) == wide(22, 4)
+    assert name_of(find(spelling)) == "wrn-22-4"
+
+
+def test_wide_names_leave_others_alone() -> None:
+    """Thin networks and those of another order keep the names that their runs have."""
+    assert name_of(find("cifar-resnet-14", {"order": "pre", "shortcut": "B"})).startswith("cifar-resnet-14 ")
+    assert name_of(find("wrn-16-4", {"order": "post", "shortcut": "A"})).startswith("cifar-resnet-14 ")
+    assert find("wrn-10-64") != find("wrn-106-4")
 
 
 def test_imagenet_depths_mean_imagenet() -> None:
@@ -87,6 +102,9 @@ def test_a_name_says_what_differs() -> None:
         ("resnet-18", {"block": "bottleneck", "shortcut": "B", "stages": '[{"blocks":4,"width":8}]'}),
         ("resnet-34", {"shortcut": "B", "stages": '[{"blocks":1,"width":8}]'}),
         ("cifar-resnet-14", {"shortcut": "gated", "dimensions": 1}),
+        ("wrn-16-4", {"order": "post", "shortcut": "A"}),
+        ("wrn-16-1", {"dropout": 0.3}),
+        ("wrn-16-4", {"dropout": 0.3, "stages.2.width": 200}),
         ("dense-resnet-6", {"shortcut": "none", "channels": 3}),
         ("resnet-50", {"block": "basic"}),
         ("vit-b-16", {"input_size": 64}),
@@ -117,6 +135,7 @@ def test_any_cifar_depth_has_a_name(n: int, branch: str) -> None:
         ("PReLU-net", "published number only"),
         ("xyzzy", "`reslab networks` lists"),
         ("cifar-resnet-21", "depth 21 is not 6n+2"),
+        ("wrn-18-4", "depth 18 is not 6n+4"),
     ],
 )
 def test_unknown_names_get_a_remedy(name: str, sentence: str) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from reslab.errors import UserError
 from reslab.spec import cifar, dense, imagenet
+from reslab.spec.families import wide
 
 
 @pytest.mark.parametrize(("n", "depth"), [(3, 20), (5, 32), (7, 44), (9, 56), (18, 110), (200, 1202)])
@@ -50,3 +51,22 @@ def test_dense_stacks_have_two_layers_a_block() -> None:
     assert dense(10).input_shape == (64,)
     with pytest.raises(UserError, match=r"2n\+2"):
         dense(7)
+
+
+@pytest.mark.parametrize(("depth", "factor", "widths"), [(16, 4, (64, 128, 256)), (28, 10, (160, 320, 640))])
+def test_wide_networks_have_6n_plus_4_layers(depth: int, factor: int, widths: tuple[int, ...]) -> None:
+    """Counted with their three projections; pre-activation, a stem of 16."""
+    spec = wide(depth, factor)
+    assert tuple(stage.width for stage in spec.stages) == widths
+    assert {stage.blocks for stage in spec.stages} == {(depth - 4) // 6}
+    assert (spec.order, spec.shortcut, spec.stem.width, spec.dropout) == ("pre", "B", 16, 0.0)
+    projections = sum(plan.shortcut == "projection" for plan in spec.layout())
+    assert 1 + sum(len(plan.layers) for plan in spec.layout()) + projections == depth
+
+
+def test_wide_networks_name_their_rule() -> None:
+    """The nearest depths, and a factor that widens."""
+    with pytest.raises(UserError, match=r"depth 18 is not 6n\+4.*choose 16 or 22"):
+        wide(18, 4)
+    with pytest.raises(UserError, match=r"factor 0 is not a width"):
+        wide(16, 0)

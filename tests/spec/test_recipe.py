@@ -46,7 +46,9 @@ def test_highways_have_their_authors_recipe() -> None:
         ({"schedule.drops": "[32000]"}, "fractions of the run"),
         ({"label_smoothing": 1.0}, "recipe.label_smoothing is 1.0"),
         ({"lr": 0.1}, "there is no field 'lr'"),
-        ({"schedule.kind": "steep"}, "choose steps, cosine or constant"),
+        ({"schedule.kind": "steep"}, "choose steps, cosine, constant or one-cycle"),
+        ({"augmentation.flip": False, "augmentation.alternating_flips": True}, "set flip=true as well"),
+        ({"augmentation.edges": "mirror"}, "choose zero or reflect"),
     ],
 )
 def test_mistakes_are_named(changes: dict[str, object], sentence: str) -> None:
@@ -117,8 +119,12 @@ def test_mistakes_in_files_are_named(text: str, sentence: str, tmp_path: Path) -
         ("optimizer.clip_norm", -1),
         ("schedule.factor", -2),
         ("schedule.drops", "[1.5]"),
+        ("schedule.rise", 1),
+        ("schedule.final", -0.1),
+        ("average_from", 1),
         ("warmup", {"window": 0}),
         ("augmentation.padding", -1),
+        ("augmentation.cutout", -1),
         ("batch", 0),
     ],
 )

@@ -51,3 +51,9 @@ def test_an_id_is_of_what_is_not_by_default() -> None:
     del written["recipe"]["label_smoothing"]
     assert trial_from_dict(written).id == trial.id
     assert replace(trial, recipe=replace(trial.recipe, label_smoothing=0.1)).id != trial.id
+
+
+def test_ids_stay_what_they_were() -> None:
+    """Of runs that lie on disks, by number: a default that changed would show here."""
+    assert TRIAL.id == "resnet-20-cifar10-9f5dcde6a9a7"
+    assert replace(TRIAL, recipe=find_recipe("digits"), network=find("plain-56")).id == "plain-56-cifar10-80b22cb98b88"

@@ -41,3 +41,29 @@ def test_cosine_and_constant() -> None:
     assert learning_rate(cosine, 0, warmed_at=None) == pytest.approx(0.1)
     assert learning_rate(cosine, 32_000, warmed_at=None) == pytest.approx(0.05)
     assert learning_rate(find_recipe("cifar-paper", {"schedule.kind": "constant"}), 63_999, warmed_at=None) == 0.1
+
+
+def one_cycle(**fields: object) -> list[float]:
+    changes = {"iterations": 100, "schedule.kind": "one-cycle"}
+    recipe = find_recipe("cifar-paper", changes | {f"schedule.{name}": value for name, value in fields.items()})
+    return [learning_rate(recipe, step, warmed_at=None) for step in range(100)]
+
+
+def test_one_cycle_rises_and_falls_in_straight_lines() -> None:
+    """Up for a fifth, down for the rest, at the middle of each iteration; no iteration is without a rate."""
+    rates = one_cycle()
+    assert rates[:20] == pytest.approx([0.1 * (step + 0.5) / 20 for step in range(20)])
+    assert rates[20:] == pytest.approx([0.1 * (99.5 - step) / 80 for step in range(20, 100)])
+    assert min(rates) > 0
+
+
+@pytest.mark.parametrize("fall", ["linear", "cosine"])
+def test_one_cycle_ends_where_it_is_told(fall: str) -> None:
+    """Near the full rate after the rise, half way down in the middle of the fall, near the final one at the end."""
+    rates = one_cycle(fall=fall, final=0.2, rise=0.0)
+    assert rates[0] == pytest.approx(0.1, rel=0.01)
+    assert rates[49] + rates[50] == pytest.approx(0.1 * (1 + 0.2))
+    assert rates[-1] == pytest.approx(0.02, rel=0.05)
+    assert rates == sorted(rates, reverse=True)
+    linear_first_quarter = 0.1 * (1 - 0.8 * 0.255)
+    assert (rates[25] > linear_first_quarter + 0.005) == (fall == "cosine")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -55,7 +55,7 @@ def make_stepper(
     torch.manual_seed(1)
     network = create_model("cifar-resnet-8", in_chans=1, input_size=8, **overrides).to(task.device).train()
     state = TrainingState(network, recipe)
-    return Stepper(state, task, recipe, seed=1, runtime=runtime or choose_runtime(network, task.device))
+    return Stepper(state, task, recipe, seed=1, runtime=runtime or choose_runtime(network, recipe, task.device))
 
 
 def advance(stepper: Stepper, steps: int) -> dict[str, Tensor]:
@@ -118,6 +118,17 @@ def test_the_average_starts_with_the_first_weights() -> None:
     second = stepper.state.tensors()
     mixed = 0.9 * first["network.classifier.weight"] + 0.1 * second["network.classifier.weight"]
     assert torch.allclose(second["average.classifier.weight"], mixed, atol=1e-6)
+
+
+def test_the_average_may_begin_later() -> None:
+    """Up to half of the run it is the network, statistics included; then it lags behind."""
+    stepper = make_stepper(Noise(), recipe=replace(RECIPE, average_from=0.5))
+    for step in range(8):
+        stepper.advance(step, warmed_at=None)
+        tensors = stepper.state.tensors()
+        for name in ("classifier.weight", "stem.norm.running_mean"):
+            same = torch.equal(tensors[f"average.{name}"], tensors[f"network.{name}"])
+            assert same == (step <= 6), (name, step)
 
 
 @pytest.mark.slow

@@ -1,7 +1,8 @@
-"""Batches made on the device the images live on: crop, flip and mean in one gather.
+"""Batches made on the device the images live on: crop, flip and mean in one gather; a hole where one is asked for.
 
 An image of the batch is ``crop(pad(x - mean))``: the mean is subtracted first, so what the padding adds is zero; or,
-with `mean_first` off, ``crop(pad(x)) - mean`` (docs/deviations.md). Bytes stay bytes until they are gathered.
+with `mean_first` off, ``crop(pad(x)) - mean`` (docs/deviations.md). Bytes stay bytes until they are gathered. A hole
+is zeros in what the network is given, so it says nothing: zero is the mean.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from torch.nn import functional as F
 
 from reslab.data.dataset import Split
 from reslab.data.sampling import Draw
+from reslab.errors import UserError
+from reslab.spec.recipe import Edges
 
 
 def per_pixel_mean(split: Split, *, brightest: int) -> NDArray[np.float32]:
@@ -25,12 +28,53 @@ def per_pixel_mean(split: Split, *, brightest: int) -> NDArray[np.float32]:
 
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
-    """How pixels become a network's input: divided by `brightest`, the mean image subtracted, room left for crops."""
+    """How pixels become a network's input: divided by `brightest`, the mean image subtracted, room left for crops.
+
+    `cutout` is the side of the hole in a drawn image.
+    """
 
     mean: NDArray[np.float32]
     brightest: int
     padding: int = 0
     mean_first: bool = True
+    edges: Edges = "zero"
+    cutout: int = 0
+
+    def __post_init__(self) -> None:
+        side = min(self.mean.shape[-2:])
+        if self.edges == "reflect" and self.padding >= side:
+            raise UserError(
+                f"recipe.augmentation.padding is {self.padding} and the images are {side} wide; "
+                "edges=reflect needs a padding smaller than the image"
+            )
+        if self.cutout > side:
+            raise UserError(f"recipe.augmentation.cutout is {self.cutout}; the images are only {side} wide")
+
+    def pad(self, images: Tensor) -> Tensor:
+        """Return images, or the mean image, with the padding around them."""
+        if self.edges == "zero":
+            return F.pad(images, [self.padding] * 4)
+        # By index: torch reflects floats only.
+        rows, columns = (self._reflected(side, images.device) for side in images.shape[-2:])
+        return images[..., rows, :][..., columns]
+
+    def cut(self, images: Tensor, draw: Draw) -> Tensor:
+        """Cut their holes into drawn images, in place, and return them."""
+        if self.cutout:
+            tops, lefts = (torch.from_numpy(array).to(images.device) for array in (draw.hole_tops, draw.hole_lefts))
+            rows, columns = self._within(tops, images.shape[-2]), self._within(lefts, images.shape[-1])
+            images.masked_fill_((rows[:, :, None] & columns[:, None, :])[:, None], 0)
+        return images
+
+    def _within(self, first: Tensor, side: int) -> Tensor:
+        """Return, for each image, which of its rows or columns the hole spans."""
+        places = torch.arange(side, device=first.device) - first[:, None]
+        return (places >= 0) & (places < self.cutout)
+
+    def _reflected(self, side: int, device: torch.device) -> Tensor:
+        """Return which row or column of the image each one of the padded image shows."""
+        places = torch.arange(-self.padding, side + self.padding, device=device).abs()
+        return torch.where(places < side, places, 2 * (side - 1) - places)
 
 
 class ResidentBatches:
@@ -38,11 +82,11 @@ class ResidentBatches:
 
     def __init__(self, split: Split, preparation: Preparation, *, device: torch.device | str) -> None:
         self.size = split.images.shape[-1]
+        self.preparation = preparation
         self.brightest, self.padding = preparation.brightest, preparation.padding
-        edges = [self.padding] * 4
-        self.images = F.pad(torch.from_numpy(split.images).to(device), edges)
+        self.images = preparation.pad(torch.from_numpy(split.images).to(device))
         self.mean = torch.from_numpy(preparation.mean).to(device)
-        self.padded_mean = F.pad(self.mean, edges) if preparation.mean_first else None
+        self.padded_mean = preparation.pad(self.mean) if preparation.mean_first else None
         self.labels = torch.from_numpy(split.labels.astype(np.int64)).to(device)
 
     def __len__(self) -> int:
@@ -62,7 +106,7 @@ class ResidentBatches:
         channels = torch.arange(self.images.shape[1], device=device)[None, :, None, None]
         pixels = self.images[indices[:, None, None, None], channels, rows, columns]
         mean = self.mean if self.padded_mean is None else self.padded_mean[channels, rows, columns]
-        return pixels / self.brightest - mean, self.labels[indices]
+        return self.preparation.cut(pixels / self.brightest - mean, draw), self.labels[indices]
 
     def plain(self, first: int, last: int) -> tuple[Tensor, Tensor]:
         """Return the images from `first` up to `last` as they are, mean subtracted."""

@@ -1,4 +1,4 @@
-"""Which image comes when, and how it is cropped and flipped: pure functions of (seed, epoch, position).
+"""Which image comes when, its crop, its flip and its hole: pure functions of (seed, epoch, position).
 
 Drawn on the CPU by a counter-based generator, so that every device and every resumed run sees the same. Batches have
 one size and run on across epoch ends: batch t holds positions t*size to (t+1)*size of the endless sequence of epochs.
@@ -13,31 +13,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
-ORDER, AUGMENTATION = 0, 1  # streams of random numbers that never meet
+ORDER, AUGMENTATION, FIRST_FLIPS, HOLES = range(4)  # streams of random numbers that never meet
 
 
 @dataclass(frozen=True)
 class Draw:
-    """For each image of a batch: which it is, where its crop starts in the padded image, and whether it is flipped."""
+    """For each image of a batch: which it is, where its crop starts in the padded image, and whether it is flipped.
+
+    Where images are cut out of, the hole's corner in the image as the network sees it, cropped and flipped.
+    """
 
     indices: Indices
     tops: Indices
     lefts: Indices
     flips: NDArray[np.bool_]
+    hole_tops: Indices
+    hole_lefts: Indices
 
     def part(self, first: int, last: int) -> Draw:
         """Return the images from position `first` up to `last`."""
-        return Draw(self.indices[first:last], self.tops[first:last], self.lefts[first:last], self.flips[first:last])
+        return Draw(**{name: array[first:last] for name, array in vars(self).items()})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampler:
-    """The endless sequence of training images for one seed."""
+    """The endless sequence of training images for one seed; `hole_places` counts where a hole may start on a side."""
 
     count: int
     seed: int
     padding: int = 0
     flip: bool = False
+    alternating_flips: bool = False
+    hole_places: int = 1
 
     def draw(self, step: int, size: int, *, count: int = 1) -> Draw:
         """Return batch number `step` of `size` images, or `count` batches from that on, end to end."""
@@ -46,26 +53,25 @@ class Sampler:
         for epoch in range(start // self.count, (stop - 1) // self.count + 1):
             before = epoch * self.count
             parts.append(self.draw_epoch(epoch).part(max(start - before, 0), min(stop - before, self.count)))
-        return Draw(
-            np.concatenate([part.indices for part in parts]),
-            np.concatenate([part.tops for part in parts]),
-            np.concatenate([part.lefts for part in parts]),
-            np.concatenate([part.flips for part in parts]),
-        )
+        return Draw(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])})
 
     def draw_epoch(self, epoch: int) -> Draw:
         """Return a whole epoch: every image once, in its order."""
-        return _draw_epoch(self.count, self.seed, epoch, self.padding, self.flip)
+        return _draw_epoch(self, epoch)
 
 
 @functools.lru_cache(maxsize=16)
-def _draw_epoch(count: int, seed: int, epoch: int, padding: int, flip: bool) -> Draw:
+def _draw_epoch(sampler: Sampler, epoch: int) -> Draw:
+    count, seed = sampler.count, sampler.seed
     order = _generator(seed, epoch, ORDER).permutation(count)
     generator = _generator(seed, epoch, AUGMENTATION)
     # Drawn by image, not by position, and always all three: switching one off leaves the others as they were.
-    tops, lefts = generator.integers(0, 2 * padding + 1, (2, count))
-    flips = generator.random(count) < (0.5 if flip else 0.0)
-    return Draw(order, tops[order], lefts[order], flips[order])
+    tops, lefts = generator.integers(0, 2 * sampler.padding + 1, (2, count))
+    flips = generator.random(count) < (0.5 if sampler.flip else 0.0)
+    if sampler.alternating_flips:
+        flips = (_generator(seed, 0, FIRST_FLIPS).random(count) < 0.5) ^ (epoch % 2 == 1)
+    holes = _generator(seed, epoch, HOLES).integers(0, sampler.hole_places, (2, count))
+    return Draw(order, tops[order], lefts[order], flips[order], *holes[:, order])
 
 
 def _generator(seed: int, epoch: int, stream: int) -> np.random.Generator:

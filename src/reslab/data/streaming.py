@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
 
 from reslab.data.batches import Preparation, ResidentBatches
 from reslab.data.dataset import Bytes, Split
@@ -32,11 +31,12 @@ class StreamedBatches:
     def __init__(self, split: Split, preparation: Preparation, *, device: torch.device | str) -> None:
         self.images, self.labels = split.images, split.labels
         self.size = split.images.shape[-1]
+        self.preparation = preparation
         self.brightest, self.padding = preparation.brightest, preparation.padding
         self.device = torch.device(device)
         self.mean = torch.from_numpy(preparation.mean).to(device)
         # (top, left, channel, row, column): the part of the padded mean under each crop.
-        windows = F.pad(self.mean, [self.padding] * 4).unfold(1, self.size, 1).unfold(2, self.size, 1)
+        windows = preparation.pad(self.mean).unfold(1, self.size, 1).unfold(2, self.size, 1)
         self.means = windows.permute(1, 2, 0, 3, 4) if preparation.mean_first else None
 
     def __len__(self) -> int:
@@ -45,12 +45,12 @@ class StreamedBatches:
     def augmented(self, draw: Draw) -> tuple[Tensor, Tensor]:
         """Return the images and labels of a drawn batch."""
         pixels, labels = self.gather(draw)
-        return self._send(pixels) / self.brightest - self._mean_under(draw), self._send(labels)
+        images = self._send(pixels) / self.brightest - self._mean_under(draw)
+        return self.preparation.cut(images, draw), self._send(labels)
 
     def gather(self, draw: Draw) -> tuple[Bytes, NDArray[np.int64]]:
         """Crop and flip a drawn batch on the host: the half that can run ahead of the device."""
-        edges = (self.padding, self.padding)
-        padded = np.pad(self.images[draw.indices], ((0, 0), (0, 0), edges, edges))
+        padded = self.preparation.pad(torch.from_numpy(self.images[draw.indices])).numpy()
         windows = np.lib.stride_tricks.sliding_window_view(padded, (self.size, self.size), axis=(2, 3))
         pixels = windows[np.arange(len(padded)), :, draw.tops, draw.lefts]
         pixels[draw.flips] = pixels[draw.flips, :, :, ::-1]

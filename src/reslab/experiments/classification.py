@@ -102,13 +102,22 @@ def make_task(trial: Trial, dataset: Dataset, *, device: torch.device | str) -> 
         brightest=dataset.brightest,
         padding=augmentation.padding,
         mean_first=augmentation.mean_first,
+        edges=augmentation.edges,
+        cutout=augmentation.cutout,
     )
     execution = Execution(channels_last=trial.recipe.channels_last, precision=trial.recipe.precision)
     return ClassificationTask(
         trial=trial,
         train=make_batches(train, training, device=device),
         test=make_batches(test, replace(training, padding=0), device=device),
-        sampler=Sampler(count=len(train), seed=trial.seed, padding=augmentation.padding, flip=augmentation.flip),
+        sampler=Sampler(
+            count=len(train),
+            seed=trial.seed,
+            padding=augmentation.padding,
+            flip=augmentation.flip,
+            alternating_flips=augmentation.alternating_flips,
+            hole_places=train.images.shape[-1] - augmentation.cutout + 1 if augmentation.cutout else 1,
+        ),
         execution=execution,
     )
 

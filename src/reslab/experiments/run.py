@@ -46,11 +46,11 @@ def run_trial(
     with run.working(), reproducible():
         if run.state == "finished":
             return run
+        task = make_task(trial, dataset, device=device)
         torch.manual_seed(trial.seed)
         network = build(trial.network).to(device)
-        runtime = choose_runtime(network, device, compile=compile)
+        runtime = choose_runtime(network, trial.recipe, device, compile=compile)
         run.begin(trial, describe_surroundings() | {"device": _name_device(device)} | asdict(runtime))
-        task = make_task(trial, dataset, device=device)
         task.execution.prepare_network(network)
         log, timings = StepLog(run.path / "metrics.jsonl"), StepLog(run.path / "timings.jsonl")
         clock = _Clock(timings, batch=trial.recipe.batch, device=device)

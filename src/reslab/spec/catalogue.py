@@ -1,4 +1,4 @@
-"""Names to specs and back: `resnet-56`, `plain-34`, `resnet-50-v1.5`, `highway-19`, `cifar-resnet-164`.
+"""Names to specs and back: `resnet-56`, `plain-34`, `resnet-50-v1.5`, `wrn-16-4`, `highway-19`, `cifar-resnet-164`.
 
 18/34/50/101/152 always mean the ImageNet networks and the paper's six CIFAR depths the CIFAR ones; any other
 depth of a family is asked for by the family's name. Hyphens, underscores and case do not matter.
@@ -19,13 +19,14 @@ from reslab.errors import UserError, choices, suggest
 from reslab.shipped import sets_of
 from reslab.spec.codec import convert, decode, differing_leaves, encode, override
 from reslab.spec.comparators import HighwaySpec, LeNetSpec, TorchvisionName, TorchvisionSpec, highway
-from reslab.spec.families import IMAGENET_BLOCKS, cifar, dense, imagenet
+from reslab.spec.families import IMAGENET_BLOCKS, cifar, dense, imagenet, wide
 from reslab.spec.network import Block, NetworkSpec
 
 Spec: TypeAlias = NetworkSpec | HighwaySpec | LeNetSpec | TorchvisionSpec
 SPEC_TYPES: dict[str, type[Spec]] = {cls.kind: cls for cls in (NetworkSpec, HighwaySpec, LeNetSpec, TorchvisionSpec)}
 
 CIFAR_DEPTHS = (20, 32, 44, 56, 110, 1202)
+WIDE = ((16, 4), (16, 8), (22, 8), (28, 10), (40, 4))  # depth and factor; any 6n+4 and any factor has a name
 TORCHVISION_NAMES: dict[str, TorchvisionName] = {
     "alexnet": "alexnet",
     "vgg-16": "vgg16",
@@ -130,6 +131,8 @@ def _named() -> dict[str, Entry]:
         named[f"resnet-{depth}"] = FAMILIES["cifar-resnet"](depth)
         named[f"plain-{depth}"] = FAMILIES["cifar-plain"](depth)
         named[f"gated-resnet-{depth}"] = Entry(partial(cifar, depth, shortcut="gated"), takes_block=True)
+    for depth, factor in WIDE:
+        named[f"wrn-{depth}-{factor}"] = Entry(partial(wide, depth, factor))
     for depth in (19, 32):
         named[f"highway-{depth}"] = Entry(partial(highway, depth))
     named["lenet-5"] = Entry(LeNetSpec)
@@ -141,6 +144,10 @@ def _named() -> dict[str, Entry]:
 def _entry(name: str) -> Entry:
     if not isinstance(name, str):
         raise UserError(f"a network's name is text, not {name!r}: say 'resnet-50'")
+    # Before hyphens go: wrn-16-4 is not wrn-1-64.
+    match = re.fullmatch(r"wrn[-_. ]?(\d+)[-_. x](\d+)", name.lower())
+    if match:
+        return Entry(partial(wide, int(match[1]), int(match[2])))
     squeezed = _squeeze(name)
     for known, entry in _named().items():
         if _squeeze(known) == squeezed:
@@ -175,7 +182,7 @@ def _nearest(spec: Spec) -> Iterator[tuple[str, dict[str, Any]]]:
     names, block = list(_named()), {}
     if isinstance(spec, NetworkSpec):
         stem = f"{_branch(spec)}-{spec.depth}"
-        names = [stem, f"{stem}-v1.5", *[f"{family}-{spec.depth}" for family in FAMILIES]]
+        names = [stem, f"{stem}-v1.5", *[f"{family}-{spec.depth}" for family in FAMILIES], *_wide_names(spec)]
         block = {"block": spec.block}
     for name in names:
         for overrides in ({}, block) if block else ({},):
@@ -187,6 +194,12 @@ def _nearest(spec: Spec) -> Iterator[tuple[str, dict[str, Any]]]:
                 differing = overrides | _differing(spec, base)
                 if overrides or "block" not in differing or not _entry(name).takes_block:
                     yield name, differing
+
+
+def _wide_names(spec: NetworkSpec) -> list[str]:
+    """Return the WRN name of a network that is wide in their sense; thin ones keep the names they have."""
+    factor = spec.stages[0].width // 16
+    return [f"wrn-{spec.depth + 2}-{factor}"] if factor > 1 and (spec.order, spec.shortcut) == ("pre", "B") else []
 
 
 def _likeness(spec: Spec) -> tuple[object, ...]:

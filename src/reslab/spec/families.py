@@ -1,4 +1,4 @@
-"""The paper's two families of networks, turned by its own dial, the depth, and a dense one beside them."""
+"""The paper's two families of networks, turned by its own dial, the depth; wide and dense ones beside them."""
 
 from __future__ import annotations
 
@@ -40,6 +40,29 @@ def cifar(depth: int, *, block: Block = "basic", shortcut: Shortcut = "A") -> Ne
         stages=_stages([(depth - 2) // per_n] * 3, width=16),
         block=block,
         shortcut=shortcut,
+        classes=10,
+        input_size=32,
+    )
+
+
+def wide(depth: int, factor: int) -> NetworkSpec:
+    """Return WRN-depth-factor (Zagoruyko and Komodakis, 2016): pre-activation CIFAR blocks, `factor` times as wide.
+
+    Their depth, 6n+4, counts conv1, the blocks' layers and three projections, not the classifier: two more than ours.
+    """
+    if depth < 10 or (depth - 4) % 6:
+        below = max(1, (depth - 4) // 6) * 6 + 4
+        raise UserError(
+            f"depth {depth} is not 6n+4, the rule for wide residual networks: choose {below} or {below + 6}"
+        )
+    if factor < 1:
+        raise UserError(f"widening factor {factor} is not a width: choose 1 or more, such as wrn-{depth}-4")
+    return NetworkSpec(
+        stem=StemSpec(kernel=3, width=16),
+        stages=_stages([(depth - 4) // 6] * 3, width=16 * factor),
+        shortcut="B",
+        order="pre",
+        init="he-fan-out",
         classes=10,
         input_size=32,
     )

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from reslab.networks import Network
+from reslab.networks.fused import can_fuse, fuse, is_available
 from reslab.spec.recipe import Recipe
 from reslab.training.schedule import learning_rate
 from reslab.training.state import TrainingState
@@ -50,16 +51,22 @@ class Task(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Runtime:
-    """How iterations run, as opposed to what they compute: captured as one CUDA graph, compiled, or neither."""
+    """How iterations run, as opposed to what they compute: captured as one CUDA graph, by our own kernels, compiled."""
 
     capture: bool = False
+    fused: bool = False
     compile: bool = False
 
 
-def choose_runtime(network: Network, device: torch.device | str, *, compile: bool = False) -> Runtime:
-    """Capture on CUDA, unless the network recomputes its activations, which asks the device questions midway."""
-    on_cuda = torch.device(device).type == "cuda"
-    return Runtime(capture=on_cuda and not getattr(network, "checkpointing", False), compile=compile)
+def choose_runtime(network: Network, recipe: Recipe, device: torch.device | str, *, compile: bool = False) -> Runtime:
+    """Capture on CUDA, unless the network recomputes its activations, which asks the device questions midway.
+
+    Our own kernels are used where there are any for all of the network: in bfloat16, unless it is to be compiled.
+    """
+    capture = torch.device(device).type == "cuda" and not getattr(network, "checkpointing", False)
+    narrow = recipe.precision == "bf16" and recipe.channels_last
+    fused = capture and narrow and not compile and is_available(device) and can_fuse(network.spec)
+    return Runtime(capture=capture, fused=fused, compile=compile)
 
 
 @dataclass
@@ -78,6 +85,8 @@ class Stepper:
     def __init__(self, state: TrainingState, task: Task, recipe: Recipe, *, seed: int, runtime: Runtime) -> None:
         self.state, self.task, self.recipe, self.seed, self.runtime = state, task, recipe, seed, runtime
         self.network = state.network
+        if runtime.fused:
+            self.network.weighted_logits = fuse(self.network)
         if runtime.compile:
             self.network.weighted_logits = torch.compile(self.network.weighted_logits)
         self.device = state.tally.device
@@ -128,8 +137,9 @@ class Stepper:
         return max(1, min(STRETCH_BYTES // size, self.recipe.iterations - step))
 
     def _control(self, step: int, warmed_at: int | None) -> tuple[float, float, float]:
-        """Return an iteration's rate, its share in the average (all of it at first), and its number."""
-        share = 1.0 if step == 0 else 1 - self.recipe.average_decay
+        """Return an iteration's rate, its share in the average (all of it until that begins), and its number."""
+        begun = step > self.recipe.average_from * self.recipe.iterations
+        share = 1 - self.recipe.average_decay if begun else 1.0
         return learning_rate(self.recipe, step, warmed_at=warmed_at), share, float(step)
 
     def _iterate(self) -> None:

@@ -1,0 +1,8 @@
+"""The paper's CIFAR networks trained by hand-written kernels: the same parameters, the same results, fewer passes.
+
+For plain networks and option A in bfloat16 on CUDA. Nothing here imports Triton until a network is fused.
+"""
+
+from reslab.networks.fused.fusing import can_fuse, fuse, is_available
+
+__all__ = ["can_fuse", "fuse", "is_available"]

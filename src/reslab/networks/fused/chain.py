@@ -1,0 +1,308 @@
+"""A plain or residual CIFAR network as a chain of fused layers, forward and backward by hand.
+
+Two kernels a layer on the way forward, three on the way back; the gradients of weights, on which nothing waits, go
+beside the others on a stream of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from reslab.networks.fused import kernels as typed_kernels
+from reslab.networks.resnet import ResidualNetwork
+
+kernels: Any = typed_kernels  # what Triton's decorator returns has no signature a type checker could follow
+SHORTCUTS = {"none": kernels.NO_SHORTCUT, "identity": kernels.IDENTITY, "zero-padding": kernels.ZERO_PADDING}
+TENSOR_CORE_WIDTH = 16
+STAGES = 3  # loads under way while the tensor cores work
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tile:
+    """How many pixels one program takes on, by the layer's width; the fastest of those tried on an H200, batch 128.
+
+    `block` is of convolutions, `plain_block` of what goes pixel by pixel. Gradients of weights take `weights_span`
+    pixels a program, `weights_block` at a time, for one tap of the kernel or (as 4) for a row of it.
+    """
+
+    block: int
+    warps: int
+    plain_block: int
+    weights_block: int
+    weights_span: int
+    weights_taps: int
+
+
+TILES = {
+    16: Tile(block=512, warps=4, plain_block=128, weights_block=128, weights_span=1024, weights_taps=4),
+    32: Tile(block=256, warps=4, plain_block=32, weights_block=64, weights_span=512, weights_taps=4),
+    64: Tile(block=64, warps=4, plain_block=32, weights_block=64, weights_span=512, weights_taps=1),
+}
+
+
+@dataclass
+class ChainLayer:
+    """One convolution with its normalization; `shortcut` is what arrives at its end, from two layers before."""
+
+    conv: nn.Conv2d
+    norm: nn.BatchNorm2d
+    side: int
+    shortcut: str = "none"
+    zeros_before: int = 0
+
+    @property
+    def stride(self) -> int:
+        return self.conv.stride[0]
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """What the convolution's kernels are made for."""
+        return {"SIDE": self.side, "STRIDE": self.stride, "IN": self.conv.in_channels, "OUT": self.conv.out_channels}
+
+    @property
+    def inner(self) -> int:
+        return max(self.conv.in_channels, TENSOR_CORE_WIDTH)
+
+
+def lay_out(network: ResidualNetwork) -> Iterator[ChainLayer]:
+    """Yield the layers of a network from its input to its last block."""
+    spec = network.spec
+    stem: Any = network.stem
+    side = spec.input_size
+    yield ChainLayer(stem.conv, stem.norm, side)
+    for plan in spec.layout():
+        block: Any = network.blocks[plan.name]
+        first, second = block.layers
+        before = (plan.out_width - plan.in_width) // 2 if spec.zero_padding == "both" else 0
+        yield ChainLayer(first.conv, first.norm, side)
+        side //= plan.stride
+        yield ChainLayer(second.conv, second.norm, side, plan.shortcut, before)
+
+
+@dataclass
+class Pass:
+    """What a forward pass leaves behind, by layer: its responses, how they are normalized, its output."""
+
+    images: Tensor
+    weights: list[Tensor]
+    affines: list[Tensor]
+    responses: list[Tensor] = field(default_factory=list)
+    outputs: list[Tensor] = field(default_factory=list)
+
+    def source(self, number: int) -> Tensor:
+        """Return what a layer reads."""
+        return self.outputs[number - 1] if number else self.images
+
+
+@dataclass
+class Return:
+    """What a backward pass finds, by layer: gradients of normalized responses and of parameters."""
+
+    folds: list[Tensor]
+    gammas: list[Tensor]
+    betas: list[Tensor]
+    weights: dict[int, Tensor] = field(default_factory=dict)
+    gradients: dict[int, Tensor] = field(default_factory=dict)
+    parts: Tensor = field(default_factory=lambda: torch.empty(0))  # of the weights' gradients of layers alike
+
+
+class Chain:
+    """The fused form of a network: it uses the network's own parameters and statistics."""
+
+    def __init__(self, network: ResidualNetwork, *, dtype: torch.dtype = torch.bfloat16) -> None:
+        self.dtype = dtype
+        self.layers = list(lay_out(network))
+        self.parameters = [p for layer in self.layers for p in (layer.conv.weight, layer.norm.weight, layer.norm.bias)]
+        self.counts = [
+            layer.norm.num_batches_tracked for layer in self.layers if layer.norm.num_batches_tracked is not None
+        ]
+        self.alike = _runs_alike(self.layers)
+        self.device = self.parameters[0].device
+        self.counter = torch.zeros(1, dtype=torch.int32, device=self.device)
+        self.aside = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
+
+    def features(self, images: Tensor) -> Tensor:
+        """Return the average-pooled output of the last block, in train mode."""
+        return _Features.apply(images, self, *self.parameters)  # pyright: ignore[reportReturnType]
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Pass]:
+        """Run all layers; return the pooled features and what the backward pass needs."""
+        pixels = images.permute(0, 2, 3, 1).to(self.dtype)
+        kept = Pass(pixels, self._narrow_weights(), self._rows_of_layers(4))
+        for number in range(len(self.layers)):
+            kept.responses.append(self._convolve(number, kept))
+            kept.outputs.append(self._activate(number, kept))
+        torch._foreach_add_(self.counts, 1)  # pyright: ignore[reportPrivateImportUsage]
+        return kept.outputs[-1].unflatten(0, (len(images), -1)).mean(1, dtype=torch.float32), kept
+
+    def backward(self, kept: Pass, pooled_gradient: Tensor) -> list[Tensor]:
+        """Return the gradients of the parameters, in their order."""
+        found = Return(self._rows_of_layers(3), self._rows_of_layers(1), self._rows_of_layers(1))
+        last = len(self.layers) - 1
+        found.gradients[last] = self._unpool(last, kept, found, pooled_gradient)
+        for number in range(last, -1, -1):
+            gradient = self._unfold(number, kept, found)
+            with self._beside(gradient):
+                self._correlate(number, kept, found, gradient)
+            if number:
+                found.gradients[number - 1] = self._convolve_back(number, kept, found, gradient)
+        if self.aside is not None:
+            torch.cuda.current_stream().wait_stream(self.aside)
+        ordered = []
+        for number, layer in enumerate(self.layers):
+            weight = layer.conv.weight
+            ordered.append(found.weights[number].as_strided(weight.shape, weight.stride()))
+            ordered += [found.gammas[number], found.betas[number]]
+        return ordered
+
+    def _convolve(self, number: int, kept: Pass) -> Tensor:
+        layer, source = self.layers[number], kept.source(number)
+        norm, width = layer.norm, layer.conv.out_channels
+        pixels, tile = len(kept.images) * (layer.side // layer.stride) ** 2, TILES[width]
+        response = torch.empty(pixels, width, dtype=self.dtype, device=self.device)
+        programs, parts = self._divide(pixels, tile.block, width)
+        kernels.convolve[(programs,)](
+            source, kept.weights[number], response, norm.weight, norm.bias, norm.running_mean, norm.running_var,
+            kept.affines[number], parts, self.counter, pixels, norm.momentum, norm.eps, **layer.shape,
+            INNER=layer.inner, BLOCK=tile.block, STAGES=STAGES, PROGRAMS=programs, ROWS=_rows(programs, width),
+            num_warps=tile.warps,
+        )  # fmt: skip
+        return response
+
+    def _activate(self, number: int, kept: Pass) -> Tensor:
+        layer, response = self.layers[number], kept.responses[number]
+        pixels, width = response.shape
+        target = torch.empty_like(response)
+        block = TILES[width].plain_block
+        kernels.activate[(-(-pixels // block),)](
+            response, kept.affines[number], kept.source(number - 1) if number > 1 else None, target, pixels,
+            SIDE=layer.side // layer.stride, WIDTH=width, KIND=SHORTCUTS[layer.shortcut], BEFORE=layer.zeros_before,
+            BLOCK=block,
+        )  # fmt: skip
+        return target
+
+    def _unpool(self, number: int, kept: Pass, found: Return, pooled_gradient: Tensor) -> Tensor:
+        response = kept.responses[number]
+        pixels, width = response.shape
+        target, tile = torch.empty_like(response), TILES[width]
+        programs, parts = self._divide(pixels, tile.block, width)
+        kernels.unpool[(programs,)](
+            pooled_gradient.contiguous(), kept.outputs[number], *self._norm_of(number, kept), target,
+            *self._found_of(number, found), parts, self.counter, pixels,
+            AREA=pixels // len(kept.images), WIDTH=width, BLOCK=tile.block, PROGRAMS=programs,
+            ROWS=_rows(programs, width),
+        )  # fmt: skip
+        return target
+
+    def _unfold(self, number: int, kept: Pass, found: Return) -> Tensor:
+        response = kept.responses[number]
+        pixels, width = response.shape
+        target, block = torch.empty_like(response), TILES[width].plain_block
+        kernels.unfold[(-(-pixels // block),)](
+            found.gradients[number], response, found.folds[number], target, pixels, WIDTH=width, BLOCK=block
+        )
+        return target
+
+    def _convolve_back(self, number: int, kept: Pass, found: Return, gradient: Tensor) -> Tensor:
+        layer, before = self.layers[number], number - 1
+        kind, zeros_before = self._leaving(number)
+        response = kept.responses[before]
+        pixels, width = response.shape
+        target, tile = torch.empty_like(response), TILES[width]
+        programs, parts = self._divide(pixels, tile.block, width)
+        kernels.convolve_back[(programs,)](
+            gradient, kept.weights[number], kept.outputs[before], found.gradients.get(number + 1),
+            *self._norm_of(before, kept), target, *self._found_of(before, found), parts, self.counter, pixels,
+            **layer.shape, KIND=kind, BEFORE=zeros_before, BLOCK=tile.block, STAGES=STAGES, PROGRAMS=programs,
+            ROWS=_rows(programs, width), num_warps=tile.warps,
+        )  # fmt: skip
+        return target
+
+    def _correlate(self, number: int, kept: Pass, found: Return, gradient: Tensor) -> None:
+        """Find the gradient of a layer's weights in parts; with the last layer of its shape, add the parts of all."""
+        layer, alike = self.layers[number], self.alike[number]
+        pixels, width = gradient.shape
+        tile = TILES[width]
+        parts = -(-pixels // tile.weights_span)
+        if number == alike[-1]:
+            found.parts = torch.empty(len(alike), parts, layer.conv.weight.numel(), device=self.device)
+        kernels.correlate[(parts, 9 if tile.weights_taps == 1 else 3)](
+            gradient, kept.source(number), found.parts[number - alike[0]], pixels, **layer.shape, INNER=layer.inner,
+            TAPS=tile.weights_taps, BLOCK=tile.weights_block, SPAN=tile.weights_span, STAGES=STAGES,
+            num_warps=tile.warps,
+        )  # fmt: skip
+        if number == alike[0]:
+            found.weights |= dict(zip(alike, found.parts.sum(1), strict=True))
+
+    @contextlib.contextmanager
+    def _beside(self, *needed: Tensor) -> Iterator[None]:
+        """Run on the other stream, after what has been asked for so far; what is `needed` there is not reused here."""
+        if self.aside is None:
+            yield
+            return
+        self.aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.aside):
+            yield
+        for tensor in needed:
+            tensor.record_stream(self.aside)
+
+    def _leaving(self, number: int) -> tuple[Any, int]:
+        """Return the kind of the shortcut that leaves from a layer's input, and its zero channels."""
+        if number + 1 == len(self.layers):
+            return SHORTCUTS["none"], 0
+        return SHORTCUTS[self.layers[number + 1].shortcut], self.layers[number + 1].zeros_before
+
+    def _norm_of(self, number: int, kept: Pass) -> tuple[Tensor, Tensor, Tensor]:
+        return kept.responses[number], kept.affines[number], self.layers[number].norm.weight
+
+    def _found_of(self, number: int, found: Return) -> tuple[Tensor, Tensor, Tensor]:
+        return found.folds[number], found.gammas[number], found.betas[number]
+
+    def _narrow_weights(self) -> list[Tensor]:
+        weights = [layer.conv.weight for layer in self.layers]
+        flat = torch.cat([weight.as_strided((weight.numel(),), (1,)) for weight in weights]).to(self.dtype)
+        return list(flat.split([weight.numel() for weight in weights]))
+
+    def _rows_of_layers(self, rows: int) -> list[Tensor]:
+        """Return room for so many numbers a channel of every layer."""
+        sizes = [rows * layer.conv.out_channels for layer in self.layers]
+        return list(torch.empty(sum(sizes), device=self.device).split(sizes))
+
+    def _divide(self, pixels: int, block: int, width: int) -> tuple[int, Tensor]:
+        """Return how many programs there are, and room for the parts of the sums they write."""
+        programs = -(-pixels // block)
+        return programs, torch.empty(programs, 2, width, device=self.device)
+
+
+class _Features(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, images: Tensor, chain: Chain, *parameters: Tensor) -> Tensor:
+        del parameters  # named so that autograd knows them; the chain has them
+        pooled, ctx.kept = chain.forward(images)
+        ctx.chain = chain
+        return pooled
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return None, None, *ctx.chain.backward(ctx.kept, gradients[0])
+
+
+def _runs_alike(layers: list[ChainLayer]) -> list[range]:
+    """Return, for every layer, the stretch of layers of its shape that it is part of."""
+    stretches = []
+    for _, members in itertools.groupby(range(len(layers)), lambda number: layers[number].shape):
+        numbers = list(members)
+        stretches += [range(numbers[0], numbers[-1] + 1)] * len(numbers)
+    return stretches
+
+
+def _rows(programs: int, width: int) -> int:
+    """How many programs' parts are added at once."""
+    return min(1 << (programs - 1).bit_length(), 8192 // width)

@@ -1,0 +1,289 @@
+"""The kernels: convolution with the statistics of its output, its two gradients, and what lies between (Triton).
+
+Maps are pixel by pixel, channels innermost. A layer is ``z = convolve(x)``, then ``y = relu(scale * z + shift +
+shortcut)``; going back, the gradient g of what normalization put out (after the nonlinearity's mask) becomes
+``a * g + b * z + c``, the gradient of z. Sums over the batch go with the convolutions: each program writes its part,
+and the last one to finish adds the parts in their order, so that the same input gives the same bits every time.
+"""
+
+# Constants are upper case, as Triton's users write them.
+# ruff: noqa: N803
+# pyright: reportGeneralTypeIssues=false
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+from triton.language import constexpr
+
+# Rows of a layer's `affine`, from the forward pass, and of its `fold`, for the backward pass; one column a channel.
+MEAN, RSTD, SCALE, SHIFT = constexpr(0), constexpr(1), constexpr(2), constexpr(3)
+GRADIENT, RESPONSE, CONSTANT = constexpr(0), constexpr(1), constexpr(2)
+NO_SHORTCUT, IDENTITY, ZERO_PADDING = constexpr(0), constexpr(1), constexpr(2)
+
+
+@triton.jit
+def _is_last(counter, PROGRAMS: constexpr):
+    """Whether all other programs have written their parts; the counter is set back for the next launch."""
+    tl.debug_barrier()
+    last = tl.atomic_add(counter, 1, sem="acq_rel") == PROGRAMS - 1
+    if last:
+        tl.store(counter, 0)
+    return last
+
+
+@triton.jit
+def _write_parts(parts, first, second, WIDTH: constexpr):
+    place = parts + tl.program_id(0) * 2 * WIDTH + tl.arange(0, WIDTH)
+    tl.store(place, first)
+    tl.store(place + WIDTH, second)
+
+
+@triton.jit
+def _add_parts(parts, PROGRAMS: constexpr, WIDTH: constexpr, ROWS: constexpr):
+    """Return the sums of both parts over all programs."""
+    channel = tl.arange(0, WIDTH)[None, :]
+    first = tl.zeros([WIDTH], tl.float32)
+    second = tl.zeros([WIDTH], tl.float32)
+    for start in range(0, PROGRAMS, ROWS):
+        row = (start + tl.arange(0, ROWS))[:, None]
+        place = parts + row * 2 * WIDTH + channel
+        first += tl.sum(tl.load(place, mask=row < PROGRAMS, other=0.0, cache_modifier=".cg"), 0)
+        second += tl.sum(tl.load(place + WIDTH, mask=row < PROGRAMS, other=0.0, cache_modifier=".cg"), 0)
+    return first, second
+
+
+@triton.jit
+def convolve(
+    source,
+    weight,
+    response,
+    gamma,
+    beta,
+    running_mean,
+    running_var,
+    affine,
+    parts,
+    counter,
+    pixels,
+    momentum,
+    epsilon,
+    SIDE: constexpr,  # of the source's map
+    STRIDE: constexpr,
+    IN: constexpr,
+    OUT: constexpr,
+    INNER: constexpr,  # IN, or the least the tensor cores take
+    BLOCK: constexpr,
+    STAGES: constexpr,
+    PROGRAMS: constexpr,
+    ROWS: constexpr,
+):
+    """Convolve, and find the mean and deviation of every channel of the result."""
+    side: constexpr = SIDE // STRIDE
+    pixel = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    column, row, image = pixel % side, (pixel // side) % side, pixel // (side * side)
+    k, out = tl.arange(0, INNER), tl.arange(0, OUT)
+    total = tl.zeros([BLOCK, OUT], tl.float32)
+    for tap in tl.range(9, num_stages=STAGES):
+        y, x = row * STRIDE + tap // 3 - 1, column * STRIDE + tap % 3 - 1
+        inside = (y >= 0) & (y < SIDE) & (x >= 0) & (x < SIDE) & (pixel < pixels)
+        place = ((image * SIDE + y) * SIDE + x)[:, None] * IN + k[None, :]
+        a = tl.load(source + place, mask=inside[:, None] & (k < IN)[None, :], other=0.0)
+        w = tl.load(weight + (out[None, :] * 9 + tap) * IN + k[:, None], mask=(k < IN)[:, None], other=0.0)
+        total = tl.dot(a, w, total, input_precision="ieee")
+    z = total.to(response.dtype.element_ty)
+    real = (pixel < pixels)[:, None]
+    tl.store(response + pixel[:, None] * OUT + out[None, :], z, mask=real)
+    # Sums of deviations from a value near the mean: sums of squares of large numbers would lose what is small.
+    near = tl.load(running_mean + out)
+    off = tl.where(real, z.to(tl.float32) - near[None, :], 0.0)
+    _write_parts(parts, tl.sum(off, 0), tl.sum(off * off, 0), OUT)
+    if _is_last(counter, PROGRAMS):
+        first, second = _add_parts(parts, PROGRAMS, OUT, ROWS)
+        off_mean = first / pixels
+        mean = near + off_mean
+        var = tl.maximum(second / pixels - off_mean * off_mean, 0.0)
+        rstd = tl.rsqrt(var + epsilon)
+        scale = tl.load(gamma + out) * rstd
+        tl.store(affine + MEAN * OUT + out, mean)
+        tl.store(affine + RSTD * OUT + out, rstd)
+        tl.store(affine + SCALE * OUT + out, scale)
+        tl.store(affine + SHIFT * OUT + out, tl.load(beta + out) - mean * scale)
+        tl.store(running_mean + out, near + momentum * off_mean)
+        old = tl.load(running_var + out)
+        tl.store(running_var + out, old + momentum * (var * pixels / (pixels - 1) - old))
+
+
+@triton.jit
+def activate(
+    response,
+    affine,
+    shortcut,
+    target,
+    pixels,
+    SIDE: constexpr,
+    WIDTH: constexpr,
+    KIND: constexpr,
+    BEFORE: constexpr,  # the zero channels of option A before the block's input
+    BLOCK: constexpr,
+):
+    """Write relu(normalized response + shortcut), the shortcut being the block's input, or option A's strided one."""
+    pixel = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))[:, None]
+    channel = tl.arange(0, WIDTH)[None, :]
+    real = pixel < pixels
+    here = pixel * WIDTH + channel
+    y = tl.load(response + here, mask=real, other=0.0).to(tl.float32)
+    y = y * tl.load(affine + SCALE * WIDTH + channel) + tl.load(affine + SHIFT * WIDTH + channel)
+    if KIND == IDENTITY:
+        y += tl.load(shortcut + here, mask=real, other=0.0).to(tl.float32)
+    if KIND == ZERO_PADDING:
+        narrow: constexpr = WIDTH // 2
+        column, row, image = pixel % SIDE, (pixel // SIDE) % SIDE, pixel // (SIDE * SIDE)
+        place = ((image * 2 * SIDE + row * 2) * 2 * SIDE + column * 2) * narrow + channel - BEFORE
+        held = real & (channel >= BEFORE) & (channel < BEFORE + narrow)
+        y += tl.load(shortcut + place, mask=held, other=0.0).to(tl.float32)
+    tl.store(target + here, tl.maximum(y, 0.0).to(target.dtype.element_ty), mask=real)
+
+
+@triton.jit
+def _pass_on(
+    g, pixel, channel, real,
+    response, affine, gamma, target, fold, gamma_gradient, beta_gradient, parts, counter, pixels,
+    WIDTH: constexpr, PROGRAMS: constexpr, ROWS: constexpr,
+):  # fmt: skip
+    """Write the gradient g of a layer's normalized responses, and how batch normalization folds it."""
+    place = pixel[:, None] * WIDTH + channel[None, :]
+    g = g.to(target.dtype.element_ty)
+    tl.store(target + place, g, mask=real)
+    z = tl.load(response + place, mask=real, other=0.0).to(tl.float32)
+    mean, rstd = tl.load(affine + MEAN * WIDTH + channel), tl.load(affine + RSTD * WIDTH + channel)
+    g = g.to(tl.float32)
+    _write_parts(parts, tl.sum(g, 0), tl.sum(g * (z - mean[None, :]), 0), WIDTH)
+    if _is_last(counter, PROGRAMS):
+        first, second = _add_parts(parts, PROGRAMS, WIDTH, ROWS)
+        second *= rstd
+        tl.store(beta_gradient + channel, first)
+        tl.store(gamma_gradient + channel, second)
+        a = tl.load(gamma + channel) * rstd
+        b = -a * rstd * second / pixels
+        tl.store(fold + GRADIENT * WIDTH + channel, a)
+        tl.store(fold + RESPONSE * WIDTH + channel, b)
+        tl.store(fold + CONSTANT * WIDTH + channel, -a * first / pixels - b * mean)
+
+
+@triton.jit
+def unpool(
+    pooled_gradient, output,
+    response, affine, gamma, target, fold, gamma_gradient, beta_gradient, parts, counter, pixels,
+    AREA: constexpr, WIDTH: constexpr, BLOCK: constexpr, PROGRAMS: constexpr, ROWS: constexpr,
+):  # fmt: skip
+    """Take the gradient of the pooled features back to the last layer's normalized responses."""
+    pixel = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    channel = tl.arange(0, WIDTH)
+    real = (pixel < pixels)[:, None]
+    y = tl.load(output + pixel[:, None] * WIDTH + channel[None, :], mask=real, other=0.0)
+    image = pixel // AREA
+    g = tl.load(pooled_gradient + image[:, None] * WIDTH + channel[None, :], mask=real, other=0.0) / AREA
+    _pass_on(
+        tl.where(y > 0, g, 0.0), pixel, channel, real, response, affine, gamma, target, fold, gamma_gradient,
+        beta_gradient, parts, counter, pixels, WIDTH, PROGRAMS, ROWS,
+    )  # fmt: skip
+
+
+@triton.jit
+def unfold(gradient, response, fold, target, pixels, WIDTH: constexpr, BLOCK: constexpr):
+    """Take the gradient of normalized responses back to the responses."""
+    pixel = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))[:, None]
+    channel = tl.arange(0, WIDTH)[None, :]
+    real = pixel < pixels
+    here = pixel * WIDTH + channel
+    g = tl.load(gradient + here, mask=real, other=0.0).to(tl.float32)
+    z = tl.load(response + here, mask=real, other=0.0).to(tl.float32)
+    a, b = tl.load(fold + GRADIENT * WIDTH + channel), tl.load(fold + RESPONSE * WIDTH + channel)
+    d = a * g + b * z + tl.load(fold + CONSTANT * WIDTH + channel)
+    tl.store(target + here, d.to(target.dtype.element_ty), mask=real)
+
+
+@triton.jit
+def convolve_back(
+    gradient, weight, output, shortcut_gradient,
+    response, affine, gamma, target, fold, gamma_gradient, beta_gradient, parts, counter, pixels,
+    SIDE: constexpr,  # of the layer's input, as are the pixels
+    STRIDE: constexpr,
+    IN: constexpr,
+    OUT: constexpr,
+    KIND: constexpr,  # of the shortcut that left from there
+    BEFORE: constexpr,
+    BLOCK: constexpr,
+    STAGES: constexpr,
+    PROGRAMS: constexpr,
+    ROWS: constexpr,
+):  # fmt: skip
+    """Take the gradient of a layer's responses back to the normalized responses of the layer before."""
+    side: constexpr = SIDE // STRIDE
+    pixel = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    column, row, image = pixel % SIDE, (pixel // SIDE) % SIDE, pixel // (SIDE * SIDE)
+    channel, k = tl.arange(0, IN), tl.arange(0, OUT)
+    real = (pixel < pixels)[:, None]
+    total = tl.zeros([BLOCK, IN], tl.float32)
+    for tap in tl.range(9, num_stages=STAGES):
+        y, x = row + 1 - tap // 3, column + 1 - tap % 3
+        inside = (y >= 0) & (x >= 0) & (y < SIDE) & (x < SIDE) & (pixel < pixels)
+        if STRIDE == 2:
+            inside = inside & (y % 2 == 0) & (x % 2 == 0)
+            y, x = y // 2, x // 2
+        place = ((image * side + y) * side + x)[:, None] * OUT + k[None, :]
+        d = tl.load(gradient + place, mask=inside[:, None], other=0.0)
+        w = tl.load(weight + (k[:, None] * 9 + tap) * IN + channel[None, :])
+        total = tl.dot(d, w, total, input_precision="ieee")
+    here = pixel[:, None] * IN + channel[None, :]
+    if KIND == IDENTITY:
+        total += tl.load(shortcut_gradient + here, mask=real, other=0.0).to(tl.float32)
+    if KIND == ZERO_PADDING:
+        on_grid = ((row % 2 == 0) & (column % 2 == 0) & (pixel < pixels))[:, None]
+        place = ((image * side + row // 2) * side + column // 2)[:, None] * OUT + BEFORE + channel[None, :]
+        total += tl.load(shortcut_gradient + place, mask=on_grid, other=0.0).to(tl.float32)
+    lit = tl.load(output + here, mask=real, other=0.0) > 0
+    _pass_on(
+        tl.where(lit, total, 0.0), pixel, channel, real, response, affine, gamma, target, fold, gamma_gradient,
+        beta_gradient, parts, counter, pixels, IN, PROGRAMS, ROWS,
+    )  # fmt: skip
+
+
+@triton.jit
+def correlate(
+    gradient, source, target, pixels,
+    SIDE: constexpr,  # of the source's map; the pixels are the response's
+    STRIDE: constexpr,
+    IN: constexpr,
+    OUT: constexpr,
+    INNER: constexpr,
+    TAPS: constexpr,  # taken together: one, or a row of the kernel as four, the last one empty
+    BLOCK: constexpr,
+    SPAN: constexpr,  # pixels a program, a multiple of BLOCK
+    STAGES: constexpr,
+):  # fmt: skip
+    """Write this part of the pixels' share in the gradient of a layer's weights: (parts, OUT, 3, 3, IN)."""
+    part, group = tl.program_id(0), tl.program_id(1)
+    side: constexpr = SIDE // STRIDE
+    j = tl.arange(0, TAPS * INNER)
+    k = j % INNER
+    if TAPS == 1:
+        y_tap, x_tap = group // 3, group % 3 + j * 0
+    else:
+        y_tap, x_tap = group, j // INNER
+    wanted = (k < IN) & (x_tap < 3)
+    out = tl.arange(0, OUT)
+    total = tl.zeros([TAPS * INNER, OUT], tl.float32)
+    for start in tl.range(0, SPAN, BLOCK, num_stages=STAGES):
+        pixel = part * SPAN + start + tl.arange(0, BLOCK)
+        column, row, image = pixel % side, (pixel // side) % side, pixel // (side * side)
+        real = pixel < pixels
+        d = tl.load(gradient + pixel[:, None] * OUT + out[None, :], mask=real[:, None], other=0.0)
+        y, x = row * STRIDE + y_tap - 1, column[None, :] * STRIDE + x_tap[:, None] - 1
+        inside = (real & (y >= 0) & (y < SIDE))[None, :] & (x >= 0) & (x < SIDE) & wanted[:, None]
+        place = ((image * SIDE + y)[None, :] * SIDE + x) * IN + k[:, None]
+        a = tl.load(source + place, mask=inside, other=0.0)
+        total = tl.dot(a, d, total, input_precision="ieee")
+    place = ((part * OUT + out[None, :]) * 9 + (y_tap * 3 + x_tap)[:, None]) * IN + k[:, None]
+    tl.store(target + place, total, mask=wanted[:, None])

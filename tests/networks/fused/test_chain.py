@@ -1,0 +1,76 @@
+"""The fused chain against the network it stands for: in Triton's interpreter, in float32, and on a GPU in bfloat16."""
+
+import copy
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from tests.networks.fused.beside import compare, distance, make_network, run_by_modules
+
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+CASES = [
+    ("cifar-resnet-14", {"input_size": 16}),
+    ("cifar-resnet-8", {"input_size": 16, "zero_padding": "both"}),
+    ("cifar-plain-8", {"input_size": 16}),
+    ("cifar-resnet-8", {"input_size": 16, "channels": 1}),
+]
+
+
+def test_a_chain_is_its_network() -> None:
+    """Features, every gradient, running statistics and counters agree to float32's rounding."""
+    pytest.importorskip("triton")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.networks.fused.beside", json.dumps(CASES)],
+        env=os.environ | {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(CASES)
+    for (name, _), line in zip(CASES, lines, strict=True):
+        distances = json.loads(line)
+        assert len(distances) > 6 * int(name.rpartition("-")[2]) - 12  # six numbers a layer, and the features
+        assert max(distances.values()) < 1e-4, (name, max(distances.items(), key=lambda item: item[1]))
+
+
+@pytest.mark.gpu
+@needs_cuda
+@pytest.mark.parametrize("name", ["resnet-20", "plain-20"])
+def test_bfloat16_rounds_no_more_than_autocast(name: str) -> None:
+    """On the device, gradients are no farther from float64's than those of torch's own bfloat16 kernels."""
+    network = make_network(name).to("cuda")
+    images = torch.randn(128, 3, 32, 32, device="cuda").contiguous(memory_format=torch.channels_last)
+    usual = copy.deepcopy(network)
+    torch.manual_seed(1)
+    ours = compare(network, images, dtype=torch.bfloat16)
+    exact = copy.deepcopy(usual).double()
+    torch.manual_seed(1)
+    upstream = torch.randn(128, 64, device="cuda")
+    run_by_modules(exact, images.double()).backward(upstream.double())
+    with torch.autocast("cuda", torch.bfloat16):
+        features = run_by_modules(usual, images)
+    features.float().backward(upstream)
+    pairs = zip(usual.named_parameters(), exact.parameters(), strict=True)
+    theirs = {name: distance(p.grad, q.grad) for (name, p), q in pairs if p.grad is not None and q.grad is not None}
+    mean = sum(ours[name] for name in theirs) / len(theirs)
+    assert mean < 1.1 * sum(theirs.values()) / len(theirs)
+
+
+@pytest.mark.gpu
+@needs_cuda
+def test_the_same_bits_every_time() -> None:
+    """On the device, two runs of the same batch give the same gradients to the bit."""
+    from reslab.networks.fused.chain import Chain
+
+    images = torch.randn(128, 3, 32, 32, device="cuda").contiguous(memory_format=torch.channels_last)
+    upstream = torch.randn(128, 64, device="cuda")
+    found = []
+    for _ in range(2):
+        network = make_network("resnet-20").to("cuda")
+        Chain(network).features(images).backward(upstream)
+        found.append([p.grad for p in network.parameters() if p.grad is not None])
+    assert all(torch.equal(first, second) for first, second in zip(*found, strict=True))

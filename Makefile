@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test faults check docs bench clean
+.PHONY: demo test faults check docs results bench clean
 
 demo: .venv/ready
 	$(BIN)/reslab demo
@@ -23,6 +23,9 @@ check: .venv/ready-dev
 
 docs: .venv/ready-dev
 	$(BIN)/zensical build --clean
+
+results: .venv/ready-dev
+	$(BIN)/python results/pages.py
 
 bench: .venv/ready-dev
 	$(BIN)/python benchmarks/networks.py

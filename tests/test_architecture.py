@@ -19,12 +19,14 @@ FLOORS = [
     {"training", "evaluation", "analysis", "drawing"},
     {"networks", "data", "runs", "paper"},
     {"spec"},
+    {"shipped"},
     {"errors", "files"},
 ]
 TORCH_FREE = (
     "reslab",
     "reslab.spec",
     "reslab.spec.trial",
+    "reslab.shipped",
     "reslab.paper.claims",
     "reslab.runs.directory",
     "reslab.report.verdicts",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from reslab.errors import UserError
-from reslab.files import atomic_write, write_text
+from reslab.files import atomic_write, is_locked, lock, temporary_folder, write_text
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
@@ -41,3 +45,45 @@ def test_a_full_disk_is_told_and_the_old_file_kept(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="No space left"), atomic_write(path):
         raise OSError(28, "No space left on device")
     assert path.read_text() == "old"
+
+
+def test_a_temporary_folder_goes_away(tmp_path: Path) -> None:
+    """Whatever happens inside; what happened is passed on."""
+    with pytest.raises(FileNotFoundError, match="inside"), temporary_folder(tmp_path / "new", "x") as folder:
+        (folder / "file").write_text("")
+        raise FileNotFoundError("inside")
+    assert list((tmp_path / "new").iterdir()) == []
+
+
+def test_what_a_killed_maker_left_goes_next_time(tmp_path: Path) -> None:
+    """Not what a living one holds, nor what others named."""
+    script = (
+        "import sys, time, pathlib\nfrom reslab.files import temporary_folder\n"
+        "with temporary_folder(pathlib.Path(sys.argv[1]), 'x') as folder:\n"
+        "    (folder / 'file').write_text('')\n    print(folder, flush=True)\n    time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True) as maker:
+        assert maker.stdout is not None
+        left = Path(maker.stdout.readline().strip())
+        (tmp_path / ".x.mine").mkdir()
+        with temporary_folder(tmp_path, "x") as folder:
+            assert left.exists()
+            assert folder != left
+        maker.kill()
+    assert left.exists()
+    with temporary_folder(tmp_path, "x"):
+        assert not left.exists()
+    assert [path.name for path in tmp_path.iterdir()] == [".x.mine"]
+
+
+def test_looking_whether_it_is_held_keeps_nobody_from_holding(tmp_path: Path) -> None:
+    """One who looks has it for an instant, as `is_locked` does; one who holds it is not waited for."""
+    path = tmp_path / "lock"
+    looker = path.open("w")
+    fcntl.flock(looker, fcntl.LOCK_SH)
+    threading.Timer(0.03, looker.close).start()
+    with lock(path, "another has it"):
+        assert is_locked(path)
+        with pytest.raises(UserError, match="another has it"), lock(path, "another has it"):
+            pass
+    assert not is_locked(path)

@@ -1,17 +1,22 @@
-"""Files that are either whole or absent, and locks that die with their holder."""
+"""Files that are either whole or absent, folders that do not outlive their maker for long, locks that die with him."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import glob
 import os
+import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from reslab.errors import UserError
 
 PARTIAL = ".partial"
+ATTEMPTS = 10
 
 
 @contextlib.contextmanager
@@ -52,6 +57,45 @@ def leftovers(folder: Path) -> list[Path]:
 
 
 @contextlib.contextmanager
+def temporary_folder(parent: Path, name: str) -> Iterator[Path]:
+    """Yield a new hidden folder in `parent` that goes away whatever happens; what killed makers left goes first.
+
+    A living maker holds its folder, so nobody takes it for a leftover. OSErrors are the caller's to tell.
+    """
+    parent.mkdir(parents=True, exist_ok=True)
+    for path in parent.glob(f".{glob.escape(name)}.*{PARTIAL}"):
+        if path.is_dir() and (hold := _hold(path)) is not None:
+            shutil.rmtree(path, ignore_errors=True)
+            os.close(hold)
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=PARTIAL, dir=parent))
+        hold = _hold(folder)
+        if hold is not None:  # else another took it for a leftover just now
+            break
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(hold)
+
+
+def _hold(folder: Path) -> int | None:
+    """Hold a folder for this process alone; return what lets go of it when closed, or None if it cannot be had."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except (FileNotFoundError, PermissionError):
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(descriptor), folder.stat()):
+            return descriptor
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(descriptor)
+    return None
+
+
+@contextlib.contextmanager
 def lock(path: Path, refusal: str) -> Iterator[None]:
     """Hold `path` for this process alone, or raise `refusal`. The system drops the hold of a process that dies."""
     try:
@@ -60,14 +104,27 @@ def lock(path: Path, refusal: str) -> Iterator[None]:
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}; choose a writable place") from error
     with file:
+        if not _take(file):
+            raise UserError(refusal)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             same = os.path.samestat(os.fstat(file.fileno()), path.stat())
-        except (BlockingIOError, FileNotFoundError):
-            raise UserError(refusal) from None
+        except FileNotFoundError:
+            same = False
         if not same:  # removed, or made anew, between opening and holding it
             raise UserError(refusal)
         yield
+
+
+def _take(file: IO[str]) -> bool:
+    """Hold an open file, if nobody does; who only looks whether it is held (`is_locked`) has it for an instant."""
+    for _ in range(ATTEMPTS):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.01)
+        else:
+            return True
+    return False
 
 
 def is_locked(path: Path) -> bool:

@@ -59,7 +59,7 @@ def test_a_name_with_weights(reslab, run: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["resnet-20"], "give weights=FILE, or a run's id"),
+        (["resnet-20"], "give weights=FILE, weights=cifar10, or a run's id"),
         (["resnet-twenty"], "no weight file, no run in"),
         (["a.th"], "there is no weight file a.th"),
         (["peer.th"], "peer.th does not say what data it is for; write data=cifar10"),

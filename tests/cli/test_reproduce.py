@@ -49,7 +49,7 @@ def test_what_is_missing_is_run_and_judged(reslab, tmp_path: Path) -> None:
     needs = r"one after the other \(less with 2 at once\), [\d.]+ [MG]iB of memory, [\d.]+ MiB of disk"
     assert re.search(needs, outcome.err)
     assert "reduced setting" in outcome.out
-    assert "(2)" in outcome.out
+    assert "runs: 2, counted above: 2" in outcome.out
     assert "recipe.iterations 2 for 64,000" in outcome.out
     assert "finished: 2, to run: 0" in reslab(*words).err
     assert len(list((tmp_path / "runs").iterdir())) == 2
@@ -125,13 +125,13 @@ def test_judging_needs_no_torch(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     (row,) = [line for line in done.stdout.splitlines() if "reproduced" in line]
-    assert row.split() == ["ResNet-20", "test", "error", "%", "8.75", "8.70", "(1)", "-0.05", "reproduced"]
+    assert row.split() == ["ResNet-20", "test", "error", "%", "8.75", "8.70", "1", "−0.05", "reproduced"]
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "got 0; choose table-6, fig-1, fig-6 or fig-7"),
+        ([], "got 0; choose table-6, fig-1, fig-6, fig-7 or shortcuts"),
         (["table-66"], "did you mean 'table-6'"),
         (["fig-1", "--only", "plain-20,plain-65"], "fig-1 has no 'plain-65'; did you mean 'plain-56'"),
         (["fig-1", "--only", "vgg-16"], "it has plain-20, plain-56"),
@@ -151,6 +151,24 @@ def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, t
     assert outcome.code == 2
     assert sentence in outcome.err
     assert not (tmp_path / "runs").exists()
+
+
+def test_every_cell_names_its_runs(reslab, tmp_path: Path) -> None:
+    """In JSON, setting by setting, also from folders in the folder; `--only` takes a name with fields or without."""
+    for network, seed, error in (("resnet-20", 1, 8.7), ("resnet-20", 2, 8.9), ("resnet-20 shortcut=B", 1, 8.1)):
+        trial = Setting(network=network, recipe="cifar-paper").trial(seed)
+        run = RunDirectory.of(trial, tmp_path / "cifar10")
+        run.begin(trial, {"device": "cpu"})
+        errors = {"error_percent": error, "test_error_percent": error, "train_error_percent": 0.5}
+        run.finish({"step": trial.recipe.iterations, **errors, "confusion": [], "class_error_percent": []})
+    words = ["reproduce", "shortcuts", "--from", str(tmp_path), "--json", "--only"]
+    option_a, option_b, option_c = json.loads(reslab(*words, "resnet-20").out)
+    (cell,) = option_a["settings"]
+    assert (cell["network"], cell["recipe"], sorted(cell["values"])) == ("resnet-20", "cifar-paper", [8.7, 8.9])
+    for value, name in zip(cell["values"], cell["runs"], strict=True):
+        assert RunDirectory(tmp_path / "cifar10" / name).result()["error_percent"] == value
+    assert (option_b["word"], option_b["mean"], option_c["word"]) == ("measured", 8.1, "not run")
+    assert json.loads(reslab(*words, "resnet-20 shortcut=B").out) == [option_b]
 
 
 def test_an_order_is_shown_only_where_all_its_networks_are(reslab, tmp_path: Path) -> None:

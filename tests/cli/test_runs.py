@@ -48,6 +48,15 @@ def test_runs_are_listed_with_speed_and_memory(reslab, runs, tmp_path: Path) -> 
     assert "images/s" not in reslab("runs", "show", runs[1].path.name, "--runs", str(tmp_path)).out
 
 
+def test_a_run_being_trained_is_running(reslab, runs, tmp_path: Path) -> None:
+    """While its process lives, in the list and alone."""
+    with runs[1].working():
+        listed = json.loads(reslab("runs", "--runs", str(tmp_path), "--json").out)
+        assert {row["id"]: row["state"] for row in listed}[runs[1].path.name] == "running"
+        assert "running" in reslab("runs", "show", runs[1].path.name, "--runs", str(tmp_path)).out
+    assert runs[1].state == "interrupted"
+
+
 def test_pruning_asks_first(reslab, runs, tmp_path: Path) -> None:
     """Without --yes it says what would go; with it, what went."""
     finished, interrupted = runs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reslab.cli.show import count, duration, memory, printed, shape
+from reslab.cli.show import count, memory, printed, shape
 
 
 @pytest.mark.parametrize(
@@ -20,9 +20,3 @@ def test_numbers() -> None:
     assert count(25557032) == "25,557,032"
     assert (printed(3.8e9), printed(0.27e6), printed(None)) == ("3.8G", "0.27M", "")
     assert shape((8, 64, 56, 56)) == "64x56x56"
-
-
-def test_times_have_two_units_at_most() -> None:
-    """From seconds to days."""
-    times = {0.4: "0 s", 45: "45 s", 150: "2 min", 19_200: "5 h 20 min", 187_300: "2 d 4 h", 86_390: "1 d 0 h"}
-    assert {seconds: duration(seconds) for seconds in times} == times

@@ -23,13 +23,13 @@ DATASET = Dataset(name="cifar10", class_names=(), train=EMPTY, test=EMPTY)
 
 
 def test_a_table_is_its_trials_times_seeds() -> None:
-    """Networks without a recipe are left out; each trial comes once, all networks of a seed before the next."""
+    """Methods that are not built are left out; each trial comes once, all networks of a seed before the next."""
     trials = expand(CLAIMS["table-6"], DATASET, seeds=2)
-    depths = (20, 32, 44, 56, 110, 1202)
+    names = ["highway-19", "highway-32", *[f"resnet-{depth}" for depth in (20, 32, 44, 56, 110, 1202)]]
     assert [(name_of(trial.network), trial.seed) for trial in trials] == [
-        (f"resnet-{depth}", seed) for seed in (1, 2) for depth in depths
+        (name, seed) for seed in (1, 2) for name in names
     ]
-    assert [trial.recipe.warmup is not None for trial in trials[:6]] == [False] * 4 + [True] * 2
+    assert [trial.recipe.warmup is not None for trial in trials[:8]] == [False] * 6 + [True] * 2
     assert all(trial.data.fingerprint == DATASET.fingerprint for trial in trials)
     assert len(expand(CLAIMS["fig-1"], DATASET, seeds=1)) == 2
     assert len(expand(CLAIMS["fig-6"], DATASET, seeds=1)) == 11

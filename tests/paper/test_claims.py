@@ -9,6 +9,7 @@ import pytest
 from reslab.data.catalogue import load_dataset
 from reslab.paper.claims import CIFAR10, CLAIMS, Claim
 from reslab.paper.tables import TABLE_6
+from reslab.spec.trial import trial_differences
 
 EVERY = [claim for claims in CLAIMS.values() for claim in claims]
 
@@ -19,10 +20,10 @@ def find_claim(table: str, row: str, quantity: str = "") -> Claim:
 
 
 def test_every_setting_is_a_trial() -> None:
-    """Its network and recipe exist, on CIFAR-10's images and classes, for the paper's 64k iterations."""
-    for setting in {setting for claim in EVERY for setting in claim.settings if setting.recipe}:
+    """Its network and recipe exist, on CIFAR-10's images and classes, for the paper's 64k iterations, or Highway's."""
+    for setting in {setting for claim in EVERY for setting in claim.settings}:
         trial = setting.trial(seed=1)
-        assert trial.recipe.iterations == 64_000
+        assert trial.recipe.iterations == (200_000 if setting.network.startswith("highway") else 64_000)
         assert (trial.network.classes, trial.network.channels, trial.network.input_size) == (10, 3, 32)
 
 
@@ -38,11 +39,28 @@ def test_table_6_is_the_table() -> None:
 
 
 def test_only_110_layers_and_more_warm_up() -> None:
-    """The paper says so of 110; what others trained in their own way has no recipe here."""
+    """The paper says so of 110; Highway networks have their authors' recipe, and what it lacks is told."""
     recipes = {setting.network: setting.recipe for claim in EVERY for setting in claim.settings}
     assert recipes["resnet-56"] == recipes["plain-110"] == "cifar-paper"
     assert recipes["resnet-110"] == recipes["resnet-1202"] == "cifar-paper-110"
-    assert recipes["highway-19"] is recipes["highway-32"] is None
+    assert recipes["highway-19"] == recipes["highway-32"] == "highway"
+    lacking = {setting.network for claim in EVERY for setting in claim.settings if setting.lacks}
+    assert lacking == {"highway-19", "highway-32"}
+
+
+def test_shortcuts_are_held_against_what_was_published_of_them() -> None:
+    """Option A is Table 6's own trial; of the others no error was published; the options differ in nothing else."""
+    trials = {claim.row: claim.settings[0].trial(seed=1) for claim in CLAIMS["shortcuts"]}
+    for depth in (20, 56, 110):
+        known = find_claim("table-6", f"ResNet-{depth}")
+        assert trials[f"ResNet-{depth} A"] == known.settings[0].trial(seed=1)
+        assert find_claim("shortcuts", f"ResNet-{depth} A").published == known.published
+        for option in "BC":
+            assert find_claim("shortcuts", f"ResNet-{depth} {option}").published is None
+            differing = trial_differences(trials[f"ResNet-{depth} {option}"], trials[f"ResNet-{depth} A"])
+            assert differing == {"network.shortcut": (option, "A")}
+    pre = trial_differences(trials["ResNet-110 A, pre-activation"], trials["ResNet-110 A"])
+    assert pre == {"network.order": ("pre", "post")}
 
 
 def test_tolerances_follow_from_the_papers_own_spread() -> None:
@@ -69,6 +87,7 @@ def test_claims_read_as_people_write() -> None:
     assert find_claim("fig-6", "plain-110").published_words == "> 60"
     assert find_claim("fig-6", "resnet-56", "training").published_words == "< 0.2"
     assert find_claim("fig-1", "plain-20 < plain-56", "training").published_words == "rises"
+    assert find_claim("shortcuts", "ResNet-56 B").published_words == ""
 
 
 @pytest.mark.data

@@ -73,6 +73,15 @@ def test_the_index_lists_every_run_by_its_state(tmp_path: Path) -> None:
     assert row in words
 
 
+def test_a_run_being_trained_is_told_from_an_interrupted_one(tmp_path: Path) -> None:
+    """In the first lines and in its row."""
+    write_run(tmp_path, "resnet-20", finished=False)
+    with write_run(tmp_path, "plain-20", finished=False).working():
+        page = index_of(tmp_path)
+    assert "0 finished, 1 running, 1 interrupted." in page
+    assert "running at 12,000 of 64,000" in words_of(page)
+
+
 def test_runs_none_of_which_is_finished_are_shown(tmp_path: Path) -> None:
     """What they logged, and no best one; a run that logged nothing too."""
     write_run(tmp_path, finished=False, responses=False)

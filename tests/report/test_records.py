@@ -49,6 +49,27 @@ def test_an_interrupted_run_shows_what_it_logged(tmp_path: Path) -> None:
     assert (record.step, record.test_error_percent) == (last["step"], last["test_error_percent"])
 
 
+def test_a_run_being_trained_is_running(tmp_path: Path) -> None:
+    """As long as its process holds it."""
+    run = write_run(tmp_path, finished=False)
+    (record,), _ = read_records(tmp_path)
+    with run.working():
+        assert record.state == "running"
+    assert record.state == "interrupted"
+
+
+def test_a_copy_in_another_folder_is_told_and_not_read(tmp_path: Path) -> None:
+    """The first is, whole."""
+    run = write_run(tmp_path / "a")
+    write_run(tmp_path / "b")
+    records, (damage,) = read_records(tmp_path)
+    assert [record.directory.path.parent.name for record in records] == ["a"]
+    assert (damage.id, damage.sentence) == (
+        f"b/{run.path.name}",
+        f"it is not read: a/{run.path.name} has the same name",
+    )
+
+
 def test_a_run_that_logged_nothing_is_still_there(tmp_path: Path) -> None:
     """Stopped before its first evaluation, or even before its provenance."""
     run = write_run(tmp_path, finished=False, responses=False)

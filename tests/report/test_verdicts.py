@@ -136,11 +136,50 @@ def test_unfinished_runs_are_mentioned(tmp_path: Path) -> None:
 
 
 def test_what_we_cannot_run_is_not_run(tmp_path: Path) -> None:
-    """Methods that are not built, and networks trained by their authors' own recipe."""
-    record(tmp_path, trial_of("highway-19"), 7.72)
+    """Methods that are not built."""
     assert judge_one(TABLE_6["Maxout"], tmp_path).remarks == "published only: not built here"
+
+
+def test_what_a_recipe_lacks_is_a_reduced_setting(tmp_path: Path) -> None:
+    """A Highway network, even if all else is its authors'."""
+    record(tmp_path, trial_of("highway-19", recipe="highway"), 7.72)
     verdict = judge_one(TABLE_6["Highway-19"], tmp_path)
-    assert (verdict.word, verdict.remarks) == ("not run", "its authors' own recipe is not among ours")
+    assert (verdict.word, verdict.mean) == ("reduced setting", 7.72)
+    assert verdict.remarks == "without global contrast normalization"
+
+
+def test_a_shortened_resnet_1202_never_reads_as_reproduced(tmp_path: Path) -> None:
+    """In Table 6 as in Fig. 6, whatever its errors."""
+    trial = trial_of("resnet-1202", recipe="cifar-paper-110", iterations=6_400, evaluate_every=100)
+    record(tmp_path, trial, 7.93, curve=lambda _: (0.05, 7.93))
+    claims = [TABLE_6["ResNet-1202"], *[claim for claim in CLAIMS["fig-6"] if claim.row == "resnet-1202"]]
+    verdicts = judge(claims, list_runs(tmp_path))
+    assert len(verdicts) > 1
+    assert {verdict.word for verdict in verdicts} == {"reduced setting"}
+    assert all("recipe.iterations 6,400 for 64,000" in verdict.remarks for verdict in verdicts)
+
+
+def test_what_nobody_published_is_measured(tmp_path: Path) -> None:
+    """A full run has its number and no difference; a short one is reduced as ever."""
+    claim = find_claim("shortcuts", "ResNet-20 B", "test error %")
+    trial = claim.settings[0].trial(seed=1)
+    record(tmp_path, replace(trial, recipe=replace(trial.recipe, iterations=640)), 9.0)
+    assert judge_one(claim, tmp_path).word == "reduced setting"
+    record(tmp_path, trial, 8.0)
+    verdict = judge_one(claim, tmp_path)
+    assert (verdict.word, verdict.mean, verdict.difference) == ("measured", 8.0, None)
+
+
+def test_each_value_has_its_run(tmp_path: Path) -> None:
+    """Setting by setting, seed by seed."""
+    for seed, error in ((1, 1.0), (2, 1.4)):
+        record(tmp_path, trial_of("plain-20", seed), curve=lambda _, error=error: (error, 9.7))
+    run = record(tmp_path, trial_of("plain-56"), curve=lambda _: (5.8, 13.3))
+    shallow, deep = judge_one(ORDER, tmp_path).cells
+    assert (shallow[0].network, len(shallow[1]), len(shallow[2])) == ("plain-20", 2, 2)
+    assert deep[1:] == ((5.8,), (run.path.name,))
+    for value, name in zip(*shallow[1:], strict=True):
+        assert StepLog(tmp_path / name / "metrics.jsonl").read()[-1]["train_error_percent"] == value
 
 
 def test_curves_are_read_where_the_paper_was(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from reslab.report.groups import Spread
         (words.duration(59.7), "1 min 00 s"),
         (words.duration(245), "4 min 05 s"),
         (words.duration(7_385), "2 h 03 min"),
+        (words.duration(187_300), "2 d 4 h"),
         (words.spread_words(Spread(6.61, 0.16, 5)), "6.61 ± 0.16"),
         (words.spread_words(Spread(6.61, None, 1)), "6.61"),
         (words.signed(-0.124), "−0.12"),

@@ -56,3 +56,24 @@ def test_runs_are_found_by_a_beginning_or_a_path(tmp_path: Path) -> None:
         find_run("resnet-21", tmp_path)
     with pytest.raises(UserError, match="there is no run"):
         find_run("x" * 5000, tmp_path)
+
+
+def test_runs_are_found_in_folders_of_runs(tmp_path: Path) -> None:
+    """One level down, beside those that lie there themselves."""
+    for folder, seed in ((tmp_path / "cifar10", 1), (tmp_path, 2)):
+        RunDirectory.of(replace(TRIAL, seed=seed), folder).begin(replace(TRIAL, seed=seed), {})
+    assert {run.trial().seed for run in list_runs(tmp_path)} == {1, 2}
+    assert find_run(replace(TRIAL, seed=1).id, tmp_path).path.parent.name == "cifar10"
+
+
+def test_a_held_run_is_running(tmp_path: Path) -> None:
+    """Until it is finished, or its holder is gone."""
+    run = RunDirectory.of(TRIAL, tmp_path)
+    with run.working():
+        assert run.state == "new"
+        run.begin(TRIAL, {})
+        assert run.state == "running"
+    assert run.state == "interrupted"
+    run.finish({})
+    with run.working():
+        assert run.state == "finished"

@@ -29,6 +29,15 @@ def test_110_layers_warm_up() -> None:
     assert (warmup.learning_rate, warmup.until_error_percent, warmup.window) == (0.01, 80.0, 100)
 
 
+def test_highways_have_their_authors_recipe() -> None:
+    """Nesterov's momentum 0.9, 0.025 divided by ten at 100k, 150k and 175k of 200k iterations, decay 0.001."""
+    recipe = find_recipe("highway")
+    optimizer = recipe.optimizer
+    assert (optimizer.learning_rate, optimizer.momentum, optimizer.nesterov) == (0.025, 0.9, True)
+    assert (optimizer.weight_decay, recipe.warmup) == (1e-3, None)
+    assert [drop * recipe.iterations for drop in recipe.schedule.drops] == [100_000, 150_000, 175_000]
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [

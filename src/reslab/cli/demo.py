@@ -9,8 +9,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from reslab.cli.analyze import SPREAD, mean_std, spread
 from reslab.cli.progress import Rate, StopSignals
-from reslab.cli.show import console, duration, make_table, progress_console
+from reslab.cli.show import console, make_table, progress_console
 from reslab.cli.subjects import runs_root
+from reslab.report.words import duration
 
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset

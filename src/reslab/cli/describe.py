@@ -26,7 +26,7 @@ def describe(subject: str, *fields: str, layers: bool = False, time: bool = Fals
     subject
         A network's name or a weight file.
     fields
-        field=value pairs: the spec's fields (shortcut=C, classes=2, input_size=320), batch=N, weights=FILE.
+        field=value pairs: the spec's fields (shortcut=C, classes=2, input_size=320), batch=N, weights=FILE|cifar10.
     layers
         Print every layer instead of every part.
     time

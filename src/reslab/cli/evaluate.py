@@ -21,9 +21,10 @@ def evaluate(subject: str, *fields: str, runs: Path | None = None, json: bool = 
     Parameters
     ----------
     subject
-        A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE.
+        A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE|cifar10.
     fields
-        weights=FILE data=NAME data.split=full|tuning, and fields of the preprocessing: preprocess.mean=[0.5,0.5,0.5].
+        weights=FILE|cifar10 data=NAME data.split=full|tuning, and fields of the preprocessing:
+        preprocess.mean=[0.5,0.5,0.5].
     runs
         The folder for runs; RESLAB_RUNS, or runs.
     json

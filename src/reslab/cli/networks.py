@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reslab.cli.show import console, make_table, print_json
 from reslab.errors import UserError
+from reslab.shipped import sets_of
 from reslab.spec import NetworkSpec, find, list_models
 from reslab.spec.catalogue import FAMILIES, PUBLISHED_ONLY
 
@@ -24,7 +25,7 @@ def networks(pattern: str = "*", *, json: bool = False) -> None:
     if json:
         print_json(names)
         return
-    table = make_table("Networks", "name", "depth", "shortcut<", "block<", "input", "classes")
+    table = make_table("Networks", "name", "depth", "shortcut<", "block<", "input", "classes", "weights<")
     for name in names:
         spec = find(name)
         residual = isinstance(spec, NetworkSpec)
@@ -35,6 +36,7 @@ def networks(pattern: str = "*", *, json: bool = False) -> None:
             spec.block if residual else spec.kind,
             " x ".join(map(str, spec.input_shape)),
             str(spec.classes),
+            ", ".join(sets_of(name)),
         )
     console.print(table)
     if pattern == "*":

@@ -9,13 +9,15 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from reslab.cli.progress import StopSignals, TrialBars, make_bars
-from reslab.cli.show import console, duration, make_table, memory, print_json, progress_console
+from reslab.cli.show import console, make_table, memory, print_json, progress_console
 from reslab.cli.subjects import runs_root, split_words
 from reslab.errors import UserError, choices, suggest
 from reslab.paper.claims import CLAIMS, Claim
 from reslab.paper.measurements import ResponseStd
-from reslab.report.reporting import judge_runs
+from reslab.report.markdown import gather_remarks
+from reslab.report.reporting import Judgement, judge_runs
 from reslab.report.verdicts import Verdict
+from reslab.report.words import duration, ours, place, signed
 from reslab.runs.directory import RunDirectory
 from reslab.spec.codec import encode
 
@@ -40,7 +42,8 @@ def reproduce(
     Parameters
     ----------
     words
-        table-6, fig-1, fig-6 or fig-7; then fields to change, such as recipe.iterations=2000: a reduced setting.
+        table-6, fig-1, fig-6, fig-7 or shortcuts; then fields to change, such as recipe.iterations=2000: a reduced
+        setting.
     seeds
         Run seeds 1 to N.
     only
@@ -71,13 +74,13 @@ def reproduce(
         raise UserError(f"there is no folder {from_}; give --from a folder of runs")
     else:
         root = from_
-    verdicts, damages = judge_runs(claims, root)
-    for damage in damages:
+    judged = judge_runs(claims, root)
+    for damage in judged.damages:
         progress_console.print(f"warning: {damage.id}: {damage.sentence}", soft_wrap=True)
     if json:
-        print_json([_plain(verdict) for verdict in verdicts])
+        print_json([_plain(verdict) for verdict in judged.verdicts])
     else:
-        _print(subjects[0], verdicts, root)
+        _print(subjects[0], judged, root)
 
 
 def choose_claims(subjects: Sequence[str], only: str) -> list[Claim]:
@@ -90,13 +93,20 @@ def choose_claims(subjects: Sequence[str], only: str) -> list[Claim]:
     networks = list(dict.fromkeys(setting.network for claim in CLAIMS[table] for setting in claim.settings))
     wanted = [name.strip().lower().replace("_", "-") for name in only.split(",") if name.strip()]
     for name in wanted:
-        if name not in networks:
+        if not any(_means(name, network) for network in networks):
             raise UserError(f"{table} has no '{name}'{suggest(name, networks) or '; it has ' + ', '.join(networks)}")
-    return [
-        claim
-        for claim in CLAIMS[table]
-        if not wanted or (claim.settings and all(setting.network in wanted for setting in claim.settings))
-    ]
+
+    def chosen(claim: Claim) -> bool:
+        return bool(claim.settings) and all(
+            any(_means(name, setting.network) for name in wanted) for setting in claim.settings
+        )
+
+    return [claim for claim in CLAIMS[table] if not wanted or chosen(claim)]
+
+
+def _means(name: str, network: str) -> bool:
+    """Whether `name` means `network`: that very one, or any with these fields or others."""
+    return name in (network.lower(), network.split()[0])
 
 
 def _run(
@@ -156,31 +166,28 @@ def _run(
         )
 
 
-def _print(table: str, verdicts: Sequence[Verdict], root: Path) -> None:
-    page = make_table(f"{table} ({root})", "", "<", "published", "ours", "difference", "verdict<")
-    for verdict in verdicts:
+def _print(table: str, judged: Judgement, root: Path) -> None:
+    columns = ("", "<", "published", "ours, mean ± std", "n", "difference", "verdict<")
+    page = make_table(f"{place(table)} ({root})", *columns)
+    for verdict in judged.verdicts:
         claim = verdict.claim
-        difference = "" if verdict.difference is None else f"{verdict.difference:+.2f}"
-        page.add_row(claim.row, claim.quantity, claim.published_words, _ours(verdict), difference, verdict.word)
+        numbers = (claim.published_words, ours(verdict), str(verdict.n or ""), signed(verdict.difference))
+        page.add_row(claim.row, claim.quantity, *numbers, verdict.word)
     console.print(page)
-    remarks: dict[str, list[str]] = {}
-    for verdict in verdicts:
-        if verdict.remarks:
-            remarks.setdefault(verdict.remarks, []).append(verdict.claim.row)
-    if remarks:
-        console.print()
-    for remark, rows in remarks.items():
-        console.print(f"{', '.join(dict.fromkeys(rows))}: {remark}", soft_wrap=True)
-
-
-def _ours(verdict: Verdict) -> str:
-    """Write mean ± std (n); of an order, the means one after the other."""
-    if verdict.mean is None:
-        return " → ".join(f"{value:.2f}" for value in verdict.values)
-    spread = "" if verdict.std is None else f" ± {verdict.std:.2f}"
-    return f"{verdict.mean:.2f}{spread} ({verdict.n})"
+    console.print()
+    for remark, rows in gather_remarks(judged.verdicts).items():
+        console.print(f"{', '.join(rows)}: {remark}", soft_wrap=True)
+    counted = {run for verdict in judged.verdicts for run in verdict.runs}
+    console.print(
+        f"runs in {root}: {judged.num_runs}, counted above: {len(counted)}; --json names them", soft_wrap=True
+    )
 
 
 def _plain(verdict: Verdict) -> dict[str, Any]:
     names = ("word", "values", "n", "mean", "std", "difference", "runs", "remarks")
-    return {"claim": encode(verdict.claim), **{name: encode(getattr(verdict, name)) for name in names}}
+    cells = [
+        {"network": setting.network, "recipe": setting.recipe, "values": encode(values), "runs": encode(runs)}
+        for setting, values, runs in verdict.cells
+    ]
+    judged = {name: encode(getattr(verdict, name)) for name in names}
+    return {"claim": encode(verdict.claim), **judged, "settings": cells}

@@ -64,17 +64,6 @@ def memory(size: float) -> str:
     return f"{size:.0f} {unit}" if unit == "B" else f"{size:,.1f} {unit}"
 
 
-def duration(seconds: float) -> str:
-    """Format a time in its two largest units: 45 s, 3 min, 5 h 20 min, 2 d 4 h."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    hours, days = minutes // 60, minutes // (24 * 60)
-    if days:
-        return f"{days} d {hours % 24} h"
-    return f"{hours} h {minutes % 60} min" if hours else f"{minutes} min"
-
-
 def shape(sizes: tuple[int, ...]) -> str:
     """Format a shape without its batch: 64x56x56."""
     return "x".join(map(str, sizes[1:])) or "-"

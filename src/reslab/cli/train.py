@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reslab.cli.progress import StopSignals, TrialBars, make_bars, summarize
-from reslab.cli.show import console, duration, memory, progress_console
+from reslab.cli.show import console, memory, progress_console
 from reslab.cli.subjects import runs_root, split_words
 from reslab.cli.trials import read_trial, read_trial_file
 from reslab.errors import UserError
+from reslab.report.words import duration
 from reslab.spec.toml import write_toml
 from reslab.spec.trial import Trial, trial_to_dict
 

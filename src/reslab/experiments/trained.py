@@ -86,14 +86,15 @@ def load_run(run: RunDirectory) -> Trained:
 
 
 def load_file(path: str | Path, *, name: str | None = None, overrides: Mapping[str, Any] | None = None) -> Trained:
-    """Load the network of a weight file; `name`, with `overrides`, says which it is where the file does not."""
+    """Load the network of a weight file or shipped set; `name`, with `overrides`, says which where those do not."""
     network = create_model(name, path, **(overrides or {})) if name else load_model(path, **(overrides or {}))
     read = read_weights(path, like=network.spec)
     if network.spec.classes != read.spec.classes:
         raise UserError(
             f"{path} was trained for {read.spec.classes} classes: with {network.spec.classes} the classifier is random"
         )
-    return Trained(origin=str(path), network=network.eval(), data=_trained_on(read.provenance))
+    origin = f"{name} weights={path}" if name else str(path)
+    return Trained(origin=origin, network=network.eval(), data=_trained_on(read.provenance))
 
 
 def choose_inputs(

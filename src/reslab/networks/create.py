@@ -40,8 +40,9 @@ def create_model(
 ) -> Network:
     """Create the network `name`, in train mode; `overrides` are its spec's fields, dotted for the nested ones.
 
-    With `weights` (any file `read_weights` knows) the network is built as those weights were trained, whatever the
-    name leaves open; an override that contradicts them is refused. Another `num_classes` gets a fresh classifier.
+    With `weights` (any file `read_weights` knows, or "cifar10" for those that come with the package) the network is
+    built as those weights were trained, whatever the name leaves open; an override that contradicts them is refused.
+    Another `num_classes` gets a fresh classifier.
     """
     if num_classes is not None:
         overrides["classes"] = num_classes

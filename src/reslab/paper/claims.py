@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from reslab.paper.figures import ERROR_READ_TO, FIGURE_1, FIGURE_6, FIGURE_7, RESPONSE_READ_TO, Curve
@@ -21,13 +21,14 @@ from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
 
 CIFAR10 = DataSpec(name="cifar10", fingerprint="58faef7e467ee0860a93acdc9dcf6e90f83e3f55e8d4b7818f77d70931960668")
-# None: its authors trained it in a way of their own (global contrast normalization, 200k iterations) that we lack.
-RECIPES: dict[str, str | None] = {
+RECIPES = {
     "resnet-110": "cifar-paper-110",
     "resnet-1202": "cifar-paper-110",
-    "highway-19": None,
-    "highway-32": None,
+    "highway-19": "highway",
+    "highway-32": "highway",
 }
+# What of its authors' way no recipe of ours can say: such a run is a reduced setting, whatever its length.
+LACKS = {"highway-19": "global contrast normalization", "highway-32": "global contrast normalization"}
 ENDING = 50_000
 RELATIVE_SPREAD = next(
     row.std_error_percent / row.mean_error_percent
@@ -38,28 +39,34 @@ RELATIVE_SPREAD = next(
 HIGH_RATE_SCATTER = 2.0
 # The paper repeats no measurement of responses and does not say on which images they were taken: our allowance.
 RESPONSE_SPREAD = 0.1
+ALL_PROJECTIONS = "He et al. (2016) print 12.22 for 1x1 convolutions on every shortcut, close to option C"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What is trained: a network on CIFAR-10 by a recipe; without a recipe it cannot be."""
+    """What is trained: a network, its name followed by fields it overrides, on CIFAR-10 by a recipe.
+
+    `lacks` is what the published training had and the recipe cannot express.
+    """
 
     network: str
-    recipe: str | None
+    recipe: str
+    lacks: str = ""
 
     def trial(self, seed: int) -> Trial:
         """Return the trial that tests a claim about this setting."""
-        assert self.recipe is not None
-        return Trial(data=CIFAR10, network=find(self.network), recipe=find_recipe(self.recipe), seed=seed)
+        name, *fields = self.network.split()
+        network = find(name, dict(field.split("=") for field in fields))
+        return Trial(data=CIFAR10, network=network, recipe=find_recipe(self.recipe), seed=seed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """One published statement.
 
-    About one setting it is a number: near, below or above `published`. About several it is that the numbers rise, or
-    fall, in the order of the settings; then a step may go the other way by `tolerance`, the whole may not. About none
-    it is a number of others' that is only shown.
+    About one setting it is a number: near, below or above `published`; where nothing was published, it only asks. About
+    several it is that the numbers rise, or fall, in the order of the settings; then a step may go the other way by
+    `tolerance`, the whole may not. About none it is a number of others' that is only shown.
     """
 
     table: str
@@ -76,16 +83,30 @@ class Claim:
 
     @property
     def published_words(self) -> str:
-        """What was published, as one reads it: 6.61 ± 0.16, > 60, rises."""
+        """What was published, as one reads it: 6.61 ± 0.16, > 60, rises; nothing where nothing was."""
         if self.published is None:
-            return self.relation
+            return self.relation if len(self.settings) > 1 else ""
         sign = {"below": "< ", "above": "> "}.get(self.relation, "")
         spread = f" ± {self.published_std:g}" if self.published_std else ""
         return f"{sign}{self.published:g}{spread}"
 
 
-def _setting(network: str) -> Setting:
-    return Setting(network=network, recipe=RECIPES.get(network, "cifar-paper"))
+def setting_of(network: str) -> Setting:
+    """Return how `network`, a name with fields or without, is trained."""
+    name = network.split()[0]
+    return Setting(network=network, recipe=RECIPES.get(name, "cifar-paper"), lacks=LACKS.get(name, ""))
+
+
+def ask_error(network: str, *, table: str, row: str, note: str = "") -> Claim:
+    """Return the question what a network's test error is, of which nothing was published."""
+    return Claim(
+        table=table,
+        row=row,
+        quantity="test error %",
+        settings=(setting_of(network),),
+        measurement=AtTheEnd("error_percent"),
+        note=note,
+    )
 
 
 def _up(value: float) -> float:
@@ -105,14 +126,28 @@ def _table_6(row: Published) -> Claim:
         table="table-6",
         row=row.method,
         quantity="test error %",
-        settings=(_setting(row.network),) if row.network else (),
+        settings=(setting_of(row.network),) if row.network else (),
         measurement=AtTheEnd("error_percent"),
         published=value,
         published_std=row.std_error_percent,
         published_n=row.runs,
         tolerance=_tolerance(value, runs=row.runs or 1),
-        note="" if mean is None else f"mean; the best run: {best:g}",
+        note="" if mean is None else f"published as a mean; the best run: {best:g}",
     )
+
+
+def _shortcuts(depth: int) -> Iterator[Claim]:
+    """Yield options A, B and C of one ResNet: of A Table 6 has the error, of B and C nothing was published."""
+    network = f"resnet-{depth}"
+    (published,) = [row for row in TABLE_6 if row.network == network]
+    yield replace(_table_6(published), table="shortcuts", row=f"ResNet-{depth} A")
+    for option in "BC":
+        yield ask_error(
+            f"{network} shortcut={option}",
+            table="shortcuts",
+            row=f"ResNet-{depth} {option}",
+            note=ALL_PROJECTIONS if (depth, option) == (110, "C") else "",
+        )
 
 
 def _curve(table: str, curve: Curve) -> Iterator[Claim]:
@@ -125,7 +160,7 @@ def _curve(table: str, curve: Curve) -> Iterator[Claim]:
             table=table,
             row=curve.network,
             quantity=f"{words} at {iteration // 1000}k",
-            settings=(_setting(curve.network),),
+            settings=(setting_of(curve.network),),
             measurement=at(metric, iteration),
             published=value,
             tolerance=HIGH_RATE_SCATTER if high_rate else _tolerance(value, read_to=read_to),
@@ -135,7 +170,7 @@ def _curve(table: str, curve: Curve) -> Iterator[Claim]:
         table=table,
         row=curve.network,
         quantity=f"{words} over 50k-64k",
-        settings=(_setting(curve.network),),
+        settings=(setting_of(curve.network),),
         measurement=_ending(curve.images),
         relation=curve.relation,
         published=curve.ends,
@@ -152,7 +187,7 @@ def _order(table: str, images: str, relation: Literal["rises", "falls"], network
         table=table,
         row=between.join(networks),
         quantity=f"{_words(images)} over 50k-64k",
-        settings=tuple(_setting(network) for network in networks),
+        settings=tuple(setting_of(network) for network in networks),
         measurement=_ending(images),
         relation=relation,
         # Two runs of networks that are equally good differ by as much.
@@ -173,7 +208,7 @@ def _response(network: str, rank: int, value: float) -> Claim:
         table="fig-7",
         row=network,
         quantity=f"response std, rank {rank}",
-        settings=(_setting(network),),
+        settings=(setting_of(network),),
         measurement=ResponseStd(rank),
         published=value,
         tolerance=_up(RESPONSE_SPREAD * value + RESPONSE_READ_TO),
@@ -186,7 +221,7 @@ def _response_order(*networks: str) -> Claim:
         table="fig-7",
         row=" > ".join(networks),
         quantity="median response std",
-        settings=tuple(_setting(network) for network in networks),
+        settings=tuple(setting_of(network) for network in networks),
         measurement=ResponseStd(),
         relation="falls",
     )
@@ -215,5 +250,9 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
         _response_order("plain-56", "resnet-56"),
         _response_order("resnet-20", "resnet-56", "resnet-110"),
         *[_response(figure.network, rank, value) for figure in FIGURE_7 for rank, value in figure.by_rank.items()],
+    ),
+    "shortcuts": (
+        *[claim for depth in (20, 56, 110) for claim in _shortcuts(depth)],
+        ask_error("resnet-110 order=pre", table="shortcuts", row="ResNet-110 A, pre-activation"),
     ),
 }

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TEMPLATES = Path(__file__).parent / "templates"
 ROWS_AT_FIRST = 12
-WORDS = ("reproduced", "deviates", "reduced setting", "not run")
+WORDS = ("reproduced", "deviates", "measured", "reduced setting", "not run")
 COSTS = ("params", "multiply_adds", "activation_bytes", "images_per_second", "peak_memory_bytes", "seconds")
 
 

@@ -110,8 +110,10 @@ class RunRecord:
 
     @property
     def state(self) -> str:
-        """Finished or interrupted."""
-        return "finished" if self.result else "interrupted"
+        """Finished, interrupted, or running while a living process works on it."""
+        if self.result:
+            return "finished"
+        return "running" if self.directory.held else "interrupted"
 
     @property
     def step(self) -> int:
@@ -152,9 +154,15 @@ class Damage:
 
 
 def read_records(root: Path) -> tuple[list[RunRecord], list[Damage]]:
-    """Return the runs under `root`, and what is damaged among them."""
+    """Return the runs that `root` and the folders in it hold, and what is damaged among them."""
     records, damages, runs = [], [], list_runs(root)
+    known: dict[str, Path] = {}
     for run in runs:
+        first = known.setdefault(run.path.name, run.path)
+        if first != run.path:
+            copy, read = (path.relative_to(root).as_posix() for path in (run.path, first))
+            damages.append(Damage(copy, f"it is not read: {read} has the same name"))
+            continue
         try:
             record, damage = _read(run)
         except UserError as error:
@@ -162,9 +170,8 @@ def read_records(root: Path) -> tuple[list[RunRecord], list[Damage]]:
         else:
             records.append(record)
             damages += damage
-    strays = {path.parent.name for part in PARTS for path in root.glob(f"*/{part}")}
-    known = {run.path.name for run in runs}
-    damages += [Damage(name, "it has no trial.json, so nobody can say what was run") for name in strays - known]
+    strays = {path.parent.name for depth in ("*", "*/*") for part in PARTS for path in root.glob(f"{depth}/{part}")}
+    damages += [Damage(name, "it has no trial.json, so nobody can say what was run") for name in strays - known.keys()]
     return records, sorted(damages, key=lambda damage: damage.id)
 
 

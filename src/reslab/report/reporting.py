@@ -35,10 +35,20 @@ def report_runs(root: Path, *, out: Path | None = None) -> Report:
     return Report(index=index, num_runs=len(records), damages=damages)
 
 
-def judge_runs(claims: Sequence[Claim], root: Path) -> tuple[list[Verdict], list[Damage]]:
-    """Return the verdicts that the whole runs under `root` allow, and what is damaged among them."""
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """The verdicts on some claims, how many runs were looked at for them, and what was damaged among those."""
+
+    verdicts: list[Verdict]
+    num_runs: int
+    damages: list[Damage]
+
+
+def judge_runs(claims: Sequence[Claim], root: Path) -> Judgement:
+    """Judge claims by the whole runs under `root`."""
     records, damages = read_records(root)
-    return judge(claims, _whole(records, damages)), damages
+    whole = _whole(records, damages)
+    return Judgement(verdicts=judge(claims, whole), num_runs=len(whole), damages=damages)
 
 
 def _whole(records: Sequence[RunRecord], damages: Sequence[Damage]) -> list[RunDirectory]:

@@ -9,12 +9,12 @@ import contextlib
 import importlib.util
 import json
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from reslab.errors import UserError
+from reslab.files import temporary_folder
 from reslab.report.figures import draw_figures
 from reslab.report.groups import group_runs
 from reslab.report.pages import page_addresses, render_index, render_run
@@ -61,20 +61,15 @@ def _replacing(out: Path) -> Iterator[Path]:
     place = out.resolve()
     _check_free(out, place)
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
-    except OSError as error:
-        raise UserError(f"cannot write {out}: {error.strerror}; choose a writable place with --out") from error
-    try:
-        folder.chmod(0o755)
-        yield folder
-        files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-        (folder / MARKER).write_text(json.dumps([*files, MARKER], indent=1) + "\n", encoding="utf-8")
-        _put(folder, place)
+        with temporary_folder(place.parent, place.name) as temporary:
+            folder = temporary / "new"
+            folder.mkdir()
+            yield folder
+            files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+            (folder / MARKER).write_text(json.dumps([*files, MARKER], indent=1) + "\n", encoding="utf-8")
+            _put(folder, place, aside=temporary / "old")
     except OSError as error:
         raise UserError(f"cannot write {out}: {error.strerror}; free some space or choose another --out") from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _check_free(out: Path, place: Path) -> None:
@@ -94,20 +89,17 @@ def _check_free(out: Path, place: Path) -> None:
         raise UserError(f"{out} is a file; choose a folder with --out")
 
 
-def _put(folder: Path, place: Path) -> None:
-    """Rename `folder` to `place`; what was there goes once the new one stands, and comes back if it does not."""
+def _put(folder: Path, place: Path, *, aside: Path) -> None:
+    """Rename `folder` to `place`; what was there goes aside, and comes back if the new one does not stand."""
     if not place.exists():
         folder.rename(place)
         return
-    old = Path(tempfile.mkdtemp(prefix=f".{place.name}.old.", dir=place.parent))
-    place.rename(old / "report")
+    place.rename(aside)
     try:
         folder.rename(place)
     except OSError:
-        (old / "report").rename(place)
+        aside.rename(place)
         raise
-    finally:
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def _plotly() -> Path:

@@ -2,6 +2,7 @@
 
 A run counts for a claim if it is finished and has its network and data. What else is material must be the claim's to
 the letter; a run in which any of it differs, be it longer or shorter, reads "reduced setting", never "reproduced".
+Where nothing was published, a run of the full setting reads "measured".
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, Literal, TypeAlias
 
 from reslab.paper.claims import Claim, Setting
@@ -18,7 +19,7 @@ from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
 from reslab.spec.trial import Trial, trial_differences
 
-Word: TypeAlias = Literal["reproduced", "deviates", "reduced setting", "not run"]
+Word: TypeAlias = Literal["reproduced", "deviates", "measured", "reduced setting", "not run"]
 # What a run may choose freely. Every other field is material, those yet to be invented included.
 IMMATERIAL = {
     "seed",
@@ -50,6 +51,13 @@ class Verdict:
     def n(self) -> int:
         """How many runs: of an order, of the setting that has fewest."""
         return min(map(len, self.samples), default=0)
+
+    @property
+    def cells(self) -> list[tuple[Setting, tuple[float, ...], tuple[str, ...]]]:
+        """Each setting that was run, with its values and the runs they are of."""
+        runs = iter(self.runs)
+        pairs = zip(self.claim.settings, self.samples, strict=bool(self.samples))
+        return [(setting, values, tuple(islice(runs, len(values)))) for setting, values in pairs]
 
     @property
     def mean(self) -> float | None:
@@ -93,8 +101,6 @@ class _Sample:
 def _judge(claim: Claim, pieces: Sequence[_Evidence]) -> Verdict:
     if not claim.settings:
         return Verdict(claim=claim, word="not run", remarks="published only: not built here")
-    if any(setting.recipe is None for setting in claim.settings):
-        return Verdict(claim=claim, word="not run", remarks="its authors' own recipe is not among ours")
     samples = [_sample(claim, setting, pieces) for setting in claim.settings]
     remarks = list(dict.fromkeys(remark for sample in samples for remark in sample.remarks))
     # Only runs that differ from their settings in the same way can be compared with each other.
@@ -104,16 +110,17 @@ def _judge(claim: Claim, pieces: Sequence[_Evidence]) -> Verdict:
     kind = min(shared, key=lambda kind: (len(kind), -samples[0].found[kind][0][0].trial.recipe.iterations))
     chosen = [sample.found[kind] for sample in samples]
     values = tuple(tuple(value for _, value in runs) for runs in chosen)
-    word: Word = "reproduced" if _agrees(claim, _means(values)) else "deviates"
+    lacks = list(dict.fromkeys(f"without {setting.lacks}" for setting in claim.settings if setting.lacks))
     left_out = sum(len(runs) for sample in samples for other, runs in sample.found.items() if other != kind)
     return Verdict(
         claim=claim,
-        word="reduced setting" if kind else word,
+        word="reduced setting" if kind or lacks else _compare(claim, _means(values)),
         samples=values,
         runs=tuple(piece.name for runs in chosen for piece, _ in runs),
         remarks="; ".join(
             [
                 *_steps(claim, _means(values)),
+                *lacks,
                 *[f"{field} {_written(ours)} for {_written(asked)}" for field, ours, asked in kind],
                 *_precisions(piece for runs in chosen for piece, _ in runs),
                 *([f"{_count(left_out)} in another setting left out"] if left_out else []),
@@ -150,6 +157,12 @@ def _sample(claim: Claim, setting: Setting, pieces: Sequence[_Evidence]) -> _Sam
     if unfinished:
         unread.append(f"{_count(unfinished)} of {setting.network} unfinished")
     return _Sample(found, unread)
+
+
+def _compare(claim: Claim, means: Sequence[float]) -> Word:
+    if claim.published is None and len(means) == 1:
+        return "measured"
+    return "reproduced" if _agrees(claim, means) else "deviates"
 
 
 def _agrees(claim: Claim, means: Sequence[float]) -> bool:

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from reslab.report.groups import Spread
+from reslab.report.verdicts import Verdict
 
-MINUTE, HOUR = 60, 3600
+MINUTE, HOUR, DAY = 60, 3600, 86400
+PLACES = {"shortcuts": "Beyond the paper: shortcuts and order on CIFAR-10"}
 
 
 def percent(value: float | None) -> str:
@@ -35,7 +37,7 @@ def mebibytes(value: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Write a time in its two largest units: 27 s, 4 min 05 s, 2 h 03 min."""
+    """Write a time in its two largest units: 27 s, 4 min 05 s, 2 h 03 min, 2 d 4 h."""
     if seconds is None:
         return ""
     whole = round(seconds)
@@ -43,7 +45,9 @@ def duration(seconds: float | None) -> str:
         return f"{whole} s"
     if whole < HOUR:
         return f"{whole // MINUTE} min {whole % MINUTE:02d} s"
-    return f"{whole // HOUR} h {whole % HOUR // MINUTE:02d} min"
+    if whole < DAY:
+        return f"{whole // HOUR} h {whole % HOUR // MINUTE:02d} min"
+    return f"{whole // DAY} d {whole % DAY // HOUR} h"
 
 
 def spread_words(value: Spread | None) -> str:
@@ -51,6 +55,13 @@ def spread_words(value: Spread | None) -> str:
     if value is None:
         return ""
     return f"{value.mean:.2f}" + ("" if value.std is None else f" ± {value.std:.2f}")
+
+
+def ours(verdict: Verdict) -> str:
+    """Write what was measured: 6.61 ± 0.16; of an order, the means one after the other."""
+    if verdict.mean is None:
+        return " → ".join(percent(value) for value in verdict.values)
+    return spread_words(Spread(verdict.mean, verdict.std, verdict.n))
 
 
 def signed(value: float | None) -> str:
@@ -70,9 +81,9 @@ def short_commit(commit: str) -> str:
 
 
 def place(table: str) -> str:
-    """Write a place in the paper: table-6 is Table 6, fig-7 is Fig. 7."""
+    """Write a place in the paper: table-6 is Table 6, fig-7 is Fig. 7; what is beyond it has a name."""
     match = re.fullmatch(r"(table|fig)-(\w+)", table)
-    return f"{ {'table': 'Table', 'fig': 'Fig.'}[match[1]] } {match[2]}" if match else table
+    return f"{ {'table': 'Table', 'fig': 'Fig.'}[match[1]] } {match[2]}" if match else PLACES.get(table, table)
 
 
 def moment(started: str) -> str:
@@ -92,6 +103,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "mebibytes": mebibytes,
     "duration": duration,
     "spread": spread_words,
+    "ours": ours,
     "signed": signed,
     "number": number,
     "short_commit": short_commit,

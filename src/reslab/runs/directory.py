@@ -40,11 +40,13 @@ class RunDirectory:
         return self.path / "weights.safetensors"
 
     @property
-    def state(self) -> Literal["new", "interrupted", "finished"]:
-        """How far the run is."""
+    def state(self) -> Literal["new", "running", "interrupted", "finished"]:
+        """How far the run is; a running one has a living process at work on it."""
         if (self.path / "result.json").exists():
             return "finished"
-        return "interrupted" if (self.path / "trial.json").exists() else "new"
+        if not (self.path / "trial.json").exists():
+            return "new"
+        return "running" if self.held else "interrupted"
 
     @property
     def held(self) -> bool:
@@ -103,8 +105,9 @@ class RunDirectory:
 
 
 def list_runs(root: Path) -> list[RunDirectory]:
-    """Return the runs under `root`, by name."""
-    return [RunDirectory(path.parent) for path in sorted(root.glob("*/trial.json"))]
+    """Return the runs in `root` and in the folders there, by name."""
+    found = [path.parent for depth in ("*", "*/*") for path in root.glob(f"{depth}/trial.json")]
+    return [RunDirectory(path) for path in sorted(found, key=lambda path: (path.name, path))]
 
 
 def find_run(word: str, root: Path) -> RunDirectory:

@@ -51,7 +51,7 @@ def prune(run: RunDirectory, *, interrupted: bool = False) -> int:
 
 def _waste(run: RunDirectory, *, interrupted: bool) -> list[Waste]:
     files = [path for path in sorted(run.path.rglob("*")) if path.is_symlink() or path.is_file()]
-    if interrupted and run.state == "interrupted":
+    if interrupted and run.state != "finished":
         return [_part("a run never finished", files, whole=True)]
     temporary = leftovers(run.path)
     waste = [_part("temporary files", temporary)]

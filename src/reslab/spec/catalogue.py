@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from reslab.errors import UserError, choices, suggest
+from reslab.shipped import sets_of
 from reslab.spec.codec import convert, decode, differing_leaves, encode, override
 from reslab.spec.comparators import HighwaySpec, LeNetSpec, TorchvisionName, TorchvisionSpec, highway
 from reslab.spec.families import IMAGENET_BLOCKS, cifar, dense, imagenet, wide
@@ -62,9 +63,10 @@ FAMILIES: dict[str, Callable[[int], Entry]] = {
 }
 
 
-def list_models(pattern: str = "*") -> list[str]:
-    """Return the names `create_model` knows that match a shell-style pattern."""
-    return [name for name in _named() if fnmatch.fnmatch(name, pattern.lower().replace("_", "-"))]
+def list_models(pattern: str = "*", *, pretrained: bool = False) -> list[str]:
+    """Return the names `create_model` knows that match a shell-style pattern; `pretrained`: that bring weights."""
+    names = [name for name in _named() if fnmatch.fnmatch(name, pattern.lower().replace("_", "-"))]
+    return [name for name in names if sets_of(name)] if pretrained else names
 
 
 def find(name: str, overrides: Mapping[str, Any] | None = None) -> Spec:

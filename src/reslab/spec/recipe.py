@@ -1,7 +1,8 @@
 """How a network is trained, complete: optimizer, schedule, augmentation, precision, length.
 
 `cifar-paper` is section 4.2 to the letter; `cifar-paper-110` adds its warm-up for 110 layers; `fast` is what was learnt
-since, for the same networks in a fraction of the time. What the paper leaves open is decided here once and listed in
+since, for the same networks in a fraction of the time; `highway` is how Highway networks were trained, as far as a
+recipe can say it. What the papers leave open is decided here once and listed in
 docs/deviations.md.
 """
 
@@ -143,6 +144,12 @@ PAPER = Recipe()
 RECIPES: dict[str, Recipe] = {
     "cifar-paper": PAPER,
     "cifar-paper-110": replace(PAPER, warmup=WarmupSpec()),
+    "highway": replace(
+        PAPER,
+        iterations=200_000,
+        optimizer=OptimizerSpec(learning_rate=0.025, nesterov=True, weight_decay=1e-3),
+        schedule=ScheduleSpec(drops=(0.5, 0.75, 0.875)),
+    ),
     # Sixty epochs of CIFAR-10 in one cycle; docs/training.md says what each part is for.
     "fast": Recipe(
         iterations=5_860,

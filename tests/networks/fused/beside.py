@@ -37,7 +37,8 @@ def run_by_modules(network: ResidualNetwork, images: Tensor) -> Tensor:
 
 
 def distance(ours: Tensor, theirs: Tensor) -> float:
-    return float((ours.double() - theirs.double()).norm() / theirs.double().norm())
+    ours, theirs = ours.detach().double(), theirs.detach().double()
+    return float((ours - theirs).norm() / theirs.norm())
 
 
 def compare(network: ResidualNetwork, images: Tensor, *, dtype: torch.dtype) -> dict[str, float]:

@@ -1,4 +1,7 @@
-"""Any weight file, ours or foreign, read, recognized and fitted to a network; what does not fit is listed."""
+"""Any weight file, ours or foreign, read, recognized and fitted to a network; what does not fit is listed.
+
+The name of a set that comes with the package stands for the file of the network asked for.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,20 @@ from reslab.networks.weights.container import read_tensors
 from reslab.networks.weights.file import Weights, parse_weights
 from reslab.networks.weights.sealed import KEY
 from reslab.networks.weights.torchvision import modernize
-from reslab.spec import Spec
+from reslab.shipped import SETS, find_shipped
+from reslab.spec import Spec, name_of
 
 OUR_PREFIXES = ("stem.conv.", "steps.")
 
 
 def read_weights(path: str | Path, *, like: Spec | None = None) -> Weights:
-    """Read a weight file in any form we know and find out which; `like` helps with a bare state dict of ours."""
+    """Read a weight file in any form we know and find out which; `like` helps with a bare state dict of ours.
+
+    A `path` that is text and the name of a shipped set is that, also where a file has the same name; a Path never is.
+    """
     if not isinstance(path, (str, os.PathLike)):
         raise UserError(f"weights is {path!r}; give the path of a file")
-    path = Path(path)
+    path = _find_set(path, like) if path in SETS else Path(path)
     tensors, metadata = read_tensors(path)
     if KEY in metadata:
         return parse_weights(path, tensors, metadata)
@@ -45,6 +52,13 @@ def read_weights(path: str | Path, *, like: Spec | None = None) -> Weights:
     except (UserError, LookupError, ValueError) as error:
         raise UserError(f"{path} looks like {source}'s but is not whole: {error}") from error
     return Weights(spec=spec, tensors=renamed, preprocess=preprocess, source=source)
+
+
+def _find_set(weights: str | Path, like: Spec | None) -> Path:
+    """Return the file of the network asked for, whatever its classes, in a shipped set."""
+    if like is None:
+        raise UserError(f"{weights} is weights of several networks: give the name of one of them too")
+    return find_shipped(str(weights), name_of(like).split()[0])
 
 
 def load_tensors(network: Network, tensors: Mapping[str, Tensor], *, origin: str) -> None:

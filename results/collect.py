@@ -1,0 +1,88 @@
+"""Bring the records of finished runs home: `python results/collect.py RUNS... [--into results/cifar10]`.
+
+A record is everything of a run but its weights, checkpoints and event files. One that names a place on the machine it
+ran on is refused: train with a relative --runs. One that is here already and differs is left as it is, and told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from reslab.errors import UserError
+from reslab.files import atomic_write
+from reslab.runs.directory import RunDirectory, list_runs
+
+RESULTS = Path(__file__).parent
+FILES = (
+    "trial.json",
+    "provenance.json",
+    "metrics.jsonl",
+    "timings.jsonl",
+    "analysis/responses.json",
+    "result.json",  # last: it makes the record a finished one
+)
+
+
+def main(words: Sequence[str]) -> int:
+    """Copy every record, and return how many could not be."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", type=Path, help="folders of runs")
+    parser.add_argument("--into", type=Path, default=RESULTS / "cifar10", help="the folder for their records")
+    given = parser.parse_args(words)
+    problems = 0
+    for folder in given.runs:
+        found = list_runs(folder)
+        if not found:
+            problems += 1
+            print(f"there are no runs in {folder}", file=sys.stderr)
+        for run in found:
+            try:
+                print(f"{run.path.name}: {collect(run, given.into)}")
+            except UserError as error:
+                problems += 1
+                print(f"{run.path.name}: {error}", file=sys.stderr)
+    return problems
+
+
+def collect(run: RunDirectory, into: Path) -> str:
+    """Copy the record of a run into a folder and say what was done; refuse one that is not fit to be kept."""
+    _check(run)
+    present = [name for name in FILES if (run.path / name).exists()]
+    target = RunDirectory(into / run.path.name)
+    if target.state == "finished":
+        differing = [name for name in FILES if _content(target.path / name) != _content(run.path / name)]
+        if differing:
+            raise UserError(f"{target.path} is here already and its {differing[0]} differs; remove one of them")
+        return "here already"
+    for name in present:
+        with atomic_write(target.path / name) as temporary:
+            temporary.write_bytes((run.path / name).read_bytes())
+    size = sum((target.path / name).stat().st_size for name in present)
+    return f"{size / 1024:.0f} KiB"
+
+
+def _check(run: RunDirectory) -> None:
+    trial = run.trial()
+    if run.state != "finished" or run.result().get("step") != trial.recipe.iterations:
+        raise UserError(f"it is {run.state} and not at its end; train it further first")
+    if trial.id != run.path.name:
+        raise UserError(f"it is named so and is a run of {trial.id}; give it its name")
+    for sitting in run.read("provenance")["sittings"]:
+        for word in shlex.split(sitting["command"]):
+            if re.match(r"([\w.-]+=)?(/|~|[A-Za-z]:\\)", word):
+                raise UserError(
+                    f"its command names a place on the machine it ran on, {word}; train with a relative one"
+                )
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(sys.argv[1:]), 1))

@@ -1,0 +1,212 @@
+"""Tell the records and the shipped weights: `make results`, or `python results/pages.py`.
+
+Writes README's tables of results, docs/results.md and docs/models.md. No number in them is typed by hand, and a test
+compares them with what the records say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from reslab.files import write_text
+from reslab.networks import Weights, create_model, read_weights
+from reslab.paper.claims import CLAIMS
+from reslab.report.markdown import write_table, write_verdicts
+from reslab.report.pages import WORDS, tabulate_verdicts
+from reslab.report.records import RunRecord, read_records
+from reslab.report.reporting import judge_runs
+from reslab.report.verdicts import Verdict
+from reslab.report.words import count, duration, percent, place, short_commit
+from reslab.shipped import FOLDER, list_shipped
+from reslab.spec import name_of
+
+RESULTS = Path(__file__).parent
+REPOSITORY = RESULTS.parent
+ABOUT_RESULTS = """\
+# Results
+
+Every claim beside what the records in `results/` say; `make results` writes this page from them. Claims, tolerances and
+words are explained in [Reproducing](reproducing.md), differences from the paper in [Deviations](deviations.md)."""
+ABOUT_MODELS = """\
+# Models
+
+Weights that come with the package, trained by us on the 50,000 training images of CIFAR-10 by the paper's recipe
+(section 4.2): of each network the seed nearest the mean test error of all seeds we trained, at the end of training.
+`results/ship.py` chose and tested them; `make results` writes this page from the files themselves.
+
+{table}
+
+```python
+import reslab
+
+network = reslab.create_model("resnet-20", weights="cifar10").eval()  # offline
+network.preprocess, network.mean_image, network.class_names
+reslab.list_models(pretrained=True)
+```
+
+```
+reslab evaluate resnet-20 weights=cifar10
+```
+
+- **Input:** 32×32 RGB, pixels from 0 to 1, less the mean image of the training images (`network.mean_image`).
+- **Output:** ten logits, in the order of `network.class_names`.
+- **Use:** to study and compare. Ten kinds of things on photographs 32 pixels wide are all they know.
+- **Licence:** Apache-2.0, as reslab itself. Trained on CIFAR-10 (Krizhevsky, 2009), which comes without a licence of
+  its own; no image of it is in the files, only the mean of all."""
+
+
+def main() -> None:
+    """Write every page that differs from what it should be."""
+    for path, text in render().items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            write_text(path, text)
+            print(f"wrote {path.relative_to(REPOSITORY)}")
+
+
+def render() -> dict[Path, str]:
+    """Return what each page should hold."""
+    judged = judge_runs([claim for claims in CLAIMS.values() for claim in claims], RESULTS)
+    records, damages = read_records(RESULTS)
+    assert not damages, damages
+    tables = {name: [verdict for verdict in judged.verdicts if verdict.claim.table == name] for name in CLAIMS}
+    readme = REPOSITORY / "README.md"
+    blocks = {"table-6": write_verdicts(tables["table-6"]), "summary": _write_summary(tables)}
+    return {
+        readme: _replace_blocks(readme.read_text(encoding="utf-8"), blocks),
+        REPOSITORY / "docs" / "results.md": _write_results(tables, records),
+        REPOSITORY / "docs" / "models.md": _write_models(),
+    }
+
+
+def _replace_blocks(page: str, blocks: Mapping[str, str]) -> str:
+    for name, text in blocks.items():
+        opening, closing = f"<!-- {name}: make results -->\n", f"\n<!-- end of {name} -->"
+        assert opening in page, f"README has no place for {name}"
+        before, _, rest = page.partition(opening)
+        page = before + opening + text + closing + rest.partition(closing)[2]
+    return page
+
+
+def _write_summary(tables: Mapping[str, Sequence[Verdict]]) -> str:
+    """Count the verdicts of each table and figure, and show the orders: what the paper is about."""
+    counted = {name: counts for name, _, counts in tabulate_verdicts([v for vs in tables.values() for v in vs])}
+    rows = [[place(name), *[str(counted[name].get(word, "")) for word in WORDS]] for name in tables]
+    orders = [verdict for verdicts in tables.values() for verdict in verdicts if len(verdict.claim.settings) > 1]
+    shown = [
+        [
+            place(verdict.claim.table),
+            f"{verdict.claim.row}: {verdict.claim.quantity}",
+            " → ".join(map(percent, verdict.values)),
+            verdict.word,
+        ]
+        for verdict in orders
+    ]
+    return "\n\n".join(
+        [
+            write_table(("claims of", *WORDS), rows),
+            write_table(("", "claimed", "ours, means", "verdict"), shown, left=(0, 1, 3)),
+        ]
+    )
+
+
+def _write_results(tables: Mapping[str, Sequence[Verdict]], records: Sequence[RunRecord]) -> str:
+    parts = [ABOUT_RESULTS]
+    for name, verdicts in tables.items():
+        parts += [f"## {place(name)}", f"`reslab reproduce {name} --from results`", write_verdicts(verdicts)]
+    counts = {run: [] for run in (record.id for record in records)}
+    for name, verdicts in tables.items():
+        for run in dict.fromkeys(run for verdict in verdicts for run in verdict.runs):
+            counts[run].append(place(name).partition(":")[0])
+    heads = (
+        "run",
+        "network",
+        "seed",
+        "iterations",
+        "training error %",
+        "test error %",
+        "time",
+        "device",
+        "commit",
+        "in",
+    )
+    parts += [
+        "## Runs",
+        "Each is a folder of that name under `results/`, with its trial, command, logs and result.",
+        write_table(heads, [_run_cells(record, counts[record.id]) for record in records], left=(0, 1, 7, 8, 9)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _run_cells(record: RunRecord, counted: Sequence[str]) -> list[str]:
+    return [
+        f"`{record.id}`",
+        name_of(record.trial.network),
+        str(record.trial.seed),
+        count(record.trial.recipe.iterations),
+        percent(record.train_error_percent),
+        percent(record.test_error_percent),
+        duration(record.timings.seconds),
+        f"{record.device}, {record.trial.recipe.precision}",
+        short_commit(record.commit),
+        ", ".join(counted),
+    ]
+
+
+def _write_models() -> str:
+    names = sorted(list_shipped("cifar10"), key=lambda name: (name.split("-")[0], int(name.split("-")[1])))
+    shipped = {name: read_weights("cifar10", like=create_model(name).spec) for name in names}
+    rows = [
+        [
+            f"[{name}](#{name})",
+            count(sum(p.numel() for p in create_model(name).parameters())),
+            percent(weights.metrics["error_percent"]),
+            _spread(weights),
+            f"{(FOLDER / 'cifar10' / f'{name}.safetensors').stat().st_size / 2**20:.1f}",
+        ]
+        for name, weights in shipped.items()
+    ]
+    table = write_table(("network", "parameters", "test error %", "all seeds, mean ± std (n)", "MiB"), rows)
+    cards = [_write_card(name, weights) for name, weights in shipped.items()]
+    return "\n\n".join([ABOUT_MODELS.format(table=table), *cards]) + "\n"
+
+
+def _write_card(name: str, weights: Weights) -> str:
+    about, metrics = weights.provenance, weights.metrics
+    recipe, optimizer, warmup = about["recipe"], about["recipe"]["optimizer"], about["recipe"]["warmup"]
+    drops = " and ".join(count(drop * recipe["iterations"]) for drop in recipe["schedule"]["drops"])
+    rate = f"learning rate {optimizer['learning_rate']:g}, times {recipe['schedule']['factor']:g} after {drops}"
+    rows = [
+        (
+            "recipe",
+            f"SGD, momentum {optimizer['momentum']:g}, weight decay {optimizer['weight_decay']:g}, batches of "
+            f"{recipe['batch']}, {rate}{_warmup(warmup)}; padded crops and flips",
+        ),
+        ("iterations", count(recipe["iterations"])),
+        ("seed", str(about["seed"])),
+        ("trained on", f"{about['device']}, {recipe['precision']}, commit {short_commit(about['commit'])}"),
+        ("test error %, there", percent(metrics["recorded_error_percent"])),
+        ("test error %, float32 on a CPU", percent(metrics["error_percent"])),
+        ("test error % of all seeds, mean ± std (n)", _spread(weights)),
+        ("parameters", count(sum(p.numel() for p in create_model(name).parameters()))),
+        ("preprocessing", weights.preprocess.describe() if weights.preprocess else ""),
+        ("run", f"`{about['trial']}`"),
+    ]
+    return f"## {name}\n\n" + write_table(("", ""), rows, left=(0, 1))
+
+
+def _warmup(warmup: Mapping[str, float] | None) -> str:
+    if warmup is None:
+        return ""
+    below = f"training error is below {warmup['until_error_percent']:g} %"
+    return f", and {warmup['learning_rate']:g} at first until the {below}"
+
+
+def _spread(weights: Weights) -> str:
+    std = weights.metrics.get("std_error_percent")
+    spread = "" if std is None else f" ± {percent(std)}"
+    return f"{percent(weights.metrics['mean_error_percent'])}{spread} ({weights.metrics['seeds']:g})"
+
+
+if __name__ == "__main__":
+    main()

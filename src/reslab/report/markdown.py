@@ -1,0 +1,44 @@
+"""Verdicts as Markdown: the tables of the README and the docs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from reslab.report.verdicts import Verdict
+from reslab.report.words import ours, signed
+
+
+def write_verdicts(verdicts: Sequence[Verdict]) -> str:
+    """Write verdicts as a table and, below it, the remarks on them."""
+    rows = [
+        (
+            verdict.claim.row,
+            verdict.claim.quantity,
+            verdict.claim.published_words,
+            ours(verdict),
+            str(verdict.n or ""),
+            signed(verdict.difference),
+            verdict.word,
+        )
+        for verdict in verdicts
+    ]
+    table = write_table(("", "", "published", "ours, mean ± std", "n", "difference", "verdict"), rows, left=(0, 1, 6))
+    remarks = [f"- {', '.join(rows)}: {remark}." for remark, rows in gather_remarks(verdicts).items()]
+    return "\n".join([table, *([""] if remarks else []), *remarks])
+
+
+def gather_remarks(verdicts: Iterable[Verdict]) -> dict[str, list[str]]:
+    """Return what is to be said beside the numbers, each remark with the rows it is about."""
+    remarks: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        remark = "; ".join(filter(None, (verdict.remarks, verdict.claim.note)))
+        if remark and verdict.claim.row not in (rows := remarks.setdefault(remark, [])):
+            rows.append(verdict.claim.row)
+    return remarks
+
+
+def write_table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, left: Sequence[int] = (0,)) -> str:
+    """Write a table; columns but those named `left` are numbers."""
+    rule = "|".join("---" if index in left else "---:" for index in range(len(heads)))
+    head, *lines = ("| " + " | ".join(cells) + " |" for cells in (heads, *rows))
+    return "\n".join([head, f"|{rule}|", *lines])

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
+EPOCHS_KEPT = 32  # the one at hand and the next, of as many trials as run at once
 ORDER, AUGMENTATION, FIRST_FLIPS, HOLES = range(4)  # streams of random numbers that never meet
 
 
@@ -60,7 +61,7 @@ class Sampler:
         return _draw_epoch(self, epoch)
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=EPOCHS_KEPT)
 def _draw_epoch(sampler: Sampler, epoch: int) -> Draw:
     count, seed = sampler.count, sampler.seed
     order = _generator(seed, epoch, ORDER).permutation(count)

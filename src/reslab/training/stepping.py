@@ -6,6 +6,7 @@ and are copied into the places the graph reads. Capturing leaves no trace: what 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from reslab.training.schedule import learning_rate
 from reslab.training.state import TrainingState
 
 STRETCH_BYTES = 2**28
+AHEAD = 16  # iterations: enough to make a stretch in
 
 
 def reproducible() -> AbstractContextManager[None]:
@@ -88,6 +90,24 @@ class Stretch:
     controls: Tensor
 
 
+class Pace:
+    """Lets the host run some iterations ahead of the device, and no farther.
+
+    Left to itself it fills the driver's queues, and whoever then launches waits inside the driver, where all trials of
+    the process wait with it.
+    """
+
+    def __init__(self) -> None:
+        self.marks: deque[torch.cuda.Event] = deque()
+
+    def keep(self) -> None:
+        """Mark the end of an iteration just asked for; wait until the one some iterations before has ended."""
+        mark = self.marks.popleft() if len(self.marks) >= AHEAD else torch.cuda.Event(blocking=True)
+        mark.synchronize()
+        mark.record()
+        self.marks.append(mark)
+
+
 class Stepper:
     """Runs the iterations of one training."""
 
@@ -103,6 +123,7 @@ class Stepper:
         self.stretch: Stretch | None = None
         self.batch: tuple[Tensor, ...] = ()
         self.replay: Callable[[], None] | None = None
+        self.pace = Pace() if self.device.type == "cuda" else None
         # Whatever is random in the network draws from here; most networks have nothing that is.
         generator = torch.Generator(self.device)
         self.generator = generator if draw_from(self.network, generator) else None
@@ -126,6 +147,8 @@ class Stepper:
             self.replay()
         else:
             self._iterate()
+        if self.pace is not None:
+            self.pace.keep()
 
     def _reach(self, step: int, warmed_at: int | None) -> Stretch:
         """Return a stretch that has `step`, loading it where the one at hand has not."""

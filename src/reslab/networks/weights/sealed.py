@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, UntypedStorage
 
 from reslab.errors import UserError
 from reslab.files import atomic_write
@@ -25,7 +25,7 @@ KEY = "reslab"  # one key, because safetensors writes several in any order
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str, str]) -> None:
     """Write named tensors to a safetensors file, atomically."""
-    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    plain = {name: tensor.contiguous() for name, tensor in bring_home(tensors).items()}
     with atomic_write(path) as temporary:
         try:
             save_file(plain, temporary, metadata)
@@ -35,6 +35,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: dict[str,
 
 def write_sealed(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
     """Write named tensors and what they are, sealed with their digest."""
+    tensors = bring_home(tensors)
     write_tensors(path, tensors, {KEY: _canonical({**_plain(about), "digest": seal(about, tensors)})})
 
 
@@ -59,6 +60,22 @@ def seal(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
         digest.update(f"{name} {data.dtype} {tuple(data.shape)}\n".encode())
         digest.update(data.reshape(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()
+
+
+def bring_home(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return tensors in the host's memory; those that share a device's memory come over in one copy."""
+    home: dict[int, UntypedStorage] = {}
+    brought = {}
+    for name, tensor in tensors.items():
+        tensor = tensor.detach()
+        if tensor.device.type != "cpu":
+            memory = tensor.untyped_storage()
+            if memory.data_ptr() not in home:
+                home[memory.data_ptr()] = memory.cpu()
+            empty = torch.empty(0, dtype=tensor.dtype)
+            tensor = empty.set_(home[memory.data_ptr()], tensor.storage_offset(), tensor.shape, tensor.stride())
+        brought[name] = tensor
+    return brought
 
 
 def _plain(about: Mapping[str, Any]) -> dict[str, Any]:

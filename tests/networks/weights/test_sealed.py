@@ -1,0 +1,33 @@
+"""Sealed files of tensors, wherever the tensors live."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from reslab.networks.weights.container import read_tensors
+from reslab.networks.weights.sealed import bring_home, unseal, write_sealed
+
+
+def test_what_is_at_home_stays() -> None:
+    """Tensors in the host's memory are not copied."""
+    tensor = torch.arange(6.0)
+    assert bring_home({"a": tensor})["a"].data_ptr() == tensor.data_ptr()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_views_of_device_memory_are_written_as_they_are(tmp_path: Path) -> None:
+    """Views into shared memory, of any layout and type, read back as what they showed."""
+    flat = torch.arange(48.0, device="cuda")
+    tensors = {
+        "first": flat[:8],
+        "kernel": flat[8:32].as_strided((2, 3, 2, 2), (12, 1, 6, 3), 8),
+        "count": torch.tensor(7, device="cuda"),
+        "narrow": torch.arange(4, dtype=torch.bfloat16, device="cuda")[1:],
+    }
+    path = tmp_path / "tensors.safetensors"
+    write_sealed(path, tensors, {"step": 1})
+    read, metadata = read_tensors(path)
+    assert unseal(path, read, metadata)["step"] == 1
+    assert all(torch.equal(read[name], tensor.cpu()) for name, tensor in tensors.items())

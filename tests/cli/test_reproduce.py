@@ -46,7 +46,7 @@ def test_what_is_missing_is_run_and_judged(reslab, tmp_path: Path) -> None:
     outcome = reslab(*words)
     assert outcome.code == 0, outcome.err
     assert "trials: 2, finished: 0, to run: 2 on cpu, 4 iterations in all" in outcome.err
-    needs = r"one after the other \(less with 2 at once\), [\d.]+ [MG]iB of memory, [\d.]+ MiB of disk"
+    needs = r"one after the other \(less with 2 at once\), [\d,.]+ [MG]iB of memory, [\d,.]+ MiB of disk"
     assert re.search(needs, outcome.err)
     assert "reduced setting" in outcome.out
     assert "runs: 2, counted above: 2" in outcome.out

@@ -326,7 +326,7 @@ OTHER = {
     "recipe.optimizer.momentum": 0.8,
     "recipe.optimizer.nesterov": True,
     "recipe.optimizer.weight_decay": 5e-4,
-    "recipe.optimizer.decay": "weights",
+    "recipe.optimizer.decay": "all",
     "recipe.optimizer.clip_norm": 1.0,
     "recipe.schedule.kind": "cosine",
     "recipe.schedule.drops": [0.5],

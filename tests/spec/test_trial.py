@@ -55,5 +55,6 @@ def test_an_id_is_of_what_is_not_by_default() -> None:
 
 def test_ids_stay_what_they_were() -> None:
     """Of runs that lie on disks, by number: a default that changed would show here."""
-    assert TRIAL.id == "resnet-20-cifar10-9f5dcde6a9a7"
+    everything_decays = find_recipe("cifar-paper", {"optimizer.decay": "all"})
+    assert replace(TRIAL, recipe=everything_decays).id == "resnet-20-cifar10-9f5dcde6a9a7"
     assert replace(TRIAL, recipe=find_recipe("digits"), network=find("plain-56")).id == "plain-56-cifar10-80b22cb98b88"

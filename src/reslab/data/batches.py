@@ -84,15 +84,15 @@ class Preparation:
 
 
 class ResidentBatches:
-    """A split that lies on the device whole, and hands out batches of it."""
+    """A split that lies on the device whole, channels innermost, and hands out batches of it in that layout."""
 
     def __init__(self, split: Split, preparation: Preparation, *, device: torch.device | str) -> None:
         self.size = split.images.shape[-1]
         self.preparation = preparation
         self.brightest, self.padding = preparation.brightest, preparation.padding
-        self.images = preparation.pad(torch.from_numpy(split.images).to(device))
+        self.images = _channels_innermost(preparation.pad(torch.from_numpy(split.images).to(device)))
         self.mean = torch.from_numpy(preparation.mean).to(device)
-        self.padded_mean = preparation.pad(self.mean) if preparation.mean_first else None
+        self.padded_mean = _channels_innermost(preparation.pad(self.mean)) if preparation.mean_first else None
         self.labels = torch.from_numpy(split.labels.astype(np.int64)).to(device)
 
     def __len__(self) -> int:
@@ -105,16 +105,19 @@ class ResidentBatches:
             send(array, device) for array in (draw.indices, draw.tops, draw.lefts, draw.flips)
         )
         steps = torch.arange(self.size, device=device)
-        rows = (tops[:, None] + steps)[:, None, :, None]
-        columns = torch.where(flips[:, None], self.size - 1 - steps, steps) + lefts[:, None]
-        columns = columns[:, None, None, :]
-        channels = torch.arange(self.images.shape[1], device=device)[None, :, None, None]
-        pixels = self.images[indices[:, None, None, None], channels, rows, columns]
-        mean = self.mean if self.padded_mean is None else self.padded_mean[channels, rows, columns]
-        return self.preparation.cut(pixels / self.brightest - mean, draw), self.labels[indices]
+        rows = (tops[:, None] + steps)[:, :, None]
+        columns = (torch.where(flips[:, None], self.size - 1 - steps, steps) + lefts[:, None])[:, None, :]
+        pixels = self.images[indices[:, None, None], rows, columns]
+        mean = _channels_innermost(self.mean) if self.padded_mean is None else self.padded_mean[rows, columns]
+        images = (pixels / self.brightest - mean).movedim(-1, 1)
+        return self.preparation.cut(images, draw), self.labels[indices]
 
     def plain(self, first: int, last: int) -> tuple[Tensor, Tensor]:
         """Return the images from `first` up to `last` as they are, mean subtracted."""
         inner = slice(self.padding, self.padding + self.size)
-        pixels = self.images[first:last, :, inner, inner] / self.brightest
+        pixels = self.images[first:last, inner, inner].movedim(-1, 1) / self.brightest
         return pixels - self.mean, self.labels[first:last]
+
+
+def _channels_innermost(images: Tensor) -> Tensor:
+    return images.movedim(-3, -1).contiguous()

@@ -27,7 +27,7 @@ class Execution:
     def prepare(self, tensors: Tensor) -> Tensor:
         """Return a batch in this layout."""
         layout = CHANNELS_LAST.get(tensors.dim()) if self.channels_last else None
-        return tensors.contiguous(memory_format=layout) if layout else tensors
+        return tensors.contiguous(memory_format=layout or torch.contiguous_format)
 
     def prepare_network(self, network: nn.Module) -> nn.Module:
         """Lay the network's kernels out likewise, in place, and return it."""

@@ -31,18 +31,22 @@ class PaperSGD:
 
     @torch.no_grad()
     def gather(self) -> Tensor:
-        """Take the gradients at hand into one tensor, and return whether all are finite."""
+        """Take the gradients at hand into one tensor, and return their norm.
+
+        It is finite if all of them are, unless they are so large that nothing is to be saved.
+        """
         torch.cat([_flat_gradient(weight) for weight in self.parameters.values()], out=self.gradients)
         for weight in self.parameters.values():
             weight.grad = None
-        return self.gradients.norm().isfinite()  # one pass; squares overflow only where nothing is to be saved
+        self.norm = self.gradients.norm()
+        return self.norm
 
     @torch.no_grad()
     def step(self, rate: Tensor, allowed: Tensor) -> None:
         """Apply the gradients gathered, unless `allowed` says no."""
         spec, weights, velocities, gradients = self.spec, self.weights.flat, self.velocities.flat, self.gradients
         if spec.clip_norm:
-            gradients *= (spec.clip_norm / (gradients.norm() + 1e-6)).clamp(max=1)
+            gradients *= (spec.clip_norm / (self.norm + 1e-6)).clamp(max=1)
         if self.num_decayed:
             gradients[: self.num_decayed].add_(weights[: self.num_decayed], alpha=spec.weight_decay)
         gradients *= rate

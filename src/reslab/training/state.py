@@ -7,6 +7,7 @@ any more, and the tally says which iteration it was. Nobody need wait for the de
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -64,12 +65,12 @@ class TrainingState:
         """
         rate, share, step = controls
         failed = self.tally[FAILED_AT]
-        finite = loss.isfinite() & self.optimizer.gather()
-        failed.copy_(torch.where((failed < 0) & ~finite, step, failed))
+        finite = (loss + self.optimizer.gather()).abs() < math.inf
+        torch.where(finite | (failed >= 0), failed, step, out=failed)
         allowed = failed < 0
         self.optimizer.step(rate, allowed)
         for part, old in zip((self.statistics, self.counters), before, strict=True):
-            part.flat.copy_(torch.where(allowed, part.flat, old))
+            torch.where(allowed, part.flat, old, out=part.flat)
         for part, average in zip(self.parts, self.averages, strict=False):
             if part.flat.is_floating_point():
                 average.flat.lerp_(part.flat, torch.where(allowed, share, 0.0).to(part.flat.dtype))

@@ -187,10 +187,11 @@ class Stepper:
         losses, wrongs = [], []
         for first in range(0, self.recipe.batch, size):
             loss, wrong = self.task.loss(self.network, tuple(place[first : first + size] for place in self.batch))
-            (loss / parts).backward()
-            losses.append(loss.detach().double() / parts)
+            loss = loss / parts if parts > 1 else loss
+            loss.backward()
+            losses.append(loss.detach().double())
             wrongs.append(wrong)
-        loss, wrong = torch.stack(losses).sum(), torch.stack(wrongs).sum()
+        loss, wrong = sum(losses[1:], losses[0]), sum(wrongs[1:], wrongs[0])
         self.state.update(loss, wrong, before=before, controls=self.controls)
 
     def _capture(self) -> Callable[[], None]:

@@ -14,6 +14,8 @@ needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a C
 CASES = [
     ("cifar-resnet-14", {"input_size": 16}),
     ("cifar-resnet-8", {"input_size": 16, "zero_padding": "both"}),
+    ("cifar-resnet-8", {"input_size": 16, "shortcut": "B"}),
+    ("cifar-resnet-8", {"input_size": 8, "shortcut": "C"}),
     ("cifar-plain-8", {"input_size": 16}),
     ("cifar-resnet-8", {"input_size": 16, "channels": 1}),
 ]

@@ -8,16 +8,16 @@ from reslab.spec import find
 
 
 @pytest.mark.parametrize("name", ["resnet-20", "resnet-1202", "plain-56", "cifar-resnet-8"])
-def test_the_papers_cifar_networks_are_fused(name: str) -> None:
-    """Plain networks and option A, whatever their depth."""
-    assert can_fuse(find(name))
+@pytest.mark.parametrize("fields", [{}, {"shortcut": "B"}, {"shortcut": "C"}, {"zero_padding": "both"}], ids=str)
+def test_the_papers_cifar_networks_are_fused(name: str, fields: dict[str, str]) -> None:
+    """Plain networks and options A, B and C, whatever their depth."""
+    assert can_fuse(find(name, fields))
 
 
 @pytest.mark.parametrize(
     ("name", "fields"),
     [
-        ("resnet-20", {"shortcut": "B"}),
-        ("resnet-20", {"shortcut": "C"}),
+        ("resnet-20", {"shortcut": "gated"}),
         ("resnet-20", {"order": "pre"}),
         ("resnet-20", {"norm": "group"}),
         ("resnet-20", {"dropout": "0.1"}),

@@ -7,20 +7,24 @@ beside the others on a stream of their own.
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from reslab.networks.fused import kernels as typed_kernels
+from reslab.networks.fused.layout import lay_out, layers_alike
 from reslab.networks.resnet import ResidualNetwork
 
 kernels: Any = typed_kernels  # what Triton's decorator returns has no signature a type checker could follow
-SHORTCUTS = {"none": kernels.NO_SHORTCUT, "identity": kernels.IDENTITY, "zero-padding": kernels.ZERO_PADDING}
-TENSOR_CORE_WIDTH = 16
+SHORTCUTS = {
+    "none": kernels.NO_SHORTCUT,
+    "identity": kernels.IDENTITY,
+    "zero-padding": kernels.ZERO_PADDING,
+    "projection": kernels.PROJECTION,
+}
 STAGES = 3  # loads under way while the tensor cores work
 
 
@@ -48,69 +52,27 @@ TILES = {
 
 
 @dataclass
-class ChainLayer:
-    """One convolution with its normalization; `shortcut` is what arrives at its end, from two layers before."""
-
-    conv: nn.Conv2d
-    norm: nn.BatchNorm2d
-    side: int
-    shortcut: str = "none"
-    zeros_before: int = 0
-
-    @property
-    def stride(self) -> int:
-        return self.conv.stride[0]
-
-    @property
-    def shape(self) -> dict[str, int]:
-        """What the convolution's kernels are made for."""
-        return {"SIDE": self.side, "STRIDE": self.stride, "IN": self.conv.in_channels, "OUT": self.conv.out_channels}
-
-    @property
-    def inner(self) -> int:
-        return max(self.conv.in_channels, TENSOR_CORE_WIDTH)
-
-
-def lay_out(network: ResidualNetwork) -> Iterator[ChainLayer]:
-    """Yield the layers of a network from its input to its last block."""
-    spec = network.spec
-    stem: Any = network.stem
-    side = spec.input_size
-    yield ChainLayer(stem.conv, stem.norm, side)
-    for plan in spec.layout():
-        block: Any = network.blocks[plan.name]
-        first, second = block.layers
-        before = (plan.out_width - plan.in_width) // 2 if spec.zero_padding == "both" else 0
-        yield ChainLayer(first.conv, first.norm, side)
-        side //= plan.stride
-        yield ChainLayer(second.conv, second.norm, side, plan.shortcut, before)
-
-
-@dataclass
 class Pass:
     """What a forward pass leaves behind, by layer: its responses, how they are normalized, its output."""
 
     images: Tensor
     weights: list[Tensor]
     affines: list[Tensor]
-    responses: list[Tensor] = field(default_factory=list)
-    outputs: list[Tensor] = field(default_factory=list)
-
-    def source(self, number: int) -> Tensor:
-        """Return what a layer reads."""
-        return self.outputs[number - 1] if number else self.images
+    responses: dict[int, Tensor] = field(default_factory=dict)
+    outputs: dict[int, Tensor] = field(default_factory=dict)  # the images are that of layer -1
 
 
 @dataclass
 class Return:
-    """What a backward pass finds, by layer: gradients of normalized responses and of parameters."""
+    """What a backward pass finds, by layer: gradients of normalized responses, parameters and projections' inputs."""
 
     folds: list[Tensor]
     gammas: list[Tensor]
     betas: list[Tensor]
     weights: dict[int, Tensor] = field(default_factory=dict)
     gradients: dict[int, Tensor] = field(default_factory=dict)
-    parts: Tensor = field(default_factory=lambda: torch.empty(0))  # of the weights' gradients of layers alike
+    projected: dict[int, Tensor] = field(default_factory=dict)
+    parts: dict[int, Tensor] = field(default_factory=dict)  # of weights' gradients, by the first of layers alike
 
 
 class Chain:
@@ -118,12 +80,13 @@ class Chain:
 
     def __init__(self, network: ResidualNetwork, *, dtype: torch.dtype = torch.bfloat16) -> None:
         self.dtype = dtype
-        self.layers = list(lay_out(network))
+        self.layers = lay_out(network)
+        self.alike = layers_alike(self.layers)
+        # Which layer the shortcut from a block's input ends at, by the layer that begins the block.
+        self.ends = {layer.reads: number for number, layer in enumerate(self.layers) if layer.shortcut != "none"}
         self.parameters = [p for layer in self.layers for p in (layer.conv.weight, layer.norm.weight, layer.norm.bias)]
-        self.counts = [
-            layer.norm.num_batches_tracked for layer in self.layers if layer.norm.num_batches_tracked is not None
-        ]
-        self.alike = _runs_alike(self.layers)
+        counts = [layer.norm.num_batches_tracked for layer in self.layers]
+        self.counts = [count for count in counts if count is not None]
         self.device = self.parameters[0].device
         self.counter = torch.zeros(1, dtype=torch.int32, device=self.device)
         self.aside = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
@@ -134,13 +97,15 @@ class Chain:
 
     def forward(self, images: Tensor) -> tuple[Tensor, Pass]:
         """Run all layers; return the pooled features and what the backward pass needs."""
-        pixels = images.permute(0, 2, 3, 1).to(self.dtype)
-        kept = Pass(pixels, self._narrow_weights(), self._rows_of_layers(4))
-        for number in range(len(self.layers)):
-            kept.responses.append(self._convolve(number, kept))
-            kept.outputs.append(self._activate(number, kept))
+        kept = Pass(images, self._narrow_weights(), self._rows_of_layers(4))
+        kept.outputs[-1] = images.permute(0, 2, 3, 1).to(self.dtype)
+        for number, layer in enumerate(self.layers):
+            kept.responses[number] = self._convolve(number, kept)
+            if not layer.projects:
+                kept.outputs[number] = self._activate(number, kept)
         torch._foreach_add_(self.counts, 1)  # pyright: ignore[reportPrivateImportUsage]
-        return kept.outputs[-1].unflatten(0, (len(images), -1)).mean(1, dtype=torch.float32), kept
+        last = kept.outputs[len(self.layers) - 1]
+        return last.unflatten(0, (len(images), -1)).mean(1, dtype=torch.float32), kept
 
     def backward(self, kept: Pass, pooled_gradient: Tensor) -> list[Tensor]:
         """Return the gradients of the parameters, in their order."""
@@ -148,11 +113,16 @@ class Chain:
         last = len(self.layers) - 1
         found.gradients[last] = self._unpool(last, kept, found, pooled_gradient)
         for number in range(last, -1, -1):
+            layer = self.layers[number]
+            if layer.projects:
+                found.gradients[number] = self._pass_to_projection(number, kept, found)
             gradient = self._unfold(number, kept, found)
             with self._beside(gradient):
                 self._correlate(number, kept, found, gradient)
-            if number:
-                found.gradients[number - 1] = self._convolve_back(number, kept, found, gradient)
+            if layer.projects:
+                found.projected[number] = self._project_back(number, kept, gradient)
+            elif number:
+                found.gradients[layer.reads] = self._convolve_back(number, kept, found, gradient)
         if self.aside is not None:
             torch.cuda.current_stream().wait_stream(self.aside)
         ordered = []
@@ -163,16 +133,16 @@ class Chain:
         return ordered
 
     def _convolve(self, number: int, kept: Pass) -> Tensor:
-        layer, source = self.layers[number], kept.source(number)
+        layer = self.layers[number]
         norm, width = layer.norm, layer.conv.out_channels
-        pixels, tile = len(kept.images) * (layer.side // layer.stride) ** 2, TILES[width]
+        pixels, tile = len(kept.images) * layer.target_side**2, TILES[width]
         response = torch.empty(pixels, width, dtype=self.dtype, device=self.device)
         programs, parts = self._divide(pixels, tile.block, width)
         kernels.convolve[(programs,)](
-            source, kept.weights[number], response, norm.weight, norm.bias, norm.running_mean, norm.running_var,
-            kept.affines[number], parts, self.counter, pixels, norm.momentum, norm.eps, **layer.shape,
-            INNER=layer.inner, BLOCK=tile.block, STAGES=STAGES, PROGRAMS=programs, ROWS=_rows(programs, width),
-            num_warps=tile.warps,
+            kept.outputs[layer.reads], kept.weights[number], response,
+            norm.weight, norm.bias, norm.running_mean, norm.running_var, kept.affines[number],
+            parts, self.counter, pixels, norm.momentum, norm.eps, **layer.shape, INNER=layer.inner,
+            BLOCK=tile.block, STAGES=STAGES, PROGRAMS=programs, ROWS=_rows(programs, width), num_warps=tile.warps,
         )  # fmt: skip
         return response
 
@@ -181,10 +151,12 @@ class Chain:
         pixels, width = response.shape
         target = torch.empty_like(response)
         block = TILES[width].plain_block
+        projected = layer.shortcut == "projection"
         kernels.activate[(-(-pixels // block),)](
-            response, kept.affines[number], kept.source(number - 1) if number > 1 else None, target, pixels,
-            SIDE=layer.side // layer.stride, WIDTH=width, KIND=SHORTCUTS[layer.shortcut], BEFORE=layer.zeros_before,
-            BLOCK=block,
+            response, kept.affines[number],
+            None if layer.shortcut == "none" else (kept.responses if projected else kept.outputs)[layer.arrives],
+            kept.affines[layer.arrives] if projected else None, target, pixels,
+            SIDE=layer.target_side, WIDTH=width, KIND=SHORTCUTS[layer.shortcut], BEFORE=layer.zeros_before, BLOCK=block,
         )  # fmt: skip
         return target
 
@@ -201,6 +173,18 @@ class Chain:
         )  # fmt: skip
         return target
 
+    def _pass_to_projection(self, number: int, kept: Pass, found: Return) -> Tensor:
+        """Return the gradient of a projection's normalized responses: that of its block's end, the next layer."""
+        gradient = found.gradients[number + 1]
+        pixels, width = gradient.shape
+        tile = TILES[width]
+        programs, parts = self._divide(pixels, tile.block, width)
+        kernels.pass_to_projection[(programs,)](
+            gradient, *self._norm_of(number, kept), *self._found_of(number, found), parts, self.counter, pixels,
+            WIDTH=width, BLOCK=tile.block, PROGRAMS=programs, ROWS=_rows(programs, width),
+        )  # fmt: skip
+        return gradient
+
     def _unfold(self, number: int, kept: Pass, found: Return) -> Tensor:
         response = kept.responses[number]
         pixels, width = response.shape
@@ -211,17 +195,39 @@ class Chain:
         return target
 
     def _convolve_back(self, number: int, kept: Pass, found: Return, gradient: Tensor) -> Tensor:
-        layer, before = self.layers[number], number - 1
-        kind, zeros_before = self._leaving(number)
+        layer = self.layers[number]
+        before = layer.reads
         response = kept.responses[before]
         pixels, width = response.shape
         target, tile = torch.empty_like(response), TILES[width]
         programs, parts = self._divide(pixels, tile.block, width)
+        kind, of_shortcut, zeros_before = self._leaving(number, found)
         kernels.convolve_back[(programs,)](
-            gradient, kept.weights[number], kept.outputs[before], found.gradients.get(number + 1),
-            *self._norm_of(before, kept), target, *self._found_of(before, found), parts, self.counter, pixels,
-            **layer.shape, KIND=kind, BEFORE=zeros_before, BLOCK=tile.block, STAGES=STAGES, PROGRAMS=programs,
+            gradient, kept.weights[number], kept.outputs[before], of_shortcut, *self._norm_of(before, kept), target,
+            *self._found_of(before, found), parts, self.counter, pixels,
+            SIDE=layer.side, STRIDE=layer.conv.stride[0], IN=layer.conv.in_channels, OUT=layer.conv.out_channels,
+            KIND=kind, BEFORE=zeros_before, BLOCK=tile.block, STAGES=STAGES, PROGRAMS=programs,
             ROWS=_rows(programs, width), num_warps=tile.warps,
+        )  # fmt: skip
+        return target
+
+    def _leaving(self, number: int, found: Return) -> tuple[Any, Tensor | None, int]:
+        """Return what the shortcut beside a layer brings back to its input: kind, gradient, zero channels."""
+        if number not in self.ends:
+            return SHORTCUTS["none"], None, 0
+        end = self.layers[self.ends[number]]
+        if end.shortcut == "projection":
+            return SHORTCUTS["identity"], found.projected[end.arrives], 0
+        return SHORTCUTS[end.shortcut], found.gradients[self.ends[number]], end.zeros_before
+
+    def _project_back(self, number: int, kept: Pass, gradient: Tensor) -> Tensor:
+        layer = self.layers[number]
+        target = torch.empty_like(kept.responses[layer.reads])
+        pixels, width = target.shape
+        block = TILES[width].block
+        kernels.project_back[(-(-pixels // block),)](
+            gradient, kept.weights[number], target, pixels, SIDE=layer.side, STRIDE=layer.conv.stride[0],
+            IN=width, OUT=layer.conv.out_channels, BLOCK=block,
         )  # fmt: skip
         return target
 
@@ -229,17 +235,19 @@ class Chain:
         """Find the gradient of a layer's weights in parts; with the last layer of its shape, add the parts of all."""
         layer, alike = self.layers[number], self.alike[number]
         pixels, width = gradient.shape
-        tile = TILES[width]
+        tile, size = TILES[width], layer.conv.kernel_size[0]
+        taps = tile.weights_taps if size > 1 else 1
         parts = -(-pixels // tile.weights_span)
         if number == alike[-1]:
-            found.parts = torch.empty(len(alike), parts, layer.conv.weight.numel(), device=self.device)
-        kernels.correlate[(parts, 9 if tile.weights_taps == 1 else 3)](
-            gradient, kept.source(number), found.parts[number - alike[0]], pixels, **layer.shape, INNER=layer.inner,
-            TAPS=tile.weights_taps, BLOCK=tile.weights_block, SPAN=tile.weights_span, STAGES=STAGES,
+            room = torch.empty(len(alike), parts, layer.conv.weight.numel(), device=self.device)
+            found.parts[alike[0]] = room
+        kernels.correlate[(parts, size if taps > 1 else size * size)](
+            gradient, kept.outputs[layer.reads], found.parts[alike[0]][alike.index(number)], pixels, **layer.shape,
+            INNER=layer.inner, TAPS=taps, BLOCK=tile.weights_block, SPAN=tile.weights_span, STAGES=STAGES,
             num_warps=tile.warps,
         )  # fmt: skip
         if number == alike[0]:
-            found.weights |= dict(zip(alike, found.parts.sum(1), strict=True))
+            found.weights |= dict(zip(alike, found.parts.pop(number).sum(1), strict=True))
 
     @contextlib.contextmanager
     def _beside(self, *needed: Tensor) -> Iterator[None]:
@@ -252,12 +260,6 @@ class Chain:
             yield
         for tensor in needed:
             tensor.record_stream(self.aside)
-
-    def _leaving(self, number: int) -> tuple[Any, int]:
-        """Return the kind of the shortcut that leaves from a layer's input, and its zero channels."""
-        if number + 1 == len(self.layers):
-            return SHORTCUTS["none"], 0
-        return SHORTCUTS[self.layers[number + 1].shortcut], self.layers[number + 1].zeros_before
 
     def _norm_of(self, number: int, kept: Pass) -> tuple[Tensor, Tensor, Tensor]:
         return kept.responses[number], kept.affines[number], self.layers[number].norm.weight
@@ -292,15 +294,6 @@ class _Features(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         return None, None, *ctx.chain.backward(ctx.kept, gradients[0])
-
-
-def _runs_alike(layers: list[ChainLayer]) -> list[range]:
-    """Return, for every layer, the stretch of layers of its shape that it is part of."""
-    stretches = []
-    for _, members in itertools.groupby(range(len(layers)), lambda number: layers[number].shape):
-        numbers = list(members)
-        stretches += [range(numbers[0], numbers[-1] + 1)] * len(numbers)
-    return stretches
 
 
 def _rows(programs: int, width: int) -> int:

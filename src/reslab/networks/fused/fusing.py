@@ -27,7 +27,7 @@ def can_fuse(spec: Spec) -> bool:
     return (
         isinstance(spec, NetworkSpec)
         and (spec.block, spec.order, spec.norm, spec.pool, spec.dimensions) == ("basic", "post", "batch", "none", 2)
-        and spec.shortcut in ("none", "A")
+        and spec.shortcut in ("none", "A", "B", "C")
         and (spec.stem.kernel, spec.stem.stride, spec.stem.bias) == (3, 1, False)
         and not (spec.dropout or spec.maxout or spec.stochastic_depth or spec.squeeze_excitation or spec.checkpointing)
         and spec.channels <= min(WIDTHS)

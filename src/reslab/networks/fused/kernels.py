@@ -19,7 +19,7 @@ from triton.language import constexpr
 # Rows of a layer's `affine`, from the forward pass, and of its `fold`, for the backward pass; one column a channel.
 MEAN, RSTD, SCALE, SHIFT = constexpr(0), constexpr(1), constexpr(2), constexpr(3)
 GRADIENT, RESPONSE, CONSTANT = constexpr(0), constexpr(1), constexpr(2)
-NO_SHORTCUT, IDENTITY, ZERO_PADDING = constexpr(0), constexpr(1), constexpr(2)
+NO_SHORTCUT, IDENTITY, ZERO_PADDING, PROJECTION = constexpr(0), constexpr(1), constexpr(2), constexpr(3)
 
 
 @triton.jit
@@ -70,6 +70,7 @@ def convolve(
     epsilon,
     SIDE: constexpr,  # of the source's map
     STRIDE: constexpr,
+    KERNEL: constexpr,
     IN: constexpr,
     OUT: constexpr,
     INNER: constexpr,  # IN, or the least the tensor cores take
@@ -84,12 +85,14 @@ def convolve(
     column, row, image = pixel % side, (pixel // side) % side, pixel // (side * side)
     k, out = tl.arange(0, INNER), tl.arange(0, OUT)
     total = tl.zeros([BLOCK, OUT], tl.float32)
-    for tap in tl.range(9, num_stages=STAGES):
-        y, x = row * STRIDE + tap // 3 - 1, column * STRIDE + tap % 3 - 1
+    for tap in tl.range(KERNEL * KERNEL, num_stages=STAGES):
+        y, x = row * STRIDE + tap // KERNEL - KERNEL // 2, column * STRIDE + tap % KERNEL - KERNEL // 2
         inside = (y >= 0) & (y < SIDE) & (x >= 0) & (x < SIDE) & (pixel < pixels)
         place = ((image * SIDE + y) * SIDE + x)[:, None] * IN + k[None, :]
         a = tl.load(source + place, mask=inside[:, None] & (k < IN)[None, :], other=0.0)
-        w = tl.load(weight + (out[None, :] * 9 + tap) * IN + k[:, None], mask=(k < IN)[:, None], other=0.0)
+        w = tl.load(
+            weight + (out[None, :] * KERNEL * KERNEL + tap) * IN + k[:, None], mask=(k < IN)[:, None], other=0.0
+        )
         total = tl.dot(a, w, total, input_precision="ieee")
     z = total.to(response.dtype.element_ty)
     real = (pixel < pixels)[:, None]
@@ -119,6 +122,7 @@ def activate(
     response,
     affine,
     shortcut,
+    shortcut_affine,
     target,
     pixels,
     SIDE: constexpr,
@@ -127,7 +131,7 @@ def activate(
     BEFORE: constexpr,  # the zero channels of option A before the block's input
     BLOCK: constexpr,
 ):
-    """Write relu(normalized response + shortcut), the shortcut being the block's input, or option A's strided one."""
+    """Write relu(normalized response + shortcut): the block's input, option A's strided one, or a projection of it."""
     pixel = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))[:, None]
     channel = tl.arange(0, WIDTH)[None, :]
     real = pixel < pixels
@@ -136,6 +140,9 @@ def activate(
     y = y * tl.load(affine + SCALE * WIDTH + channel) + tl.load(affine + SHIFT * WIDTH + channel)
     if KIND == IDENTITY:
         y += tl.load(shortcut + here, mask=real, other=0.0).to(tl.float32)
+    if KIND == PROJECTION:
+        s = tl.load(shortcut + here, mask=real, other=0.0).to(tl.float32)
+        y += s * tl.load(shortcut_affine + SCALE * WIDTH + channel) + tl.load(shortcut_affine + SHIFT * WIDTH + channel)
     if KIND == ZERO_PADDING:
         narrow: constexpr = WIDTH // 2
         column, row, image = pixel % SIDE, (pixel // SIDE) % SIDE, pixel // (SIDE * SIDE)
@@ -188,6 +195,46 @@ def unpool(
         tl.where(y > 0, g, 0.0), pixel, channel, real, response, affine, gamma, target, fold, gamma_gradient,
         beta_gradient, parts, counter, pixels, WIDTH, PROGRAMS, ROWS,
     )  # fmt: skip
+
+
+@triton.jit
+def pass_to_projection(
+    gradient,
+    response, affine, gamma, fold, gamma_gradient, beta_gradient, parts, counter, pixels,
+    WIDTH: constexpr, BLOCK: constexpr, PROGRAMS: constexpr, ROWS: constexpr,
+):  # fmt: skip
+    """Find how a projection's normalization folds the gradient of its block's end, which is its own too."""
+    pixel = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    channel = tl.arange(0, WIDTH)
+    real = (pixel < pixels)[:, None]
+    g = tl.load(gradient + pixel[:, None] * WIDTH + channel[None, :], mask=real, other=0.0)
+    _pass_on(
+        g, pixel, channel, real, response, affine, gamma, gradient, fold, gamma_gradient, beta_gradient, parts, counter,
+        pixels, WIDTH, PROGRAMS, ROWS,
+    )  # fmt: skip
+
+
+@triton.jit
+def project_back(
+    gradient, weight, target, pixels,
+    SIDE: constexpr,  # of the projection's input, as are the pixels
+    STRIDE: constexpr,
+    IN: constexpr,
+    OUT: constexpr,
+    BLOCK: constexpr,
+):  # fmt: skip
+    """Take the gradient of a projection's responses back to its block's input."""
+    side: constexpr = SIDE // STRIDE
+    pixel = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    column, row, image = pixel % SIDE, (pixel // SIDE) % SIDE, pixel // (SIDE * SIDE)
+    channel, k = tl.arange(0, IN), tl.arange(0, OUT)
+    seen = (pixel < pixels) & (row % STRIDE == 0) & (column % STRIDE == 0)
+    place = ((image * side + row // STRIDE) * side + column // STRIDE)[:, None] * OUT + k[None, :]
+    d = tl.load(gradient + place, mask=seen[:, None], other=0.0)
+    w = tl.load(weight + k[:, None] * IN + channel[None, :])
+    total = tl.dot(d, w, input_precision="ieee")
+    here = pixel[:, None] * IN + channel[None, :]
+    tl.store(target + here, total.to(target.dtype.element_ty), mask=(pixel < pixels)[:, None])
 
 
 @triton.jit
@@ -255,6 +302,7 @@ def correlate(
     gradient, source, target, pixels,
     SIDE: constexpr,  # of the source's map; the pixels are the response's
     STRIDE: constexpr,
+    KERNEL: constexpr,
     IN: constexpr,
     OUT: constexpr,
     INNER: constexpr,
@@ -263,16 +311,16 @@ def correlate(
     SPAN: constexpr,  # pixels a program, a multiple of BLOCK
     STAGES: constexpr,
 ):  # fmt: skip
-    """Write this part of the pixels' share in the gradient of a layer's weights: (parts, OUT, 3, 3, IN)."""
+    """Write this part of the pixels' share in the gradient of a layer's weights: (parts, OUT, KERNEL, KERNEL, IN)."""
     part, group = tl.program_id(0), tl.program_id(1)
     side: constexpr = SIDE // STRIDE
     j = tl.arange(0, TAPS * INNER)
     k = j % INNER
     if TAPS == 1:
-        y_tap, x_tap = group // 3, group % 3 + j * 0
+        y_tap, x_tap = group // KERNEL, group % KERNEL + j * 0
     else:
         y_tap, x_tap = group, j // INNER
-    wanted = (k < IN) & (x_tap < 3)
+    wanted = (k < IN) & (x_tap < KERNEL)
     out = tl.arange(0, OUT)
     total = tl.zeros([TAPS * INNER, OUT], tl.float32)
     for start in tl.range(0, SPAN, BLOCK, num_stages=STAGES):
@@ -280,10 +328,11 @@ def correlate(
         column, row, image = pixel % side, (pixel // side) % side, pixel // (side * side)
         real = pixel < pixels
         d = tl.load(gradient + pixel[:, None] * OUT + out[None, :], mask=real[:, None], other=0.0)
-        y, x = row * STRIDE + y_tap - 1, column[None, :] * STRIDE + x_tap[:, None] - 1
+        y, x = row * STRIDE + y_tap - KERNEL // 2, column[None, :] * STRIDE + x_tap[:, None] - KERNEL // 2
         inside = (real & (y >= 0) & (y < SIDE))[None, :] & (x >= 0) & (x < SIDE) & wanted[:, None]
         place = ((image * SIDE + y)[None, :] * SIDE + x) * IN + k[:, None]
         a = tl.load(source + place, mask=inside, other=0.0)
         total = tl.dot(a, d, total, input_precision="ieee")
-    place = ((part * OUT + out[None, :]) * 9 + (y_tap * 3 + x_tap)[:, None]) * IN + k[:, None]
+    tap = (y_tap * KERNEL + x_tap)[:, None]
+    place = ((part * OUT + out[None, :]) * KERNEL * KERNEL + tap) * IN + k[:, None]
     tl.store(target + place, total, mask=wanted[:, None])

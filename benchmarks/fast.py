@@ -20,6 +20,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -35,6 +36,8 @@ from reslab.data.catalogue import load_dataset
 from reslab.data.dataset import Dataset
 from reslab.errors import UserError
 from reslab.experiments.classification import divide, make_task
+from reslab.experiments.run import INITIALIZING
+from reslab.experiments.together import settle
 from reslab.networks import build
 from reslab.networks.randomness import draw_from
 from reslab.spec.codec import convert
@@ -43,6 +46,7 @@ from reslab.training.state import WRONG, TrainingState
 from reslab.training.stepping import Stepper, choose_runtime, mix_seed, reproducible
 
 Setting = dict[str, str]
+THREADS = torch.get_num_threads()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,33 +66,34 @@ class Outcome:
 def train(trial: Trial, dataset: Dataset, *, device: str, compile: bool) -> Outcome:
     """Train as `run_trial` does, without log, checkpoints and the evaluations between, and time each part."""
     moments = [time.perf_counter()]
-    with reproducible():
+    with INITIALIZING:
         torch.manual_seed(trial.seed)
-        network = build(trial.network).to(device).train()
-        recipe, task = trial.recipe, make_task(trial, dataset, device=device)
-        task.execution.prepare_network(network)
-        state = TrainingState(network, recipe)
-        runtime = choose_runtime(network, recipe, device, compile=compile)
-        stepper = Stepper(state, task, recipe, seed=trial.seed, runtime=runtime)
-        untouched = state.snapshot()
-        stepper.advance(0, warmed_at=None)
-        state.restore(untouched)
-        state.read_tally()
-        moments.append(time.perf_counter())
-        last_epoch = max(0, recipe.iterations - max(1, len(task.train) // recipe.batch))
-        for step in range(recipe.iterations):
-            if step == last_epoch:
-                earlier = state.tally[WRONG].clone()
-            stepper.advance(step, warmed_at=None)
-        tally = state.read_tally()
-        state.adopt_average()
-        if recipe.exact_norms:
-            draw_from(network, torch.Generator(device).manual_seed(mix_seed(trial.seed, recipe.iterations)))
-            update_bn(task.images(), network)
-        _wait(device)
-        moments.append(time.perf_counter())
-        scores = task.score(network)
-        moments.append(time.perf_counter())
+        network = build(trial.network)
+    network.to(device).train()
+    recipe, task = trial.recipe, make_task(trial, dataset, device=device)
+    task.execution.prepare_network(network)
+    state = TrainingState(network, recipe)
+    runtime = choose_runtime(network, recipe, device, compile=compile)
+    stepper = Stepper(state, task, recipe, seed=trial.seed, runtime=runtime)
+    untouched = state.snapshot()
+    stepper.advance(0, warmed_at=None)
+    state.restore(untouched)
+    state.read_tally()
+    moments.append(time.perf_counter())
+    last_epoch = max(0, recipe.iterations - max(1, len(task.train) // recipe.batch))
+    for step in range(recipe.iterations):
+        if step == last_epoch:
+            earlier = state.tally[WRONG].clone()
+        stepper.advance(step, warmed_at=None)
+    tally = state.read_tally()
+    state.adopt_average()
+    if recipe.exact_norms:
+        draw_from(network, torch.Generator(device).manual_seed(mix_seed(trial.seed, recipe.iterations)))
+        update_bn(task.images(), network)
+    _wait(device)
+    moments.append(time.perf_counter())
+    scores = task.score(network)
+    moments.append(time.perf_counter())
     preparation, training, evaluation = (after - before for before, after in itertools.pairwise(moments))
     wrong = tally.wrong - earlier.item()
     return Outcome(
@@ -105,12 +110,15 @@ def train(trial: Trial, dataset: Dataset, *, device: str, compile: bool) -> Outc
 
 def _wait(device: str) -> None:
     if device == "cuda":
-        torch.cuda.synchronize()
+        torch.cuda.current_stream().synchronize()
 
 
-def train_all(trials: Sequence[Trial], dataset: Dataset, *, device: str, compile: bool) -> list[Outcome]:
-    """Train the seeds of one setting, one after the other, so that each has a time of its own."""
-    return [train(trial, dataset, device=device, compile=compile) for trial in trials]
+def train_all(
+    trials: Sequence[Trial], dataset: Dataset, *, device: str, compile: bool, together: int
+) -> Iterator[Outcome]:
+    """Yield the outcomes of trials in their order; only one at a time has a time of its own."""
+    with reproducible(), ThreadPoolExecutor(together, initializer=settle, initargs=(device, THREADS)) as threads:
+        yield from threads.map(lambda trial: train(trial, dataset, device=device, compile=compile), trials)
 
 
 def make_trials(setting: Setting, dataset: Dataset, *, seeds: int) -> list[Trial]:
@@ -172,6 +180,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--grid", nargs="+", default=[], metavar="name=value,value")
     parser.add_argument("--split", choices=("full", "tuning"), help="full, or for a grid: tuning")
     parser.add_argument("--data", default="cifar10")
+    parser.add_argument("--together", type=int, default=1, help="trials at once: errors sooner, seconds of no meaning")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--json", type=Path)
     return parser.parse_args(arguments)
@@ -196,8 +205,10 @@ def main() -> None:
     dials = [name.rpartition(".")[2] for name in points[0]]
     table = Table(*dials, *columns, box=None, padding=(0, 3, 0, 0))
     records = []
+    every = [trial for trials in settings for trial in trials]
+    ending = train_all(every, dataset, device=device, compile=given.compile, together=given.together)
     for point, trials in zip(points, settings, strict=True):
-        outcomes = train_all(trials, dataset, device=device, compile=given.compile)
+        outcomes = list(itertools.islice(ending, len(trials)))
         row = [*point.values(), *describe(outcomes)]
         table.add_row(*row)
         progress.print("   ".join(row), highlight=False)

@@ -142,7 +142,7 @@ def start_training(trial: Trial, dataset: Dataset, *, device: str, compile: bool
     task = make_task(trial, dataset, device=device)
     task.execution.prepare_network(network)
     state = TrainingState(network, trial.recipe)
-    runtime = choose_runtime(network, trial.recipe, device, compile=compile)
+    runtime = choose_runtime(network, trial.recipe, device, image_shape=dataset.train.images.shape[1:], compile=compile)
     stepper = Stepper(state, task, trial.recipe, seed=trial.seed, runtime=runtime)
     numbers = itertools.count()
 
@@ -200,7 +200,8 @@ def main() -> None:
     parser.add_argument("--networks", default="resnet-20,resnet-56,resnet-110")
     parser.add_argument("--together", default="1,8", help="trials at once")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--iterations", type=int, default=40)
+    # On CUDA batches are made for some 170 iterations at once: a round must have its share of them.
+    parser.add_argument("--iterations", type=int, default=510 if torch.cuda.is_available() else 40)
     parser.add_argument("--workers", type=int, default=min(4, os.cpu_count() or 1), help="of the peer's DataLoader")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()

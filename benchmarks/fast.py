@@ -73,7 +73,7 @@ def train(trial: Trial, dataset: Dataset, *, device: str, compile: bool) -> Outc
     recipe, task = trial.recipe, make_task(trial, dataset, device=device)
     task.execution.prepare_network(network)
     state = TrainingState(network, recipe)
-    runtime = choose_runtime(network, recipe, device, compile=compile)
+    runtime = choose_runtime(network, recipe, device, image_shape=dataset.train.images.shape[1:], compile=compile)
     stepper = Stepper(state, task, recipe, seed=trial.seed, runtime=runtime)
     untouched = state.snapshot()
     stepper.advance(0, warmed_at=None)
@@ -189,6 +189,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 def main() -> None:
     """Train every setting with every seed and print one row a setting."""
     given = parse()
+    if given.seeds < 1:
+        raise UserError(f"--seeds is {given.seeds}; give a whole number of at least 1")
+    if given.json and not given.json.parent.is_dir():
+        raise UserError(f"there is no folder {given.json.parent} for {given.json.name}; make it first")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     dataset = load_dataset(given.data)
     split = given.split or ("tuning" if given.grid else "full")

@@ -23,6 +23,7 @@ from reslab.spec import name_of
 
 RESULTS = Path(__file__).parent
 REPOSITORY = RESULTS.parent
+DECAYED = {"weights": "kernels and matrices", "all": "all parameters"}
 ABOUT_RESULTS = """\
 # Results
 
@@ -132,7 +133,8 @@ def _write_results(tables: Mapping[str, Sequence[Verdict]], records: Sequence[Ru
     )
     parts += [
         "## Runs",
-        "Each is a folder of that name under `results/`, with its trial, command, logs and result.",
+        "Each is a folder of that name in a folder of `results/`, with its trial, command, logs and result. "
+        "The time is that of its sittings, in which it may have shared the device.",
         write_table(heads, [_run_cells(record, counts[record.id]) for record in records], left=(0, 1, 7, 8, 9)),
     ]
     return "\n\n".join(parts) + "\n"
@@ -179,7 +181,8 @@ def _write_card(name: str, weights: Weights) -> str:
     rows = [
         (
             "recipe",
-            f"SGD, momentum {optimizer['momentum']:g}, weight decay {optimizer['weight_decay']:g}, batches of "
+            f"SGD, momentum {optimizer['momentum']:g}, weight decay {optimizer['weight_decay']:g}"
+            f" of {DECAYED[optimizer['decay']]}, batches of "
             f"{recipe['batch']}, {rate}{_warmup(warmup)}; padded crops and flips",
         ),
         ("iterations", count(recipe["iterations"])),

@@ -41,6 +41,7 @@ def main(folders: Sequence[Path]) -> int:
         (verdict,) = judge([ask_error(network, table="models", row=network)], records)
         if verdict.word != "measured":
             print(f"{network}: {verdict.word}, left out")
+            (FOLDER / "cifar10" / f"{network}.safetensors").unlink(missing_ok=True)
             continue
         try:
             print(f"{network}: {ship(network, verdict, dataset, folders)}")

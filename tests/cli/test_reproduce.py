@@ -140,7 +140,8 @@ def test_judging_needs_no_torch(tmp_path: Path) -> None:
         (["fig-1", "--together", "33"], "--together is 33"),
         (["fig-1"], "fetch it with `reslab data fetch cifar10`"),
         (["fig-1", "--from", "nowhere"], "there is no folder nowhere"),
-        (["fig-1", "--from", ".", "recipe.batch=4"], "leave out --runs and the fields"),
+        (["fig-1", "--from", ".", "recipe.batch=4"], "--from judges the runs that are there"),
+        (["fig-1", "--from", ".", "--seeds", "2"], "leave out the fields, and what is said about training"),
     ],
 )
 def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, tmp_path: Path, monkeypatch) -> None:

@@ -56,7 +56,13 @@ def make_stepper(
     torch.manual_seed(1)
     network = create_model("cifar-resnet-8", in_chans=1, input_size=8, **overrides).to(task.device).train()
     state = TrainingState(network, recipe)
-    return Stepper(state, task, recipe, seed=1, runtime=runtime or choose_runtime(network, recipe, task.device))
+    return Stepper(
+        state,
+        task,
+        recipe,
+        seed=1,
+        runtime=runtime or choose_runtime(network, recipe, task.device, image_shape=network.spec.input_shape),
+    )
 
 
 def advance(stepper: Stepper, steps: int) -> dict[str, Tensor]:
@@ -213,3 +219,26 @@ def test_networks_without_statistics_train(norm: str, device: str) -> None:
     advance(stepper, 2)
     assert stepper.state.read_tally().failed_at is None
     assert not torch.equal(stepper.state.optimizer.weights.flat, before)
+
+
+@pytest.mark.parametrize(
+    ("fields", "overrides", "image_shape", "fused"),
+    [
+        ({"precision": "bf16"}, {}, (3, 32, 32), True),
+        ({"precision": "fp32"}, {}, (3, 32, 32), False),
+        ({"precision": "bf16", "channels_last": "false"}, {}, (3, 32, 32), False),
+        ({"precision": "bf16"}, {}, (3, 16, 16), False),
+        ({"precision": "bf16"}, {"dropout": 0.1}, (3, 32, 32), False),
+        ({"precision": "bf16"}, {"checkpointing": True}, (3, 32, 32), False),
+    ],
+)
+def test_our_kernels_run_what_they_are_made_for(
+    fields: dict[str, str], overrides: dict[str, object], image_shape: tuple[int, ...], fused: bool, monkeypatch
+) -> None:
+    """Networks there are kernels for, in bfloat16, channels-last, on images of the spec's size; not under compile."""
+    monkeypatch.setattr("reslab.training.stepping.is_available", lambda device: True)
+    network = create_model("cifar-resnet-8", **overrides)
+    recipe = find_recipe("cifar-paper", fields)
+    assert choose_runtime(network, recipe, "cuda", image_shape=image_shape).fused is fused
+    assert not choose_runtime(network, recipe, "cuda", image_shape=image_shape, compile=True).fused
+    assert not choose_runtime(network, recipe, "cpu", image_shape=image_shape).fused

@@ -26,7 +26,7 @@ MOST_TOGETHER = 32  # torch has so many streams of a kind
 
 def reproduce(
     *words: str,
-    seeds: int = 1,
+    seeds: int | None = None,
     only: str = "",
     from_: Annotated[Path | None, Parameter(name="--from")] = None,
     runs: Path | None = None,
@@ -45,7 +45,7 @@ def reproduce(
         table-6, fig-1, fig-6, fig-7 or shortcuts; then fields to change, such as recipe.iterations=2000: a reduced
         setting.
     seeds
-        Run seeds 1 to N.
+        Run seeds 1 to N; without it, seed 1.
     only
         These networks only, with commas between.
     from_
@@ -55,23 +55,25 @@ def reproduce(
     together
         Train so many at once, as memory allows; on a GPU up to 8, else 1.
     compile
-        Put torch.compile under the training: slower to start, faster afterwards.
+        Put torch.compile under the training, and not our own kernels: slower to start, faster where there are none.
     json
         Print JSON.
     """
     subjects, fields = split_words(words)
     claims = choose_claims(subjects, only)
-    if seeds < 1:
+    if seeds is not None and seeds < 1:
         raise UserError(f"--seeds is {seeds}; give a whole number of at least 1")
     if together is not None and not 1 <= together <= MOST_TOGETHER:
         raise UserError(f"--together is {together}; give a whole number from 1 to {MOST_TOGETHER}")
     if from_ is None:
         root = runs_root(runs)
-        _run(claims, fields, root, seeds=seeds, together=together, compile=compile)
-    elif fields or runs:
-        raise UserError("--from judges the runs that are there; leave out --runs and the fields")
+        _run(claims, fields, root, seeds=seeds or 1, together=together, compile=compile)
+    elif fields or runs or seeds or together or compile:
+        raise UserError("--from judges the runs that are there; leave out the fields, and what is said about training")
     elif not from_.is_dir():
         raise UserError(f"there is no folder {from_}; give --from a folder of runs")
+    elif (from_ / "trial.json").exists():
+        raise UserError(f"{from_} is one run; give --from the folder it lies in")
     else:
         root = from_
     judged = judge_runs(claims, root)

@@ -62,7 +62,10 @@ def read_spec(subject: str, fields: Mapping[str, Any]) -> Spec:
 
 def split_subject(subject: str) -> tuple[str, dict[str, str]]:
     """Split a subject, quoted together with fields of its own or not, into its name and those fields."""
-    (name, *rest), own = split_words([subject] if _exists(subject) else subject.split() or [""])
+    names, own = split_words([subject] if _exists(subject) else subject.split() or [""])
+    if not names:
+        raise UserError(f"'{subject}' names no network, run or file; give one before the fields")
+    name, *rest = names
     if rest:
         raise UserError(f"'{subject}' names two things, {name} and {rest[0]}; give them as words of their own")
     return name, own

@@ -31,7 +31,7 @@ def train(*fields: str, runs: Path | None = None, compile: bool = False, dry_run
     runs
         The folder for runs; RESLAB_RUNS, or runs.
     compile
-        Put torch.compile under the training: slower to start, faster afterwards.
+        Put torch.compile under the training, and not our own kernels: slower to start, faster where there are none.
     dry_run
         Print the complete trial as TOML, with what it would need, and train nothing.
     """

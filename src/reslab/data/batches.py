@@ -32,6 +32,17 @@ def send(array: NDArray[np.generic], device: torch.device) -> Tensor:
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
+def refuse_small_images(side: int, *, padding: int, edges: Edges, cutout: int) -> None:
+    """Refuse an augmentation for which images of this side are too small."""
+    if edges == "reflect" and padding >= side:
+        raise UserError(
+            f"recipe.augmentation.padding is {padding} and the images are {side} wide; "
+            "edges=reflect needs a padding smaller than the image"
+        )
+    if cutout > side:
+        raise UserError(f"recipe.augmentation.cutout is {cutout}; the images are only {side} wide")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
     """How pixels become a network's input: divided by `brightest`, the mean image subtracted, room left for crops.
@@ -47,14 +58,7 @@ class Preparation:
     cutout: int = 0
 
     def __post_init__(self) -> None:
-        side = min(self.mean.shape[-2:])
-        if self.edges == "reflect" and self.padding >= side:
-            raise UserError(
-                f"recipe.augmentation.padding is {self.padding} and the images are {side} wide; "
-                "edges=reflect needs a padding smaller than the image"
-            )
-        if self.cutout > side:
-            raise UserError(f"recipe.augmentation.cutout is {self.cutout}; the images are only {side} wide")
+        refuse_small_images(min(self.mean.shape[-2:]), padding=self.padding, edges=self.edges, cutout=self.cutout)
 
     def pad(self, images: Tensor) -> Tensor:
         """Return images, or the mean image, with the padding around them."""

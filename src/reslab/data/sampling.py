@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
-EPOCHS_KEPT = 32  # the one at hand and the next, of as many trials as run at once
+EPOCHS_KEPT = 64  # the one at hand and the next, of as many trials as run at once
 ORDER, AUGMENTATION, FIRST_FLIPS, HOLES = range(4)  # streams of random numbers that never meet
 
 

@@ -172,7 +172,8 @@ def _measure_captured(trial: Trial, *, device: str) -> Speed:
         task = make_task(trial, dataset, device=device)
         task.execution.prepare_network(network)
         state = TrainingState(network, trial.recipe)
-        stepper = Stepper(state, task, trial.recipe, seed=0, runtime=choose_runtime(network, trial.recipe, device))
+        runtime = choose_runtime(network, trial.recipe, device, image_shape=dataset.train.images.shape[1:])
+        stepper = Stepper(state, task, trial.recipe, seed=0, runtime=runtime)
 
         def seconds(run: Callable[[], object]) -> float:
             torch.cuda.synchronize()

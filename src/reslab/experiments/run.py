@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 from torch.optim.swa_utils import update_bn
 
+from reslab.data.batches import refuse_small_images
 from reslab.data.dataset import Dataset
 from reslab.data.memory import forget_peak_memory, peak_memory
 from reslab.experiments.board import Board
@@ -50,6 +51,8 @@ def run_trial(
     """
     run = RunDirectory.of(trial, root)
     refuse_misfit(name_of(trial.network), trial.network, dataset, remedy="leave network.* fields to follow the data")
+    augmentation, side = trial.recipe.augmentation, min(dataset.train.images.shape[-2:])
+    refuse_small_images(side, padding=augmentation.padding, edges=augmentation.edges, cutout=augmentation.cutout)
     with run.working(), reproducible():
         if run.state == "finished":
             return run
@@ -58,12 +61,16 @@ def run_trial(
             torch.manual_seed(trial.seed)
             network = build(trial.network)
         network.to(device)
-        runtime = choose_runtime(network, trial.recipe, device, compile=compile)
+        runtime = choose_runtime(
+            network, trial.recipe, device, image_shape=dataset.train.images.shape[1:], compile=compile
+        )
         surroundings = describe_surroundings() | {"device": _name_device(device), "together": together}
         run.begin(trial, surroundings | asdict(runtime))
         task.execution.prepare_network(network)
         log, timings = StepLog(run.path / "metrics.jsonl"), StepLog(run.path / "timings.jsonl")
         clock = _Clock(timings, batch=trial.recipe.batch, device=device)
+        if together == 1:
+            forget_peak_memory(device)
         board = Board(run.path / "tensorboard")
 
         def rewind(step: int, judged_at: int) -> None:
@@ -122,7 +129,6 @@ class _Clock:
     def __init__(self, log: StepLog, *, batch: int, device: str) -> None:
         self.log, self.batch, self.device = log, batch, device
         self.began = time.perf_counter()
-        forget_peak_memory(device)
 
     def start(self, step: int) -> None:
         self.step, self.started = step, time.perf_counter()

@@ -1,11 +1,13 @@
 """Device work recorded once as a CUDA graph and replayed: the host then asks for all of it with one launch.
 
 Trials that run side by side each record on their own stream, one at a time. While one rehearses, the others go on;
-while it records, a fraction of a second, they launch no graphs. Nothing here waits for the device as a whole.
+while it records, a fraction of a second, they launch no graphs. Giving the rehearsals' memory
+back waits for the device as a whole; nothing else does.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 
@@ -45,8 +47,11 @@ def capture(
                 graph.capture_begin(capture_error_mode="thread_local")
                 try:
                     work()
-                finally:
-                    graph.capture_end()
+                except BaseException:
+                    with contextlib.suppress(RuntimeError):  # what broke it off is the error to tell
+                        graph.capture_end()
+                    raise
+                graph.capture_end()
         outside.wait_stream(inside)
 
     def replay() -> None:

@@ -60,9 +60,18 @@ def fit(
     state = TrainingState(network, recipe)
     position = _resume(state, around)
     stepper = Stepper(state, task, recipe, seed=seed, runtime=runtime)
-    network.train()
+    try:
+        _advance_to_the_end(stepper, position, around)
+    finally:
+        stepper.leave()
+    state.adopt_average()
+
+
+def _advance_to_the_end(stepper: Stepper, position: Position, around: Surroundings) -> None:
+    state, task, recipe = stepper.state, stepper.task, stepper.recipe
+    stepper.network.train()
     state.judged.eval()
-    evaluate = task.make_evaluation(state.judged, capture=runtime.capture)
+    evaluate = task.make_evaluation(state.judged, capture=stepper.runtime.capture)
     metrics: dict[str, float] = {}
     tally = Tally()
     saved_at = time.monotonic()
@@ -88,7 +97,6 @@ def fit(
             saved_at = time.monotonic()
         if stopping and position.step < recipe.iterations:
             raise Stopped
-    state.adopt_average()
 
 
 def _read(state: TrainingState, task: Task) -> Tally:

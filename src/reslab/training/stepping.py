@@ -69,14 +69,18 @@ class Runtime:
     compile: bool = False
 
 
-def choose_runtime(network: Network, recipe: Recipe, device: torch.device | str, *, compile: bool = False) -> Runtime:
+def choose_runtime(
+    network: Network, recipe: Recipe, device: torch.device | str, *, image_shape: tuple[int, ...], compile: bool = False
+) -> Runtime:
     """Capture on CUDA, unless the network recomputes its activations, which asks the device questions midway.
 
-    Our own kernels are used where there are any for all of the network: in bfloat16, unless it is to be compiled.
+    Our own kernels are used where there are any for all of the network, made for images of its spec's size: in
+    bfloat16, unless it is to be compiled.
     """
     capture = torch.device(device).type == "cuda" and not getattr(network, "checkpointing", False)
     narrow = recipe.precision == "bf16" and recipe.channels_last
-    fused = capture and narrow and not compile and is_available(device) and can_fuse(network.spec)
+    fitting = can_fuse(network.spec) and network.spec.input_shape == image_shape
+    fused = capture and narrow and fitting and not compile and is_available(device)
     return Runtime(capture=capture, fused=fused, compile=compile)
 
 
@@ -127,6 +131,10 @@ class Stepper:
         # Whatever is random in the network draws from here; most networks have nothing that is.
         generator = torch.Generator(self.device)
         self.generator = generator if draw_from(self.network, generator) else None
+
+    def leave(self) -> None:
+        """Give the network back as it was: nothing that stood in for its own methods stays behind."""
+        vars(self.network).pop("weighted_logits", None)
 
     @property
     def waiting_is_free(self) -> bool:

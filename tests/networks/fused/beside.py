@@ -43,11 +43,11 @@ def distance(ours: Tensor, theirs: Tensor) -> float:
 
 def compare(network: ResidualNetwork, images: Tensor, *, dtype: torch.dtype) -> dict[str, float]:
     """Return how far features, gradients and statistics of the chain are from those of the network in float64."""
-    from reslab.networks.fused.chain import Chain
+    from reslab.networks.fused.chain import FusedChain
 
     exact = copy.deepcopy(network).double()
     upstream = torch.randn(len(images), network.classifier.in_features, device=images.device)
-    features = Chain(network, dtype=dtype).features(images)
+    features = FusedChain(network, dtype=dtype).features(images)
     features.backward(upstream)
     expected = run_by_modules(exact, images.double())
     expected.backward(upstream.double())

@@ -40,3 +40,18 @@ def test_no_kernels_on_the_cpu() -> None:
     """The CPU runs torch's kernels."""
     assert not is_available("cpu")
     assert not is_available(torch.device("cpu"))
+
+
+def test_no_kernels_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Triton needs one at run time."""
+    pytest.importorskip("triton")
+    monkeypatch.setattr("reslab.networks.fused.fusing.torch.cuda.get_device_capability", lambda device: (9, 0))
+    monkeypatch.setattr(
+        "reslab.networks.fused.fusing.shutil.which", lambda name: "somewhere" if name == "gcc" else None
+    )
+    assert is_available("cuda")
+    monkeypatch.setenv("RESLAB_FUSED", "0")
+    assert not is_available("cuda")
+    monkeypatch.delenv("RESLAB_FUSED")
+    monkeypatch.setattr("reslab.networks.fused.fusing.shutil.which", lambda name: None)
+    assert not is_available("cuda")

@@ -25,7 +25,7 @@ SHORTCUTS = {
     "zero-padding": kernels.ZERO_PADDING,
     "projection": kernels.PROJECTION,
 }
-STAGES = 3  # loads under way while the tensor cores work
+LOADS = 3  # under way while the tensor cores work
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,7 @@ class Return:
     parts: dict[int, Tensor] = field(default_factory=dict)  # of weights' gradients, by the first of layers alike
 
 
-class Chain:
+class FusedChain:
     """The fused form of a network: it uses the network's own parameters and statistics."""
 
     def __init__(self, network: ResidualNetwork, *, dtype: torch.dtype = torch.bfloat16) -> None:
@@ -97,6 +97,7 @@ class Chain:
 
     def forward(self, images: Tensor) -> tuple[Tensor, Pass]:
         """Run all layers; return the pooled features and what the backward pass needs."""
+        assert images.shape[-1] == self.layers[0].side
         kept = Pass(images, self._narrow_weights(), self._rows_of_layers(4))
         kept.outputs[-1] = images.permute(0, 2, 3, 1).to(self.dtype)
         for number, layer in enumerate(self.layers):
@@ -117,12 +118,15 @@ class Chain:
             if layer.projects:
                 found.gradients[number] = self._pass_to_projection(number, kept, found)
             gradient = self._unfold(number, kept, found)
+            if layer.shortcut == "none":
+                del found.gradients[number]  # that of a block's end is still wanted where the block begins
             with self._beside(gradient):
                 self._correlate(number, kept, found, gradient)
             if layer.projects:
                 found.projected[number] = self._project_back(number, kept, gradient)
             elif number:
                 found.gradients[layer.reads] = self._convolve_back(number, kept, found, gradient)
+                found.gradients.pop(self.ends.get(number, -1), None)
         if self.aside is not None:
             torch.cuda.current_stream().wait_stream(self.aside)
         ordered = []
@@ -142,7 +146,7 @@ class Chain:
             kept.outputs[layer.reads], kept.weights[number], response,
             norm.weight, norm.bias, norm.running_mean, norm.running_var, kept.affines[number],
             parts, self.counter, pixels, norm.momentum, norm.eps, **layer.shape, INNER=layer.inner,
-            BLOCK=tile.block, STAGES=STAGES, PROGRAMS=programs, ROWS=_rows(programs, width), num_warps=tile.warps,
+            BLOCK=tile.block, LOADS=LOADS, PROGRAMS=programs, ROWS=_rows(programs, width), num_warps=tile.warps,
         )  # fmt: skip
         return response
 
@@ -206,7 +210,7 @@ class Chain:
             gradient, kept.weights[number], kept.outputs[before], of_shortcut, *self._norm_of(before, kept), target,
             *self._found_of(before, found), parts, self.counter, pixels,
             SIDE=layer.side, STRIDE=layer.conv.stride[0], IN=layer.conv.in_channels, OUT=layer.conv.out_channels,
-            KIND=kind, BEFORE=zeros_before, BLOCK=tile.block, STAGES=STAGES, PROGRAMS=programs,
+            KIND=kind, BEFORE=zeros_before, BLOCK=tile.block, LOADS=LOADS, PROGRAMS=programs,
             ROWS=_rows(programs, width), num_warps=tile.warps,
         )  # fmt: skip
         return target
@@ -243,7 +247,7 @@ class Chain:
             found.parts[alike[0]] = room
         kernels.correlate[(parts, size if taps > 1 else size * size)](
             gradient, kept.outputs[layer.reads], found.parts[alike[0]][alike.index(number)], pixels, **layer.shape,
-            INNER=layer.inner, TAPS=taps, BLOCK=tile.weights_block, SPAN=tile.weights_span, STAGES=STAGES,
+            INNER=layer.inner, TAPS=taps, BLOCK=tile.weights_block, SPAN=tile.weights_span, LOADS=LOADS,
             num_warps=tile.warps,
         )  # fmt: skip
         if number == alike[0]:
@@ -285,7 +289,7 @@ class Chain:
 
 class _Features(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, images: Tensor, chain: Chain, *parameters: Tensor) -> Tensor:
+    def forward(ctx: Any, images: Tensor, chain: FusedChain, *parameters: Tensor) -> Tensor:
         del parameters  # named so that autograd knows them; the chain has them
         pooled, ctx.kept = chain.forward(images)
         ctx.chain = chain
@@ -293,7 +297,8 @@ class _Features(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return None, None, *ctx.chain.backward(ctx.kept, gradients[0])
+        kept, ctx.kept = ctx.kept, None  # a loss may live on; the maps need not
+        return None, None, *ctx.chain.backward(kept, gradients[0])
 
 
 def _rows(programs: int, width: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from typing import Protocol
 
 import torch
@@ -38,9 +40,11 @@ def can_fuse(spec: Spec) -> bool:
 
 
 def is_available(device: torch.device | str) -> bool:
-    """Whether this device runs the kernels."""
+    """Whether this device runs the kernels; RESLAB_FUSED=0 says no."""
     device = torch.device(device)
     if device.type != "cuda" or torch.cuda.get_device_capability(device) < (8, 0):
+        return False
+    if os.environ.get("RESLAB_FUSED") == "0" or not _has_compiler():
         return False
     try:
         import triton  # noqa: F401  # pyright: ignore[reportMissingImports, reportUnusedImport]
@@ -51,17 +55,22 @@ def is_available(device: torch.device | str) -> bool:
 
 def fuse(network: Network) -> WeightedLogits:
     """Return what stands in for the network's `weighted_logits` while it trains."""
-    from reslab.networks.fused.chain import Chain
+    from reslab.networks.fused.chain import FusedChain
     from reslab.networks.resnet import ResidualNetwork
 
     assert isinstance(network, ResidualNetwork)
-    chain = Chain(network)
+    chain = FusedChain(network)
 
     def weighted_logits(x: Tensor) -> list[tuple[float, Tensor]]:
         with torch.autocast(x.device.type, enabled=False):  # so small that narrowing costs more than it saves
             return [(1.0, network.classifier(chain.features(x)))]
 
     return weighted_logits
+
+
+def _has_compiler() -> bool:
+    """Whether there is a C compiler, with which Triton makes what launches its kernels."""
+    return any(shutil.which(name) for name in (os.environ.get("CC", ""), "gcc", "clang") if name)
 
 
 def _halves_or_keeps(stride: int, in_width: int, out_width: int) -> bool:

@@ -75,7 +75,7 @@ def convolve(
     OUT: constexpr,
     INNER: constexpr,  # IN, or the least the tensor cores take
     BLOCK: constexpr,
-    STAGES: constexpr,
+    LOADS: constexpr,
     PROGRAMS: constexpr,
     ROWS: constexpr,
 ):
@@ -85,7 +85,7 @@ def convolve(
     column, row, image = pixel % side, (pixel // side) % side, pixel // (side * side)
     k, out = tl.arange(0, INNER), tl.arange(0, OUT)
     total = tl.zeros([BLOCK, OUT], tl.float32)
-    for tap in tl.range(KERNEL * KERNEL, num_stages=STAGES):
+    for tap in tl.range(KERNEL * KERNEL, num_stages=LOADS):
         y, x = row * STRIDE + tap // KERNEL - KERNEL // 2, column * STRIDE + tap % KERNEL - KERNEL // 2
         inside = (y >= 0) & (y < SIDE) & (x >= 0) & (x < SIDE) & (pixel < pixels)
         place = ((image * SIDE + y) * SIDE + x)[:, None] * IN + k[None, :]
@@ -262,7 +262,7 @@ def convolve_back(
     KIND: constexpr,  # of the shortcut that left from there
     BEFORE: constexpr,
     BLOCK: constexpr,
-    STAGES: constexpr,
+    LOADS: constexpr,
     PROGRAMS: constexpr,
     ROWS: constexpr,
 ):  # fmt: skip
@@ -273,7 +273,7 @@ def convolve_back(
     channel, k = tl.arange(0, IN), tl.arange(0, OUT)
     real = (pixel < pixels)[:, None]
     total = tl.zeros([BLOCK, IN], tl.float32)
-    for tap in tl.range(9, num_stages=STAGES):
+    for tap in tl.range(9, num_stages=LOADS):
         y, x = row + 1 - tap // 3, column + 1 - tap % 3
         inside = (y >= 0) & (x >= 0) & (y < SIDE) & (x < SIDE) & (pixel < pixels)
         if STRIDE == 2:
@@ -309,7 +309,7 @@ def correlate(
     TAPS: constexpr,  # taken together: one, or a row of the kernel as four, the last one empty
     BLOCK: constexpr,
     SPAN: constexpr,  # pixels a program, a multiple of BLOCK
-    STAGES: constexpr,
+    LOADS: constexpr,
 ):  # fmt: skip
     """Write this part of the pixels' share in the gradient of a layer's weights: (parts, OUT, KERNEL, KERNEL, IN)."""
     part, group = tl.program_id(0), tl.program_id(1)
@@ -323,7 +323,7 @@ def correlate(
     wanted = (k < IN) & (x_tap < KERNEL)
     out = tl.arange(0, OUT)
     total = tl.zeros([TAPS * INNER, OUT], tl.float32)
-    for start in tl.range(0, SPAN, BLOCK, num_stages=STAGES):
+    for start in tl.range(0, SPAN, BLOCK, num_stages=LOADS):
         pixel = part * SPAN + start + tl.arange(0, BLOCK)
         column, row, image = pixel % side, (pixel // side) % side, pixel // (side * side)
         real = pixel < pixels

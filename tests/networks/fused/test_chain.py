@@ -41,10 +41,13 @@ def test_a_chain_is_its_network() -> None:
 
 @pytest.mark.gpu
 @needs_cuda
-@pytest.mark.parametrize("name", ["resnet-20", "plain-20"])
-def test_bfloat16_rounds_no_more_than_autocast(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [("resnet-20", {}), ("resnet-20", {"shortcut": "B"}), ("resnet-20", {"shortcut": "C"}), ("plain-20", {})],
+)
+def test_bfloat16_rounds_no_more_than_autocast(name: str, fields: dict[str, object]) -> None:
     """On the device, gradients are no farther from float64's than those of torch's own bfloat16 kernels."""
-    network = make_network(name).to("cuda")
+    network = make_network(name, **fields).to("cuda")
     images = torch.randn(128, 3, 32, 32, device="cuda").contiguous(memory_format=torch.channels_last)
     usual = copy.deepcopy(network)
     torch.manual_seed(1)
@@ -64,7 +67,8 @@ def test_bfloat16_rounds_no_more_than_autocast(name: str) -> None:
 
 @pytest.mark.gpu
 @needs_cuda
-def test_the_same_bits_every_time() -> None:
+@pytest.mark.parametrize("shortcut", ["A", "C"])
+def test_the_same_bits_every_time(shortcut: str) -> None:
     """On the device, two runs of the same batch give the same gradients to the bit."""
     from reslab.networks.fused.chain import FusedChain
 
@@ -72,7 +76,7 @@ def test_the_same_bits_every_time() -> None:
     upstream = torch.randn(128, 64, device="cuda")
     found = []
     for _ in range(2):
-        network = make_network("resnet-20").to("cuda")
+        network = make_network("resnet-20", shortcut=shortcut).to("cuda")
         FusedChain(network).features(images).backward(upstream)
         found.append([p.grad for p in network.parameters() if p.grad is not None])
     assert all(torch.equal(first, second) for first, second in zip(*found, strict=True))

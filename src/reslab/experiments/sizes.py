@@ -11,6 +11,7 @@ from torch import Tensor
 from reslab.data.dataset import Dataset
 from reslab.data.streaming import is_resident, padded_bytes
 from reslab.networks import build, measure_cost
+from reslab.networks.fused import can_fuse
 from reslab.spec import Spec
 from reslab.spec.recipe import Recipe
 from reslab.spec.trial import Trial
@@ -37,6 +38,8 @@ def trial_bytes(trial: Trial, *, device: str) -> int:
     # Kept for the backward pass; in bf16 half of it, and a cast copy of every kernel.
     kept = sizes.activation_bytes * part_of(recipe)
     activations = kept if recipe.precision == "fp32" else (kept + parameters) // 2
+    if device.startswith("cuda") and recipe.precision == "bf16" and can_fuse(trial.network):
+        activations += kept // 4  # our kernels' gradient of every layer's responses, held until the pass is over
     batches = 0
     if device.startswith("cuda"):
         batch = recipe.batch * math.prod(trial.network.input_shape) * 4

@@ -1,8 +1,8 @@
 """Device work recorded once as a CUDA graph and replayed: the host then asks for all of it with one launch.
 
 Trials that run side by side each record on their own stream, one at a time. While one rehearses, the others go on;
-while it records, a fraction of a second, they launch no graphs. Giving the rehearsals' memory
-back waits for the device as a whole; nothing else does.
+while it records, a fraction of a second, they launch no graphs. Giving back the rehearsals' memory waits for the device
+as a whole; nothing else does.
 """
 
 from __future__ import annotations

@@ -68,6 +68,7 @@ def fit(
 
 
 def _advance_to_the_end(stepper: Stepper, position: Position, around: Surroundings) -> None:
+    """Run what is left of the recipe, evaluate and save on the way, and stop early if asked to."""
     state, task, recipe = stepper.state, stepper.task, stepper.recipe
     stepper.network.train()
     state.judged.eval()

@@ -1,4 +1,4 @@
-"""Iterations, one after the other. On CUDA each is one replay of a captured graph, and nothing waits for the device.
+"""Iterations, one after the other. On CUDA each is one replay of a captured graph, asked for some iterations ahead.
 
 What an iteration needs comes in stretches of many: batches, rates and step numbers are made ahead, lie on the device,
 and are copied into the places the graph reads. Capturing leaves no trace: what its trial runs changed is taken back.

@@ -32,22 +32,22 @@ LOADS = 3  # under way while the tensor cores work
 class Tile:
     """How many pixels one program takes on, by the layer's width; the fastest of those tried on an H200, batch 128.
 
-    `block` is of convolutions, `plain_block` of what goes pixel by pixel. Gradients of weights take `weights_span`
+    `block` is of convolutions, `pixel_block` of what goes pixel by pixel. Gradients of weights take `weights_span`
     pixels a program, `weights_block` at a time, for one tap of the kernel or (as 4) for a row of it.
     """
 
     block: int
     warps: int
-    plain_block: int
+    pixel_block: int
     weights_block: int
     weights_span: int
     weights_taps: int
 
 
 TILES = {
-    16: Tile(block=512, warps=4, plain_block=128, weights_block=128, weights_span=1024, weights_taps=4),
-    32: Tile(block=256, warps=4, plain_block=32, weights_block=64, weights_span=512, weights_taps=4),
-    64: Tile(block=64, warps=4, plain_block=32, weights_block=64, weights_span=512, weights_taps=1),
+    16: Tile(block=512, warps=4, pixel_block=128, weights_block=128, weights_span=1024, weights_taps=4),
+    32: Tile(block=256, warps=4, pixel_block=32, weights_block=64, weights_span=512, weights_taps=4),
+    64: Tile(block=64, warps=4, pixel_block=32, weights_block=64, weights_span=512, weights_taps=1),
 }
 
 
@@ -55,7 +55,7 @@ TILES = {
 class Pass:
     """What a forward pass leaves behind, by layer: its responses, how they are normalized, its output."""
 
-    images: Tensor
+    count: int  # of images
     weights: list[Tensor]
     affines: list[Tensor]
     responses: dict[int, Tensor] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class FusedChain:
     def forward(self, images: Tensor) -> tuple[Tensor, Pass]:
         """Run all layers; return the pooled features and what the backward pass needs."""
         assert images.shape[-1] == self.layers[0].side
-        kept = Pass(images, self._narrow_weights(), self._rows_of_layers(4))
+        kept = Pass(len(images), self._narrow_weights(), self._rows_of_layers(4))
         kept.outputs[-1] = images.permute(0, 2, 3, 1).to(self.dtype)
         for number, layer in enumerate(self.layers):
             kept.responses[number] = self._convolve(number, kept)
@@ -139,7 +139,7 @@ class FusedChain:
     def _convolve(self, number: int, kept: Pass) -> Tensor:
         layer = self.layers[number]
         norm, width = layer.norm, layer.conv.out_channels
-        pixels, tile = len(kept.images) * layer.target_side**2, TILES[width]
+        pixels, tile = kept.count * layer.target_side**2, TILES[width]
         response = torch.empty(pixels, width, dtype=self.dtype, device=self.device)
         programs, parts = self._divide(pixels, tile.block, width)
         kernels.convolve[(programs,)](
@@ -154,7 +154,7 @@ class FusedChain:
         layer, response = self.layers[number], kept.responses[number]
         pixels, width = response.shape
         target = torch.empty_like(response)
-        block = TILES[width].plain_block
+        block = TILES[width].pixel_block
         projected = layer.shortcut == "projection"
         kernels.activate[(-(-pixels // block),)](
             response, kept.affines[number],
@@ -172,7 +172,7 @@ class FusedChain:
         kernels.unpool[(programs,)](
             pooled_gradient.contiguous(), kept.outputs[number], *self._norm_of(number, kept), target,
             *self._found_of(number, found), parts, self.counter, pixels,
-            AREA=pixels // len(kept.images), WIDTH=width, BLOCK=tile.block, PROGRAMS=programs,
+            AREA=pixels // kept.count, WIDTH=width, BLOCK=tile.block, PROGRAMS=programs,
             ROWS=_rows(programs, width),
         )  # fmt: skip
         return target
@@ -192,7 +192,7 @@ class FusedChain:
     def _unfold(self, number: int, kept: Pass, found: Return) -> Tensor:
         response = kept.responses[number]
         pixels, width = response.shape
-        target, block = torch.empty_like(response), TILES[width].plain_block
+        target, block = torch.empty_like(response), TILES[width].pixel_block
         kernels.unfold[(-(-pixels // block),)](
             found.gradients[number], response, found.folds[number], target, pixels, WIDTH=width, BLOCK=block
         )
@@ -221,7 +221,7 @@ class FusedChain:
             return SHORTCUTS["none"], None, 0
         end = self.layers[self.ends[number]]
         if end.shortcut == "projection":
-            return SHORTCUTS["identity"], found.projected[end.arrives], 0
+            return SHORTCUTS["identity"], found.projected.pop(end.arrives), 0
         return SHORTCUTS[end.shortcut], found.gradients[self.ends[number]], end.zeros_before
 
     def _project_back(self, number: int, kept: Pass, gradient: Tensor) -> Tensor:

@@ -1,0 +1,67 @@
+"""Bytes by counting."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from reslab.data.dataset import Dataset, Split
+from reslab.experiments.sizes import COPIES, data_bytes, measure_sizes, trial_bytes
+from reslab.spec import find
+from reslab.spec.recipe import find_recipe
+from reslab.spec.trial import DataSpec, Trial
+
+TRIAL = Trial(
+    data=DataSpec(name="cifar10", fingerprint=""), network=find("resnet-20"), recipe=find_recipe("cifar-paper"), seed=1
+)
+SIZES = measure_sizes(TRIAL.network)
+
+
+def with_recipe(**fields: object) -> Trial:
+    return replace(TRIAL, recipe=find_recipe("cifar-paper", fields))
+
+
+def test_a_network_is_measured_without_being_built() -> None:
+    """ResNet-20: 269,722 parameters of four bytes and their headers; 40.6 million multiply-adds."""
+    assert 4 * 269_722 < SIZES.parameter_bytes < SIZES.weight_bytes < 1.1 * 4 * 269_722
+    assert SIZES.multiply_adds == 40_551_040
+
+
+def test_maps_are_most_of_it_and_go_with_the_batch() -> None:
+    """Half the batch at a time keeps half the maps; an average takes the weights once more."""
+    whole = trial_bytes(TRIAL, device="cpu")
+    assert whole - trial_bytes(with_recipe(accumulate="2"), device="cpu") == SIZES.activation_bytes * 64
+    assert trial_bytes(with_recipe(average_decay="0.9"), device="cpu") - whole == SIZES.weight_bytes
+
+
+def test_narrow_maps_are_half() -> None:
+    """And kernels are there in both widths."""
+    narrow = trial_bytes(with_recipe(precision="bf16"), device="cpu")
+    kept = SIZES.activation_bytes * 128
+    assert trial_bytes(TRIAL, device="cpu") - narrow == kept - (kept + SIZES.parameter_bytes) // 2
+
+
+def test_our_kernels_hold_a_map_more() -> None:
+    """The gradient of every layer's responses, which torch's kernels let go of one by one."""
+    fused, usual = with_recipe(precision="bf16"), replace(TRIAL, network=find("resnet-20", {"order": "pre"}))
+    usual = replace(usual, recipe=fused.recipe)
+    more = [trial_bytes(trial, device="cuda") - trial_bytes(trial, device="cpu") for trial in (fused, usual)]
+    assert more[0] - more[1] == SIZES.activation_bytes * 128 // 4
+
+
+def test_stretches_of_batches_lie_on_the_device() -> None:
+    """No more of them than the run is long; on the CPU there are none."""
+    short = with_recipe(iterations="2")
+    batch = 128 * 3 * 32 * 32 * 4
+    assert trial_bytes(short, device="cuda") - trial_bytes(short, device="cpu") == COPIES * 2 * batch
+
+
+def test_images_are_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Padded, once for all trials; streamed ones take nothing there."""
+    images = np.zeros((10, 3, 32, 32), np.uint8)
+    split = Split(images, np.zeros(10, np.uint8))
+    dataset = Dataset(name="cifar10", class_names=tuple("0123456789"), train=split, test=split)
+    monkeypatch.setenv("RESLAB_BATCHES", "streamed")
+    assert data_bytes(TRIAL, dataset, device="cpu") == 0
+    monkeypatch.setenv("RESLAB_BATCHES", "resident")
+    assert data_bytes(TRIAL, dataset, device="cpu") >= 2 * 10 * 3 * 40 * 40

@@ -7,7 +7,7 @@ import threading
 import pytest
 import torch
 
-from reslab.training.capture import capture
+from reslab.training.capture import alone, capture
 
 pytestmark = [
     pytest.mark.gpu,
@@ -74,3 +74,16 @@ def test_others_go_on_while_one_records() -> None:
         thread.join()
     assert not errors
     assert outcomes == {number: [100 * 1000 * number] for number in range(1, 5)}
+
+
+def test_nobody_replays_while_one_is_alone() -> None:
+    """A replay asked for meanwhile comes afterwards."""
+    total = torch.zeros((), device=CUDA)
+    replay = capture(lambda: total.add_(1), device=CUDA, rehearsals=0)
+    thread = threading.Thread(target=replay)
+    with alone():
+        thread.start()
+        thread.join(timeout=0.2)
+        assert thread.is_alive()
+    thread.join()
+    assert total.item() == 1

@@ -25,6 +25,7 @@ from reslab.spec import name_of
 from reslab.spec.codec import encode
 from reslab.spec.preprocess import PER_PIXEL_MEAN
 from reslab.spec.trial import Trial
+from reslab.training.capture import alone
 from reslab.training.loop import Surroundings, fit
 from reslab.training.stepping import choose_runtime, mix_seed, reproducible
 
@@ -99,11 +100,12 @@ def run_trial(
                 should_stop=should_stop,
             ),
         )
-        if trial.recipe.exact_norms:
-            seed = mix_seed(trial.seed, trial.recipe.iterations)
-            draw_from(network, torch.Generator(device).manual_seed(seed))  # dropout is on
-            update_bn(task.images(), network)
-        scores = task.score(network)  # again: exact statistics change what the log's last entry saw
+        with alone():
+            if trial.recipe.exact_norms:
+                seed = mix_seed(trial.seed, trial.recipe.iterations)
+                draw_from(network, torch.Generator(device).manual_seed(seed))  # dropout is on
+                update_bn(task.images(), network)
+            scores = task.score(network)  # again: exact statistics change what the log's last entry saw
         network.class_names = dataset.class_names
         network.preprocess, network.mean_image = PER_PIXEL_MEAN, task.test.mean
         cost = measure_cost(trial.network, input_shape=dataset.train.images.shape[1:])

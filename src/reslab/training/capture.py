@@ -1,21 +1,30 @@
 """Device work recorded once as a CUDA graph and replayed: the host then asks for all of it with one launch.
 
-Trials that run side by side each record on their own stream, one at a time. While one rehearses, the others go on;
-while it records, a fraction of a second, they launch no graphs. Giving back the rehearsals' memory waits for the device
-as a whole; nothing else does.
+Trials that run side by side each record on their own stream, one at a time, and the others launch nothing meanwhile:
+see `alone`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 
 REHEARSALS = 3  # libraries choose their algorithms and allocate their workspaces
-_preparing = threading.Lock()  # rehearsals and recording, of one at a time
-_launching = threading.Lock()  # no replay while one records: graphs share torch's default generator, which forbids it
+_launching = threading.Lock()
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Launch many small things, one by one, while no other thread replays a graph.
+
+    It takes a fraction of a second so, and half a minute for eight trials that take Python's lock from each other at
+    every launch. Recording needs it too: graphs share torch's default generator, which must not be used meanwhile.
+    """
+    with _launching:
+        yield
 
 
 def capture(
@@ -36,22 +45,21 @@ def capture(
     graph = torch.cuda.CUDAGraph()
     if generator is not None:
         graph.register_generator_state(generator)
-    with _preparing, torch.cuda.device(device):
+    with alone(), torch.cuda.device(device):
         inside.wait_stream(outside)
         with torch.cuda.stream(inside):
             for _ in range(rehearsals):
                 work()
             inside.synchronize()
             torch.cuda.empty_cache()  # what the rehearsals took: the recording has memory of its own
-            with _launching:
-                graph.capture_begin(capture_error_mode="thread_local")
-                try:
-                    work()
-                except BaseException:
-                    with contextlib.suppress(RuntimeError):  # what broke it off is the error to tell
-                        graph.capture_end()
-                    raise
-                graph.capture_end()
+            graph.capture_begin(capture_error_mode="thread_local")
+            try:
+                work()
+            except BaseException:
+                with contextlib.suppress(RuntimeError):  # what broke it off is the error to tell
+                    graph.capture_end()
+                raise
+            graph.capture_end()
         outside.wait_stream(inside)
 
     def replay() -> None:

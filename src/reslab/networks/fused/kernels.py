@@ -19,6 +19,7 @@ from triton.language import constexpr
 # Rows of a layer's `affine`, from the forward pass, and of its `fold`, for the backward pass; one column a channel.
 MEAN, RSTD, SCALE, SHIFT = constexpr(0), constexpr(1), constexpr(2), constexpr(3)
 GRADIENT, RESPONSE, CONSTANT = constexpr(0), constexpr(1), constexpr(2)
+OUTSIDE = constexpr(-9)  # a row that is on no map, nor are its neighbours
 NO_SHORTCUT, IDENTITY, ZERO_PADDING, PROJECTION = constexpr(0), constexpr(1), constexpr(2), constexpr(3)
 
 
@@ -30,6 +31,12 @@ def _is_last(counter, PROGRAMS: constexpr):
     if last:
         tl.store(counter, 0)
     return last
+
+
+@triton.jit
+def _within(y, x, SIDE: constexpr):
+    """Whether a place is on the map; as unsigned numbers, negative ones are large."""
+    return (y.to(tl.uint32) < SIDE) & (x.to(tl.uint32) < SIDE)
 
 
 @triton.jit
@@ -82,17 +89,21 @@ def convolve(
     """Convolve, and find the mean and deviation of every channel of the result."""
     side: constexpr = SIDE // STRIDE
     pixel = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    column, row, image = pixel % side, (pixel // side) % side, pixel // (side * side)
+    x, y, image = pixel % side * STRIDE, (pixel // side) % side * STRIDE, pixel // (side * side)
     k, out = tl.arange(0, INNER), tl.arange(0, OUT)
+    centre = source + ((image * SIDE + y) * SIDE + x)[:, None] * IN + k[None, :]
+    kernel = weight + out[None, :] * KERNEL * KERNEL * IN + k[:, None]
+    y = tl.where(pixel < pixels, y, OUTSIDE)
     total = tl.zeros([BLOCK, OUT], tl.float32)
     for tap in tl.range(KERNEL * KERNEL, num_stages=LOADS):
-        y, x = row * STRIDE + tap // KERNEL - KERNEL // 2, column * STRIDE + tap % KERNEL - KERNEL // 2
-        inside = (y >= 0) & (y < SIDE) & (x >= 0) & (x < SIDE) & (pixel < pixels)
-        place = ((image * SIDE + y) * SIDE + x)[:, None] * IN + k[None, :]
-        a = tl.load(source + place, mask=inside[:, None] & (k < IN)[None, :], other=0.0)
-        w = tl.load(
-            weight + (out[None, :] * KERNEL * KERNEL + tap) * IN + k[:, None], mask=(k < IN)[:, None], other=0.0
-        )
+        down, right = tap // KERNEL - KERNEL // 2, tap % KERNEL - KERNEL // 2
+        wanted = _within(y + down, x + right, SIDE)[:, None]
+        if INNER == IN:
+            w = tl.load(kernel + tap * IN)
+        else:
+            wanted = wanted & (k < IN)[None, :]
+            w = tl.load(kernel + tap * IN, mask=(k < IN)[:, None], other=0.0)
+        a = tl.load(centre + (down * SIDE + right) * IN, mask=wanted, other=0.0)
         total = tl.dot(a, w, total, input_precision="ieee")
     z = total.to(response.dtype.element_ty)
     real = (pixel < pixels)[:, None]
@@ -272,15 +283,19 @@ def convolve_back(
     column, row, image = pixel % SIDE, (pixel // SIDE) % SIDE, pixel // (SIDE * SIDE)
     channel, k = tl.arange(0, IN), tl.arange(0, OUT)
     real = (pixel < pixels)[:, None]
+    centre = gradient + pixel[:, None] * OUT + k[None, :]
+    bounded_row = tl.where(pixel < pixels, row, OUTSIDE)
     total = tl.zeros([BLOCK, IN], tl.float32)
     for tap in tl.range(9, num_stages=LOADS):
-        y, x = row + 1 - tap // 3, column + 1 - tap % 3
-        inside = (y >= 0) & (x >= 0) & (y < SIDE) & (x < SIDE) & (pixel < pixels)
-        if STRIDE == 2:
-            inside = inside & (y % 2 == 0) & (x % 2 == 0)
-            y, x = y // 2, x // 2
-        place = ((image * side + y) * side + x)[:, None] * OUT + k[None, :]
-        d = tl.load(gradient + place, mask=inside[:, None], other=0.0)
+        down, right = 1 - tap // 3, 1 - tap % 3
+        y, x = bounded_row + down, column + right
+        wanted = _within(y, x, SIDE)
+        if STRIDE == 1:
+            d = tl.load(centre + (down * SIDE + right) * OUT, mask=wanted[:, None], other=0.0)
+        else:
+            wanted = wanted & (y % 2 == 0) & (x % 2 == 0)
+            place = ((image * side + y // 2) * side + x // 2)[:, None] * OUT + k[None, :]
+            d = tl.load(gradient + place, mask=wanted[:, None], other=0.0)
         w = tl.load(weight + (k[:, None] * 9 + tap) * IN + channel[None, :])
         total = tl.dot(d, w, total, input_precision="ieee")
     here = pixel[:, None] * IN + channel[None, :]
@@ -321,17 +336,19 @@ def correlate(
     else:
         y_tap, x_tap = group, j // INNER
     wanted = (k < IN) & (x_tap < KERNEL)
+    down, right = y_tap - KERNEL // 2, x_tap - KERNEL // 2
+    from_centre = (down * SIDE + right) * IN + k
     out = tl.arange(0, OUT)
     total = tl.zeros([TAPS * INNER, OUT], tl.float32)
     for start in tl.range(0, SPAN, BLOCK, num_stages=LOADS):
         pixel = part * SPAN + start + tl.arange(0, BLOCK)
-        column, row, image = pixel % side, (pixel // side) % side, pixel // (side * side)
+        x, y, image = pixel % side * STRIDE, (pixel // side) % side * STRIDE, pixel // (side * side)
+        centre = ((image * SIDE + y) * SIDE + x) * IN
         real = pixel < pixels
         d = tl.load(gradient + pixel[:, None] * OUT + out[None, :], mask=real[:, None], other=0.0)
-        y, x = row * STRIDE + y_tap - KERNEL // 2, column[None, :] * STRIDE + x_tap[:, None] - KERNEL // 2
-        inside = (real & (y >= 0) & (y < SIDE))[None, :] & (x >= 0) & (x < SIDE) & wanted[:, None]
-        place = ((image * SIDE + y)[None, :] * SIDE + x) * IN + k[:, None]
-        a = tl.load(source + place, mask=inside, other=0.0)
+        y = tl.where(real, y + down, OUTSIDE)
+        inside = _within(y[None, :], x[None, :] + right[:, None], SIDE) & wanted[:, None]
+        a = tl.load(source + centre[None, :] + from_centre[:, None], mask=inside, other=0.0)
         total = tl.dot(a, d, total, input_precision="ieee")
     tap = (y_tap * KERNEL + x_tap)[:, None]
     place = ((part * OUT + out[None, :]) * KERNEL * KERNEL + tap) * IN + k[:, None]

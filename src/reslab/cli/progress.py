@@ -52,7 +52,7 @@ class TrialBars:
 
     def begin(self, trial: Trial) -> Callable[[int, dict[str, float]], None]:
         """Return what moves the bars while `trial` runs, called with its step and its latest metrics."""
-        iterations, shown_at = trial.recipe.iterations, None
+        iterations, shown_at, key = trial.recipe.iterations, None, trial.id  # ids are costly: once is enough
         name = f"{name_of(trial.network).split()[0]} seed {trial.seed}:"
         bar = self.progress.add_task(name, total=iterations)
 
@@ -65,7 +65,7 @@ class TrialBars:
             move = self.progress.reset if shown_at is None else self.progress.update
             shown_at = now
             errors = " {train_error_percent:.1f} / {test_error_percent:.1f} %".format(**metrics) if metrics else ""
-            self.steps[trial.id] = step
+            self.steps[key] = step
             move(bar, completed=step, description=name + errors)
             move(self.all, completed=sum(list(self.steps.values())))
             if step == iterations and self.iterations > iterations:

@@ -52,7 +52,7 @@ class TrialBars:
 
     def begin(self, trial: Trial) -> Callable[[int, dict[str, float]], None]:
         """Return what moves the bars while `trial` runs, called with its step and its latest metrics."""
-        iterations, shown_at, key = trial.recipe.iterations, None, trial.id  # ids are costly: once is enough
+        iterations, shown_at, key = trial.recipe.iterations, None, trial.id
         name = f"{name_of(trial.network).split()[0]} seed {trial.seed}:"
         bar = self.progress.add_task(name, total=iterations)
 

@@ -7,12 +7,11 @@ depth of a family is asked for by the family's name. Hyphens, underscores and ca
 from __future__ import annotations
 
 import fnmatch
-import functools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 from reslab.errors import UserError, choices, suggest
@@ -84,6 +83,7 @@ def asserted_fields(name: str) -> tuple[str, ...]:
     return _entry(name).asserts
 
 
+@cache
 def name_of(spec: Spec) -> str:
     """Return what one would type to get `spec`: the nearest name, then the fields that differ from it."""
     candidates = [(len(differing), name, differing) for name, differing in _nearest(spec)]
@@ -116,7 +116,7 @@ def differences(one: Spec, other: Spec) -> dict[str, tuple[Any, Any]]:
     return differing_leaves(spec_to_dict(one), spec_to_dict(other))
 
 
-@functools.cache
+@cache
 def _named() -> dict[str, Entry]:
     named: dict[str, Entry] = {}
     for depth in IMAGENET_BLOCKS:

@@ -20,8 +20,8 @@ _launching = threading.Lock()
 def alone() -> Iterator[None]:
     """Launch many small things, one by one, while no other thread replays a graph.
 
-    It takes a fraction of a second so, and half a minute for eight trials that take Python's lock from each other at
-    every launch. Recording needs it too: graphs share torch's default generator, which must not be used meanwhile.
+    It takes a fraction of a second, where others would take Python's lock away at every launch. Recording needs it
+    besides: graphs share torch's default generator, which must not be used meanwhile.
     """
     with _launching:
         yield

@@ -62,19 +62,8 @@ def _add_parts(parts, PROGRAMS: constexpr, WIDTH: constexpr, ROWS: constexpr):
 
 @triton.jit
 def convolve(
-    source,
-    weight,
-    response,
-    gamma,
-    beta,
-    running_mean,
-    running_var,
-    affine,
-    parts,
-    counter,
-    pixels,
-    momentum,
-    epsilon,
+    source, weight, response,
+    gamma, beta, running_mean, running_var, affine, parts, counter, pixels, momentum, epsilon,
     SIDE: constexpr,  # of the source's map
     STRIDE: constexpr,
     KERNEL: constexpr,
@@ -85,7 +74,7 @@ def convolve(
     LOADS: constexpr,
     PROGRAMS: constexpr,
     ROWS: constexpr,
-):
+):  # fmt: skip
     """Convolve, and find the mean and deviation of every channel of the result."""
     side: constexpr = SIDE // STRIDE
     pixel = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

@@ -1,0 +1,1 @@
+"""Photographs in files: folders of them, one way to decode them, and batches of their crops."""

@@ -1,0 +1,147 @@
+"""A folder of photographs as a dataset: ``root/train/<class>/*`` and ``root/val/<class>/*``, or ``root/<class>/*``.
+
+Without a val folder a part of every class is held out, drawn by a seed. A dataset is known by its files' names and
+sizes and by which of them are tested on, not by where it lies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reslab.errors import UserError
+
+SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
+VAL_NAMES = ("val", "valid", "validation", "test")
+HELD_OUT = 0.2
+LEAST_CLASSES = 2
+
+
+@dataclass(frozen=True)
+class PhotoSplit:
+    """Files, by their path under the dataset's root, and their labels."""
+
+    root: Path
+    files: tuple[str, ...]
+    labels: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def path(self, index: int) -> Path:
+        """Return where an image lies."""
+        return self.root / self.files[index]
+
+    def take(self, indices: slice | NDArray[np.int64]) -> PhotoSplit:
+        """Return the part of the split at `indices`."""
+        chosen = np.arange(len(self))[indices]
+        return PhotoSplit(self.root, tuple(self.files[index] for index in chosen), self.labels[chosen])
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhotoDataset:
+    """A named folder of photographs. `held_out` says that its test images were drawn here, from the training images."""
+
+    name: str
+    root: Path
+    class_names: tuple[str, ...]
+    train: PhotoSplit
+    test: PhotoSplit
+    held_out: bool = False
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over classes, and names and sizes of the files of both splits."""
+        digest = hashlib.sha256()
+        for name in self.class_names:
+            digest.update(f"{name}\n".encode())
+        for split in (self.train, self.test):
+            for index, file in enumerate(split.files):
+                digest.update(f"{file} {split.path(index).stat().st_size} {split.labels[index]}\n".encode())
+            digest.update(b"--\n")
+        return digest.hexdigest()
+
+
+def read_folder(root: Path, *, seed: int = 0) -> PhotoDataset:
+    """Read a folder of photographs; `seed` draws what is held out where there is nothing to test on."""
+    _refuse_no_folder(root)
+    train = root / "train" if (root / "train").is_dir() else root
+    val = next((root / name for name in VAL_NAMES if train != root and (root / name).is_dir()), None)
+    names = tuple(folder.name for folder in _folders(train))
+    if len(names) < LEAST_CLASSES:
+        raise UserError(f"{train} has {len(names) or 'no'} folder{'s' * (len(names) != 1)} of images; give one a class")
+    files = {name: _images(train / name) for name in names}
+    for name, found in files.items():
+        if not found:
+            raise UserError(f"{train / name} has no images; fill it or remove it")
+    if val is None:
+        tested = {name: _draw(found, seed=seed, stream=number) for number, (name, found) in enumerate(files.items())}
+        files = {name: [file for file in found if file not in tested[name]] for name, found in files.items()}
+    else:
+        tested = _read_val(val, names)
+    return PhotoDataset(
+        name=root.resolve().name,
+        root=root,
+        class_names=names,
+        train=_gather(root, [files[name] for name in names]),
+        test=_gather(root, [sorted(tested[name]) for name in names]),
+        held_out=val is None,
+    )
+
+
+def _refuse_no_folder(root: Path) -> None:
+    if not root.is_dir():
+        raise UserError(f"there is no folder {root}; give one that has train/<class>/ and val/<class>/, or <class>/")
+
+
+def _read_val(val: Path, names: Sequence[str]) -> dict[str, list[Path]]:
+    strange = [folder.name for folder in _folders(val) if folder.name not in names]
+    if strange:
+        raise UserError(f"{val / strange[0]} is a class nothing is trained on; add it to train, or remove it")
+    tested = {name: _images(val / name) if (val / name).is_dir() else [] for name in names}
+    if not any(tested.values()):
+        raise UserError(f"{val} has no images; fill it, or remove it to have a part of train held out")
+    return tested
+
+
+def _draw(files: list[Path], *, seed: int, stream: int) -> set[Path]:
+    """Return what is held out of a class: a fifth of it, one at least."""
+    if len(files) < LEAST_CLASSES:
+        raise UserError(f"{files[0].parent} has one image; two are needed to hold one out, or make a val folder")
+    count = max(1, round(HELD_OUT * len(files)))
+    order = np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, stream])).permutation(len(files))
+    return {files[index] for index in order[:count]}
+
+
+def _folders(parent: Path) -> list[Path]:
+    return [path for path in _list(parent) if path.is_dir() and not path.name.startswith(".")]
+
+
+def _images(folder: Path) -> list[Path]:
+    """Return the image files under a folder, folders within it included, by name."""
+    found = []
+    for path in _list(folder):
+        if path.is_dir():
+            found += _images(path)
+        elif path.suffix.lower() in SUFFIXES and not path.name.startswith("."):
+            found.append(path)
+    return found
+
+
+def _list(folder: Path) -> list[Path]:
+    try:
+        return sorted(Path(entry.path) for entry in os.scandir(folder))
+    except OSError as error:
+        raise UserError(f"{folder} cannot be read: {error.strerror}; check its permissions") from error
+
+
+def _gather(root: Path, by_class: Sequence[Sequence[Path]]) -> PhotoSplit:
+    files = tuple(path.relative_to(root).as_posix() for found in by_class for path in found)
+    labels = np.repeat(np.arange(len(by_class), dtype=np.int64), [len(found) for found in by_class])
+    return PhotoSplit(root, files, labels)

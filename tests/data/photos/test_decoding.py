@@ -1,0 +1,102 @@
+"""Every kind of file becomes upright 8-bit RGB; what cannot is named."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from reslab.data.photos.decoding import BadImage, decode_pixels, read_pixels
+
+SQUARES = np.zeros((40, 60, 3), np.uint8)
+SQUARES[:20, :30] = (200, 40, 80)
+
+
+def encode(image: Image.Image, kind: str, **options: object) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["PNG", "BMP", "TIFF", "WEBP"])
+def test_lossless_files_come_back_as_they_were(kind: str) -> None:
+    """Whatever the file is called."""
+    options = {"lossless": True} if kind == "WEBP" else {}
+    assert np.array_equal(decode_pixels(encode(Image.fromarray(SQUARES), kind, **options), name="x.JPEG"), SQUARES)
+
+
+def test_colour_modes_become_rgb() -> None:
+    """Grey is repeated, CMYK and palettes are converted, transparency is dropped."""
+    image = Image.fromarray(SQUARES)
+    assert np.array_equal(decode_pixels(encode(image.convert("RGBA"), "PNG"), name="x"), SQUARES)
+    assert np.array_equal(
+        decode_pixels(encode(image.convert("P", palette=Image.Palette.ADAPTIVE), "PNG"), name="x"), SQUARES
+    )
+    grey = decode_pixels(encode(image.convert("L"), "PNG"), name="x")
+    assert np.array_equal(grey, np.repeat(np.asarray(image.convert("L"))[..., None], 3, axis=2))
+    cmyk = decode_pixels(encode(image.convert("CMYK"), "JPEG", quality=95), name="x")
+    assert np.abs(cmyk.astype(int) - SQUARES)[:16, :24].max() < 12
+
+
+def test_sixteen_bits_keep_their_upper_eight() -> None:
+    """They are not cut off at 255."""
+    wide = np.linspace(0, 65_535, 64 * 64).reshape(64, 64).astype(np.uint16)
+    pixels = decode_pixels(encode(Image.fromarray(wide), "PNG"), name="x")
+    assert np.array_equal(pixels[..., 0], (wide >> 8).astype(np.uint8))
+
+
+def test_animations_give_their_first_frame() -> None:
+    """The others are not looked at."""
+    frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
+    pixels = decode_pixels(encode(frames[0], "GIF", save_all=True, append_images=frames[1:]), name="x")
+    assert pixels[0, 0].tolist() == [255, 0, 0]
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_exif_orientation_is_applied(orientation: int) -> None:
+    """As Pillow itself does it for viewers."""
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    data = encode(Image.fromarray(SQUARES), "PNG", exif=exif)
+    pixels = decode_pixels(data, name="x")
+    assert pixels.shape[:2] == ((40, 60) if orientation < 5 else (60, 40))
+    corners = {1: (0, 0), 2: (0, -1), 3: (-1, -1), 4: (-1, 0), 5: (0, 0), 6: (0, -1), 7: (-1, -1), 8: (-1, 0)}
+    assert pixels[corners[orientation]].tolist() == [200, 40, 80]
+
+
+def test_broken_exif_counts_as_none() -> None:
+    """The image itself is fine."""
+    data = encode(Image.fromarray(SQUARES), "PNG", exif=b"Exif\x00\x00II*\x00\xff\xff\xff\xff")
+    assert np.array_equal(decode_pixels(data, name="x"), SQUARES)
+
+
+def test_a_jpeg_is_decoded_no_larger_than_needed() -> None:
+    """At halves, quarters and eighths, never below what was asked for; the picture is the same."""
+    photo = Image.fromarray(np.tile(np.arange(256, dtype=np.uint8)[:, None, None], (4, 1280, 3)))
+    data = encode(photo, "JPEG", quality=95)
+    for asked, given in ((1024, 1024), (513, 1024), (512, 512), (256, 256), (100, 128)):
+        assert min(decode_pixels(data, name="x", shorter_side=asked).shape[:2]) == given
+    small = decode_pixels(data, name="x", shorter_side=128)
+    reference = np.asarray(photo.resize((160, 128), Image.Resampling.BOX))
+    assert np.abs(small.astype(int) - reference).mean() < 4
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [(b"", "no image"), (b"hello", "no image"), (encode(Image.fromarray(SQUARES), "PNG")[:90], "damaged")],
+)
+def test_bad_files_are_named(data: bytes, words: str, tmp_path: Path) -> None:
+    """With what can be done about it."""
+    path = tmp_path / "bad.jpg"
+    path.write_bytes(data)
+    with pytest.raises(BadImage, match=rf"bad\.jpg is {words}.*on_bad_image=skip"):
+        read_pixels(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    """Rather than a traceback."""
+    with pytest.raises(BadImage, match=r"gone\.jpg cannot be read"):
+        read_pixels(tmp_path / "gone.jpg")

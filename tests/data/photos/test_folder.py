@@ -1,0 +1,99 @@
+"""Folders of photographs become datasets; what is wrong with one is told in a sentence."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from reslab.data.photos.folder import read_folder
+from reslab.errors import UserError
+
+
+def fill(folder: Path, count: int, *, suffix: str = ".png") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(count):
+        Image.new("RGB", (4, 4), (number % 256, 0, 0)).save(folder / f"{number}{suffix}")
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    for split, count in (("train", 5), ("val", 2)):
+        for name in ("bee", "ant"):
+            fill(tmp_path / "photos" / split / name, count)
+    return tmp_path / "photos"
+
+
+def test_train_and_val(photos: Path) -> None:
+    """Classes by name, files by name, labels beside them; other files are passed over."""
+    (photos / "train" / "ant" / "notes.txt").write_text("not an image")
+    fill(photos / "train" / "ant" / "more", 1, suffix=".JPG")
+    dataset = read_folder(photos)
+    assert (dataset.name, dataset.class_names, dataset.held_out) == ("photos", ("ant", "bee"), False)
+    assert dataset.train.labels.tolist() == [0] * 6 + [1] * 5
+    assert dataset.train.files[5] == "train/ant/more/0.JPG"
+    assert dataset.test.files == ("val/ant/0.png", "val/ant/1.png", "val/bee/0.png", "val/bee/1.png")
+    assert dataset.test.path(0) == photos / "val/ant/0.png"
+    assert dataset.train.take(slice(1, 3)).files == dataset.train.files[1:3]
+
+
+def test_without_val_a_fifth_of_every_class_is_held_out(tmp_path: Path) -> None:
+    """The same for the same seed; nothing is in both."""
+    fill(tmp_path / "a", 20)
+    fill(tmp_path / "b", 3)
+    dataset = read_folder(tmp_path, seed=1)
+    assert dataset.held_out
+    assert np.bincount(dataset.test.labels).tolist() == [4, 1]
+    assert not set(dataset.test.files) & set(dataset.train.files)
+    assert len(dataset.test) + len(dataset.train) == 23
+    assert read_folder(tmp_path, seed=1).test.files == dataset.test.files
+    assert read_folder(tmp_path, seed=2).test.files != dataset.test.files
+
+
+def test_a_fingerprint_knows_the_files_and_not_the_place(photos: Path) -> None:
+    """Moved it is the same; with a file more, or less in one, it is another."""
+    before = read_folder(photos).fingerprint
+    moved = photos.rename(photos.with_name("moved"))
+    assert read_folder(moved).fingerprint == before
+    (moved / "train" / "ant" / "0.png").write_bytes(b"shorter")
+    changed = read_folder(moved).fingerprint
+    fill(moved / "val" / "ant", 3)
+    assert len({before, changed, read_folder(moved).fingerprint}) == 3
+
+
+def test_what_is_wrong_is_told(photos: Path, tmp_path: Path) -> None:
+    """A folder that is not there, one without classes, empty classes, a class only in val, an empty val."""
+    with pytest.raises(UserError, match="there is no folder"):
+        read_folder(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match=r"empty has no folders of images; give one a class"):
+        read_folder(tmp_path / "empty")
+    (photos / "train" / "cricket").mkdir()
+    with pytest.raises(UserError, match="cricket has no images; fill it or remove it"):
+        read_folder(photos)
+    (photos / "train" / "cricket").rename(photos / "val" / "cricket")
+    with pytest.raises(UserError, match=r"val/cricket is a class nothing is trained on"):
+        read_folder(photos)
+    (photos / "val" / "cricket").rmdir()
+    for path in (photos / "val").rglob("*.png"):
+        path.unlink()
+    with pytest.raises(UserError, match="val has no images"):
+        read_folder(photos)
+    fill(tmp_path / "single" / "a", 1)
+    fill(tmp_path / "single" / "b", 4)
+    with pytest.raises(UserError, match="a has one image; two are needed"):
+        read_folder(tmp_path / "single")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_folder_without_permission_is_named(photos: Path) -> None:
+    """With the remedy."""
+    (photos / "train" / "ant").chmod(0)
+    try:
+        with pytest.raises(UserError, match=r"train/ant cannot be read: Permission denied; check its permissions"):
+            read_folder(photos)
+    finally:
+        (photos / "train" / "ant").chmod(0o755)

@@ -11,6 +11,7 @@ from reslab.cli.subjects import runs_root, split_words
 from reslab.cli.trials import read_trial, read_trial_file
 from reslab.errors import UserError
 from reslab.report.words import duration
+from reslab.spec.codec import convert
 from reslab.spec.toml import write_toml
 from reslab.spec.trial import Trial, trial_to_dict
 
@@ -26,7 +27,7 @@ def train(*fields: str, runs: Path | None = None, compile: bool = False, dry_run
     Parameters
     ----------
     fields
-        data=NAME network=NAME recipe=NAME seed=N, and fields of each: network.shortcut=B recipe.iterations=100.
+        data=NAME|FOLDER network=NAME recipe=NAME seed=N, and fields of each: network.shortcut=B recipe.epochs=10.
         recipe may be a TOML file of its fields; a TOML file as first word is a whole trial.
     runs
         The folder for runs; RESLAB_RUNS, or runs.
@@ -45,20 +46,22 @@ def train(*fields: str, runs: Path | None = None, compile: bool = False, dry_run
     with progress_console.status("loading"):
         import torch
 
-        from reslab.data.catalogue import load_dataset
+        from reslab.data.catalogue import open_data
         from reslab.experiments.estimate import check_room, estimate_run, measure_speed
         from reslab.experiments.run import run_trial
         from reslab.runs.directory import RunDirectory
 
         if subjects:
+            place = given.pop("data", None)
             trial = read_trial_file(Path(subjects[0]), given)
-            dataset = load_dataset(trial.data.name)
+            dataset = open_data(place or trial.data.name, held_out_seed=trial.data.held_out_seed)
             if dataset.fingerprint != trial.data.fingerprint:
                 raise UserError(
                     f"{subjects[0]} is about other data than the {dataset.name} here; check data.fingerprint"
                 )
         else:
-            dataset = load_dataset(given.get("data", "digits"))
+            held_out_seed = convert(int, given.get("data.held_out_seed", "0"), where="data.held_out_seed")
+            dataset = open_data(given.get("data", "digits"), held_out_seed=held_out_seed)
             trial = read_trial(given, dataset)
     run = RunDirectory.of(trial, root)
     device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from reslab.errors import UserError
 from reslab.spec import find
-from reslab.spec.codec import override
+from reslab.spec.codec import convert, override
 from reslab.spec.recipe import find_recipe
 from reslab.spec.toml import read_toml
 from reslab.spec.trial import DataSpec, Trial, trial_from_dict
 
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
+    from reslab.data.photos.folder import PhotoDataset
 
 RECIPE_OF = {
     "digits": "digits",
@@ -26,22 +27,31 @@ RECIPE_OF = {
 GROUPS = ("data", "network", "recipe")
 
 
-def read_trial(fields: dict[str, str], dataset: Dataset) -> Trial:
-    """Make the trial that fields ask for; the data decides image size, channels and classes unless they say so."""
+def read_trial(fields: dict[str, str], dataset: Dataset | PhotoDataset) -> Trial:
+    """Make the trial that fields ask for; the data decides image size, channels and classes unless they say so.
+
+    Photographs have no size of their own: they are cropped to what the network takes.
+    """
     groups = _group(fields)
     if "network" not in fields:
         raise UserError("train needs a network: write network=resnet-20")
-    channels, _, side = dataset.train.images.shape[1:]
-    implied = {"classes": len(dataset.class_names), "channels": channels, "input_size": side}
+    implied = {"classes": len(dataset.class_names), "channels": dataset.channels}
+    if dataset.side is not None:
+        implied["input_size"] = dataset.side
+    epochs = groups["recipe"].pop("epochs", None)
+    recipe = find_recipe(fields.get("recipe", RECIPE_OF.get(dataset.name, "photos")), groups["recipe"])
+    if epochs is not None:
+        images = convert(float, epochs, where="recipe.epochs") * len(dataset.train)
+        recipe = replace(recipe, iterations=max(1, round(images / recipe.batch)))
     return Trial(
         data=_choose_data(dataset, groups["data"]),
         network=find(fields["network"], implied | groups["network"]),
-        recipe=find_recipe(fields.get("recipe", RECIPE_OF[dataset.name]), groups["recipe"]),
+        recipe=recipe,
         seed=_read_seed(fields.get("seed", "0")),
     )
 
 
-def _choose_data(dataset: Dataset, fields: dict[str, Any]) -> DataSpec:
+def _choose_data(dataset: Dataset | PhotoDataset, fields: dict[str, Any]) -> DataSpec:
     for field in ("name", "fingerprint"):
         if field in fields:
             raise UserError(f"data.{field} follows from the data; write data=NAME")

@@ -37,6 +37,16 @@ class Dataset:
     brightest: int = 255
 
     @property
+    def channels(self) -> int:
+        """Of every image."""
+        return self.train.images.shape[1]
+
+    @property
+    def side(self) -> int:
+        """The width of every image."""
+        return self.train.images.shape[-1]
+
+    @property
     def fingerprint(self) -> str:
         """SHA-256 over all arrays: what the data is, wherever it lies."""
         digest = hashlib.sha256()

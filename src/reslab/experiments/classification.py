@@ -1,7 +1,11 @@
-"""The classification task: the loss of a batch, and the errors on the test images."""
+"""The classification task: the loss of a batch, and the errors on the test images.
+
+`LabelledTask` is what all such tasks share; `ClassificationTask` has images of one size, `experiments.photos` others.
+"""
 
 from __future__ import annotations
 
+import abc
 import itertools
 import threading
 from collections.abc import Callable, Iterator
@@ -15,13 +19,15 @@ from torch.nn import functional as F
 
 from reslab.data.batches import Preparation, ResidentBatches, per_pixel_mean
 from reslab.data.dataset import Dataset, Split
+from reslab.data.photos.folder import PhotoDataset
 from reslab.data.sampling import Sampler
 from reslab.data.streaming import Batches, make_batches
 from reslab.errors import UserError
 from reslab.evaluation.classification import Counts, Scores, score
 from reslab.networks import Network
 from reslab.networks.execution import Execution
-from reslab.spec import Spec
+from reslab.spec import Preprocess, Spec
+from reslab.spec.preprocess import PER_PIXEL_MEAN
 from reslab.spec.recipe import AugmentationSpec
 from reslab.spec.trial import SplitName, Trial
 from reslab.training.capture import capture as record
@@ -44,13 +50,77 @@ _placements: WeakValueDictionary[tuple[object, ...], Placement] = WeakValueDicti
 
 
 @dataclass(frozen=True)
-class ClassificationTask:
-    """A trial's data on a device, with its loss and its scores."""
+class LabelledTask(abc.ABC):
+    """A trial whose images have one label each: its loss and its scores."""
 
     trial: Trial
+    execution: Execution
+
+    @property
+    @abc.abstractmethod
+    def image_shape(self) -> tuple[int, ...]:
+        """What the network is given: channels, height, width."""
+
+    @property
+    @abc.abstractmethod
+    def preprocess(self) -> Preprocess:
+        """What happens to an image before the network."""
+
+    @property
+    @abc.abstractmethod
+    def mean_image(self) -> Tensor | None:
+        """What is subtracted from every image, where that is an image."""
+
+    @abc.abstractmethod
+    def images(self) -> Iterator[Tensor]:
+        """Yield every training image once, as it is: what the exact statistics of normalizations are taken over."""
+
+    @abc.abstractmethod
+    def test_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield every test image once, with its label."""
+
+    def loss(self, network: Network, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        """Return the mean cross-entropy of a batch, and how many of its images were wrong.
+
+        Mixed images come with the label of what was mixed in, and with the share that is their own.
+        """
+        images, labels, *mixed = batch
+        with self.execution.autocast(images.device.type):
+            weighted = network.weighted_logits(images)
+        losses = []
+        for weight, logits in weighted:
+            loss = self._cross_entropy(logits.float(), labels, mixed)
+            losses.append(loss if weight == 1 else weight * loss)  # mostly one: a kernel less to launch
+        wrong = (weighted[0][1].argmax(1) != labels).sum()
+        return sum(losses[1:], losses[0]), wrong
+
+    def _cross_entropy(self, logits: Tensor, labels: Tensor, mixed: list[Tensor]) -> Tensor:
+        smoothing = self.trial.recipe.label_smoothing
+        if not mixed:
+            return F.cross_entropy(logits, labels, label_smoothing=smoothing)
+        others, share = mixed
+        own, other = (
+            F.cross_entropy(logits, target, label_smoothing=smoothing, reduction="none") for target in (labels, others)
+        )
+        return (share * own + (1 - share) * other).mean()
+
+    def make_evaluation(self, network: Network, *, capture: bool) -> Callable[[], dict[str, float]]:
+        """Return what gives the scores that go into the metric log."""
+        del capture  # nothing here can be
+        return lambda: log_scores(self.score(network))
+
+    def score(self, network: Network) -> Scores:
+        """Score the network on every test image."""
+        network.eval()
+        return score(network, self.test_batches(), classes=self.trial.network.classes)
+
+
+@dataclass(frozen=True)
+class ClassificationTask(LabelledTask):
+    """A trial on images of one size, which lie on a device or go there."""
+
     data: Placement
     sampler: Sampler
-    execution: Execution
 
     def load(self, step: int, count: int) -> tuple[Tensor, Tensor]:
         """Return the augmented images and the labels of `count` iterations from `step` on."""
@@ -58,18 +128,20 @@ class ClassificationTask:
         images, labels = self.train.augmented(self.sampler.draw(step, batch, count=count))
         return self.execution.prepare(images).unflatten(0, (count, batch)), labels.unflatten(0, (count, batch))
 
-    def loss(self, network: Network, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        """Return the mean cross-entropy of a batch, and how many of its images were wrong."""
-        images, labels = batch
-        with self.execution.autocast(images.device.type):
-            weighted = network.weighted_logits(images)
-        smoothing = self.trial.recipe.label_smoothing
-        losses = []
-        for weight, logits in weighted:
-            loss = F.cross_entropy(logits.float(), labels, label_smoothing=smoothing)
-            losses.append(loss if weight == 1 else weight * loss)  # mostly one: a kernel less to launch
-        wrong = (weighted[0][1].argmax(1) != labels).sum()
-        return sum(losses[1:], losses[0]), wrong
+    @property
+    def image_shape(self) -> tuple[int, ...]:
+        """What the network is given: channels, height, width."""
+        return self.data.dataset.train.images.shape[1:]
+
+    @property
+    def preprocess(self) -> Preprocess:
+        """What happens to an image before the network."""
+        return PER_PIXEL_MEAN
+
+    @property
+    def mean_image(self) -> Tensor:
+        """The mean of the training images."""
+        return self.test.mean
 
     @property
     def train(self) -> Batches:
@@ -84,7 +156,7 @@ class ClassificationTask:
     def make_evaluation(self, network: Network, *, capture: bool) -> Callable[[], dict[str, float]]:
         """Return what gives the scores that go into the metric log; captured where the test images are resident."""
         if not capture or not isinstance(self.test, ResidentBatches):
-            return lambda: log_scores(self.score(network))
+            return super().make_evaluation(network, capture=False)
         device = self.test.labels.device
         counts = Counts(classes=self.trial.network.classes, device=device)
         replay: Callable[[], None] | None = None
@@ -92,7 +164,7 @@ class ClassificationTask:
         @torch.no_grad()
         def count() -> None:
             counts.clear()
-            for images, labels in self._test_batches():
+            for images, labels in self.test_batches():
                 counts.add(network(images), labels)
 
         def evaluate() -> dict[str, float]:
@@ -104,11 +176,6 @@ class ClassificationTask:
             return log_scores(counts.read())
 
         return evaluate
-
-    def score(self, network: Network) -> Scores:
-        """Score the network on every test image."""
-        network.eval()
-        return score(network, self._test_batches(), classes=self.trial.network.classes)
 
     def images(self) -> Iterator[Tensor]:
         """Yield every training image once, as it is: what the exact statistics of normalizations are taken over.
@@ -125,7 +192,8 @@ class ClassificationTask:
         indices = self.sampler.draw(step, self.trial.recipe.batch).indices
         return ", ".join(map(str, indices[:8])) + (", ..." if len(indices) > 8 else "")
 
-    def _test_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
+    def test_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield every test image once, with its label."""
         for first in range(0, len(self.test), EVALUATION_BATCH):
             images, labels = self.test.plain(first, first + EVALUATION_BATCH)
             yield self.execution.prepare(images), labels
@@ -192,9 +260,9 @@ def divide(dataset: Dataset, split: SplitName) -> tuple[Split, Split]:
     return dataset.train.take(indices[:first]), dataset.train.take(indices[first:])
 
 
-def refuse_misfit(origin: str, spec: Spec, dataset: Dataset, *, remedy: str) -> None:
+def refuse_misfit(origin: str, spec: Spec, dataset: Dataset | PhotoDataset, *, remedy: str) -> None:
     """Refuse a network whose classes or inputs are not the data's."""
-    channels = dataset.test.images.shape[1]
+    channels = dataset.channels
     if spec.classes != len(dataset.class_names):
         raise UserError(
             f"{origin} tells {spec.classes} classes apart and {dataset.name} has {len(dataset.class_names)}; {remedy}"

@@ -17,6 +17,7 @@ import torch
 
 from reslab.data.dataset import Dataset, Split
 from reslab.data.memory import free_memory, used_memory
+from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
 from reslab.experiments.classification import TUNING_PARTS, make_task
 from reslab.experiments.sizes import data_bytes, measure_sizes, part_of, trial_bytes
@@ -71,7 +72,9 @@ class SetEstimate:
     disk_bytes: int
 
 
-def estimate_run(trial: Trial, dataset: Dataset, run: RunDirectory, *, speed: Speed, device: str) -> Estimate:
+def estimate_run(
+    trial: Trial, dataset: Dataset | PhotoDataset, run: RunDirectory, *, speed: Speed, device: str
+) -> Estimate:
     """Estimate what `trial` needs from where `run` stands."""
     recipe = trial.recipe
     held_back = len(dataset.train) // TUNING_PARTS if trial.data.split == "tuning" else 0

@@ -14,8 +14,10 @@ from torch.optim.swa_utils import update_bn
 from reslab.data.batches import refuse_small_images
 from reslab.data.dataset import Dataset
 from reslab.data.memory import forget_peak_memory, peak_memory
+from reslab.data.photos.folder import PhotoDataset
 from reslab.experiments.board import Board
 from reslab.experiments.classification import log_scores, make_task, refuse_misfit
+from reslab.experiments.photos import make_photo_task, refuse_unfit_recipe
 from reslab.networks import build, measure_cost, save_model
 from reslab.networks.randomness import draw_from
 from reslab.runs.directory import RunDirectory
@@ -23,7 +25,6 @@ from reslab.runs.log import StepLog
 from reslab.runs.provenance import describe_surroundings
 from reslab.spec import name_of
 from reslab.spec.codec import encode
-from reslab.spec.preprocess import PER_PIXEL_MEAN
 from reslab.spec.trial import Trial
 from reslab.training.capture import alone
 from reslab.training.loop import Surroundings, fit
@@ -34,7 +35,7 @@ INITIALIZING = threading.Lock()  # weights are drawn from torch's generator, whi
 
 def run_trial(
     trial: Trial,
-    dataset: Dataset,
+    dataset: Dataset | PhotoDataset,
     root: Path,
     *,
     device: str = "cpu",
@@ -52,19 +53,21 @@ def run_trial(
     """
     run = RunDirectory.of(trial, root)
     refuse_misfit(name_of(trial.network), trial.network, dataset, remedy="leave network.* fields to follow the data")
-    augmentation, side = trial.recipe.augmentation, min(dataset.train.images.shape[-2:])
-    refuse_small_images(side, padding=augmentation.padding, edges=augmentation.edges, cutout=augmentation.cutout)
+    if isinstance(dataset, PhotoDataset):
+        refuse_unfit_recipe(trial)
+    else:
+        augmentation, side = trial.recipe.augmentation, min(dataset.train.images.shape[-2:])
+        refuse_small_images(side, padding=augmentation.padding, edges=augmentation.edges, cutout=augmentation.cutout)
     with run.working(), reproducible():
         if run.state == "finished":
             return run
-        task = make_task(trial, dataset, device=device)
+        make = make_photo_task if isinstance(dataset, PhotoDataset) else make_task
+        task = make(trial, dataset, device=device)  # pyright: ignore[reportArgumentType]
         with INITIALIZING:
             torch.manual_seed(trial.seed)
             network = build(trial.network)
         network.to(device)
-        runtime = choose_runtime(
-            network, trial.recipe, device, image_shape=dataset.train.images.shape[1:], compile=compile
-        )
+        runtime = choose_runtime(network, trial.recipe, device, image_shape=task.image_shape, compile=compile)
         surroundings = describe_surroundings() | {"device": _name_device(device), "together": together}
         run.begin(trial, surroundings | asdict(runtime))
         task.execution.prepare_network(network)
@@ -107,8 +110,8 @@ def run_trial(
                 update_bn(task.images(), network)
             scores = task.score(network)  # again: exact statistics change what the log's last entry saw
         network.class_names = dataset.class_names
-        network.preprocess, network.mean_image = PER_PIXEL_MEAN, task.test.mean
-        cost = measure_cost(trial.network, input_shape=dataset.train.images.shape[1:])
+        network.preprocess, network.mean_image = task.preprocess, task.mean_image
+        cost = measure_cost(trial.network, input_shape=task.image_shape)
         result = {
             **log.read()[-1],
             **log_scores(scores),

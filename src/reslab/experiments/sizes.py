@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from reslab.data.dataset import Dataset
+from reslab.data.photos.folder import PhotoDataset
 from reslab.data.streaming import is_resident, padded_bytes
 from reslab.networks import build, measure_cost
 from reslab.networks.fused import can_fuse
@@ -48,8 +49,10 @@ def trial_bytes(trial: Trial, *, device: str) -> int:
     return sizes.weight_bytes + 4 * parameters + average + activations + batches
 
 
-def data_bytes(trial: Trial, dataset: Dataset, *, device: str) -> int:
+def data_bytes(trial: Trial, dataset: Dataset | PhotoDataset, *, device: str) -> int:
     """Return the memory that a trial's images take on the device; it shares them with others that train on them."""
+    if isinstance(dataset, PhotoDataset):
+        return 0
     padding = trial.recipe.augmentation.padding
     splits = [split for split in (dataset.train, dataset.test) if is_resident(split, padding, device)]
     return sum(padded_bytes(split, padding) for split in splits)

@@ -19,11 +19,17 @@ PARTS = ("task", "data", "network", "recipe", "seed")
 
 @dataclass(frozen=True, kw_only=True)
 class DataSpec:
-    """A dataset by what it is, not where it lies. `split` 'tuning' holds the last tenth of training back as test."""
+    """A dataset by what it is, not where it lies. `split` 'tuning' holds the last tenth of training back as test.
+
+    For folders of photographs: whether a bad image stops the run, or the next one stands in for it; and the seed that
+    draws what is held out where a folder has nothing to test on.
+    """
 
     name: str
     fingerprint: str
     split: SplitName = "full"
+    on_bad_image: Literal["stop", "skip"] = "stop"
+    held_out_seed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

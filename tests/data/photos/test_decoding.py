@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from reslab.data.photos.decoding import BadImage, decode_pixels, read_pixels
+from reslab.data.photos.decoding import BadImage, decode_pixels, read_crop, read_pixels
 
 SQUARES = np.zeros((40, 60, 3), np.uint8)
 SQUARES[:20, :30] = (200, 40, 80)
@@ -73,15 +73,32 @@ def test_broken_exif_counts_as_none() -> None:
     assert np.array_equal(decode_pixels(data, name="x"), SQUARES)
 
 
-def test_a_jpeg_is_decoded_no_larger_than_needed() -> None:
-    """At halves, quarters and eighths, never below what was asked for; the picture is the same."""
-    photo = Image.fromarray(np.tile(np.arange(256, dtype=np.uint8)[:, None, None], (4, 1280, 3)))
-    data = encode(photo, "JPEG", quality=95)
-    for asked, given in ((1024, 1024), (513, 1024), (512, 512), (256, 256), (100, 128)):
-        assert min(decode_pixels(data, name="x", shorter_side=asked).shape[:2]) == given
-    small = decode_pixels(data, name="x", shorter_side=128)
-    reference = np.asarray(photo.resize((160, 128), Image.Resampling.BOX))
-    assert np.abs(small.astype(int) - reference).mean() < 4
+@pytest.mark.parametrize("box", [(0, 0, 320, 256), (100, 60, 250, 210), (30.5, 10.25, 40.5, 20.25)])
+def test_a_crop_is_that_part_of_the_picture(box: tuple[float, float, float, float], tmp_path: Path) -> None:
+    """Resized, as if the whole had been decoded; a large part of a JPEG is decoded smaller, which one cannot see."""
+    rows, columns = np.mgrid[0:256, 0:320]
+    photo = Image.fromarray(np.stack([rows, columns // 2, (rows + columns) // 3], axis=2).astype(np.uint8))
+    photo.save(tmp_path / "x.jpg", quality=95)
+    pixels = read_crop(tmp_path / "x.jpg", lambda width, height: box, side=48)
+    whole = Image.fromarray(read_pixels(tmp_path / "x.jpg"))
+    reference = np.asarray(whole.resize((48, 48), Image.Resampling.BILINEAR, box=box))
+    assert np.abs(pixels.astype(int) - reference).max() <= 3
+
+
+def test_a_crop_is_chosen_in_the_upright_picture(tmp_path: Path) -> None:
+    """Width and height change places with EXIF's orientation."""
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.fromarray(SQUARES).save(tmp_path / "x.jpg", quality=95, exif=exif)
+    sizes = []
+
+    def right_upper_quarter(width: int, height: int) -> tuple[float, float, float, float]:
+        sizes.append((width, height))
+        return width / 2, 0, width, height / 2
+
+    pixels = read_crop(tmp_path / "x.jpg", right_upper_quarter, side=8)
+    assert sizes == [(40, 60)]
+    assert np.abs(pixels[2:6, 2:6].astype(int) - [200, 40, 80]).max() < 12
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +57,16 @@ class PhotoDataset:
     held_out: bool = False
 
     @property
+    def channels(self) -> int:
+        """Whatever the files hold, it is decoded to RGB."""
+        return 3
+
+    @property
+    def side(self) -> None:
+        """Photographs have none in common."""
+        return
+
+    @property
     def fingerprint(self) -> str:
         """SHA-256 over classes, and names and sizes of the files of both splits."""
         digest = hashlib.sha256()
@@ -86,7 +97,7 @@ def read_folder(root: Path, *, seed: int = 0) -> PhotoDataset:
     else:
         tested = _read_val(val, names)
     return PhotoDataset(
-        name=root.resolve().name,
+        name=re.sub(r"[^\w.-]+", "-", root.resolve().name),
         root=root,
         class_names=names,
         train=_gather(root, [files[name] for name in names]),

@@ -1,0 +1,137 @@
+"""Batches of photographs on the device: bytes become centred floats, colours are shifted, images mixed.
+
+Colours are shifted as in AlexNet: along the principal components of ImageNet's pixels, each by a normal number times
+its eigenvalue. Mixing joins every image with its neighbour in the batch, whose order is random already.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from reslab.data.batches import send
+from reslab.data.photos.folder import PhotoDataset, PhotoSplit
+from reslab.data.photos.loading import (
+    CentralCrops,
+    Decoded,
+    TrainingCrops,
+    count_workers,
+    stream_batches,
+    stream_tests,
+)
+from reslab.data.photos.sampling import MIXING, PhotoSampler, generator
+from reslab.errors import UserError
+from reslab.spec import Preprocess
+from reslab.spec.recipe import AugmentationSpec
+
+# Of ImageNet's pixels from 0 to 1, RGB; a column of VECTORS is a component.
+VALUES = np.array([0.2175, 0.0188, 0.0045], np.float32)
+VECTORS = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]], np.float32)
+MOST_BAD = 0.01  # of the images, before skipping them is no remedy
+MEAN_IMAGES = 10_000  # that the mean image is taken over, where there are more
+
+
+def mean_photo(split: PhotoSplit, *, resize: int, crop: int, workers: int) -> Tensor:
+    """Return the mean image of a split's central crops, on a scale where white is one."""
+    if len(split) > MEAN_IMAGES:
+        split = split.take(np.linspace(0, len(split) - 1, MEAN_IMAGES).round().astype(np.int64))
+    total = torch.zeros(3, crop, crop, dtype=torch.float64)
+    crops = CentralCrops(split, Preprocess(resize=resize, crop=crop), mean_image=None)
+    for images, _, bad in stream_tests(crops, batch=50, workers=workers):
+        if bad:
+            raise UserError(bad[0])
+        total += images.double().sum(0)
+    return (total / len(split)).float()
+
+
+class PhotoBatches:
+    """A folder of photographs that hands out training batches by their step, and test images in order."""
+
+    def __init__(
+        self,
+        dataset: PhotoDataset,
+        *,
+        augmentation: AugmentationSpec,
+        preprocess: Preprocess,
+        mean_image: Tensor | None,
+        seed: int,
+        batch: int,
+        skip: bool,
+        device: torch.device | str,
+    ) -> None:
+        assert preprocess.crop is not None
+        self.dataset, self.augmentation, self.preprocess = dataset, augmentation, preprocess
+        self.mean_image, self.seed, self.batch, self.device = mean_image, seed, batch, torch.device(device)
+        self.sampler = PhotoSampler(count=len(dataset.train), seed=seed)
+        self.crops = TrainingCrops(dataset.train, augmentation, side=preprocess.crop, seed=seed, skip=skip)
+        self.workers = count_workers(device)
+        self.bad: set[str] = set()
+        self._next: int | None = None
+        self._stream: Iterator[Decoded] = iter(())
+
+    def load(self, step: int) -> tuple[Tensor, ...]:
+        """Return the images and labels of an iteration; where they are mixed, the neighbours' labels and our share."""
+        if step != self._next:
+            self._stream = stream_batches(self.crops, self.sampler, batch=self.batch, first=step, workers=self.workers)
+        decoded: Decoded = next(self._stream)
+        self._next = step + 1
+        self._note(decoded.bad)
+        images, labels = self._to_device(decoded)
+        return self._mix(step, images, labels)
+
+    def tests(self, split: PhotoSplit, size: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield every image of a split once, in order, as a network is tested on it."""
+        crops = CentralCrops(split, self.preprocess, mean_image=self.mean_image)
+        for images, labels, bad in stream_tests(crops, batch=size, workers=self.workers):
+            if bad:
+                raise UserError(bad[0])
+            yield images.to(self.device), labels.to(self.device)
+
+    def _note(self, bad: tuple[str, ...]) -> None:
+        """Stop at a bad image; where they are skipped, at more than a few."""
+        if not bad:
+            return
+        if not self.crops.skip:
+            raise UserError(bad[0])
+        self.bad |= set(bad)
+        most = max(1, math.floor(MOST_BAD * len(self.dataset.train)))
+        if len(self.bad) > most:
+            raise UserError(f"more than {most} images are bad, which is too many to skip; the last one: {bad[-1]}")
+
+    def _to_device(self, decoded: Decoded) -> tuple[Tensor, Tensor]:
+        pixels = send(decoded.pixels.numpy(), self.device).permute(0, 3, 1, 2) / 255
+        if self.augmentation.colour:
+            shifts = send((decoded.shifts.numpy() * VALUES) @ VECTORS.T, self.device)
+            pixels = pixels + shifts[:, :, None, None]
+        return self._centre(pixels), send(decoded.labels.numpy(), self.device)
+
+    def _centre(self, pixels: Tensor) -> Tensor:
+        if self.mean_image is not None:
+            return pixels - self.mean_image.to(pixels)
+        colours = (self.preprocess.mean, self.preprocess.std)
+        mean, std = (torch.tensor(values, device=pixels.device)[:, None, None] for values in colours)
+        return (pixels - mean) / std
+
+    def _mix(self, step: int, images: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
+        mixup, cutmix = self.augmentation.mixup, self.augmentation.cutmix
+        if not mixup and not cutmix:
+            return images, labels
+        random = generator(self.seed, epoch=0, image=step, stream=MIXING)
+        cut = bool(cutmix) and (not mixup or random.random() < 0.5)
+        alpha = cutmix if cut else mixup
+        share = float(random.beta(alpha, alpha))
+        others = images.roll(1, 0)
+        if cut:
+            side = images.shape[-1]
+            hole = round(side * math.sqrt(1 - share))
+            top, left = (int(place) for place in random.integers(0, side - hole, 2, endpoint=True))
+            images = images.clone()
+            images[..., top : top + hole, left : left + hole] = others[..., top : top + hole, left : left + hole]
+            share = 1 - hole**2 / side**2
+        else:
+            images = share * images + (1 - share) * others
+        return images, labels, labels.roll(1, 0), torch.full((len(labels),), share, device=images.device)

@@ -1,0 +1,202 @@
+"""Photographs decoded and cropped ahead of their use, by worker processes where there are any.
+
+A worker makes whole batches. Pixels stay bytes on their way: scale, mean and colour follow on the device. What a worker
+gives depends on the seed, the epoch and the image alone. The names of the files lie in shared memory: there may be
+millions, and every worker would copy them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from reslab.data.photos.decoding import BadImage, Box, Pixels, read_crop, read_pixels
+from reslab.data.photos.folder import PhotoSplit
+from reslab.data.photos.sampling import COLOUR, CROP, PhotoSampler, generator, resized_box, shorter_side_box
+from reslab.data.preprocessing import preprocess_images
+from reslab.errors import UserError
+from reslab.spec import Preprocess
+from reslab.spec.recipe import AugmentationSpec
+
+AHEAD = 2  # batches a worker makes in advance
+MOST_WORKERS = 16
+Key = tuple[int, int]  # an epoch and an image
+
+
+def count_workers(device: torch.device | str) -> int:
+    """Return how many processes decode: ``RESLAB_WORKERS``, or every core beside a GPU, or one beside the CPU."""
+    text = os.environ.get("RESLAB_WORKERS")
+    if not text:
+        return min(len(os.sched_getaffinity(0)), MOST_WORKERS) if torch.device(device).type == "cuda" else 1
+    if not text.isdecimal():
+        raise UserError(f"RESLAB_WORKERS is '{text}'; give a whole number, 0 for none, or unset it")
+    return int(text)
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A batch as bytes (count, height, width, RGB), its labels, its shifts of colour; and what was wrong with files."""
+
+    pixels: Tensor
+    labels: Tensor
+    shifts: Tensor
+    bad: tuple[str, ...] = ()
+
+
+class _Files:
+    """A split's files and labels as tensors."""
+
+    def __init__(self, split: PhotoSplit) -> None:
+        names = [name.encode() for name in split.files]
+        self.root = split.root
+        self.text = torch.frombuffer(bytearray(b"".join(names)), dtype=torch.uint8).share_memory_()
+        self.ends = torch.tensor([len(name) for name in names]).cumsum(0).share_memory_()
+        self.labels = torch.from_numpy(split.labels.copy()).share_memory_()
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def path(self, index: int) -> Path:
+        first = int(self.ends[index - 1]) if index else 0
+        return self.root / self.text[first : int(self.ends[index])].numpy().tobytes().decode()
+
+
+class TrainingCrops(Dataset[Decoded]):
+    """Decodes, crops and flips a batch by its keys; with `skip`, the next image stands in for one that is bad."""
+
+    def __init__(
+        self, split: PhotoSplit, augmentation: AugmentationSpec, *, side: int, seed: int, skip: bool = False
+    ) -> None:
+        self.files, self.augmentation, self.side, self.seed, self.skip = _Files(split), augmentation, side, seed, skip
+
+    def __getitem__(self, keys: Sequence[Key]) -> Decoded:
+        bad: list[str] = []
+        crops, labels, shifts = [], [], []
+        for epoch, image in keys:
+            for stand_in in range(len(self.files)):
+                index = (image + stand_in) % len(self.files)
+                try:
+                    crops.append(self._crop(epoch, index))
+                    break
+                except BadImage as error:
+                    bad.append(str(error))
+                    if not self.skip:
+                        return Decoded(torch.empty(0), torch.empty(0), torch.empty(0), tuple(bad))
+            else:
+                raise UserError(f"none of the images under {self.files.root} can be read")
+            labels.append(int(self.files.labels[index]))
+            shifts.append(generator(self.seed, epoch=epoch, image=index, stream=COLOUR).normal(size=3))
+        colours = torch.from_numpy(np.stack(shifts)).float() * self.augmentation.colour
+        return Decoded(torch.from_numpy(np.stack(crops)), torch.tensor(labels), colours, tuple(bad))
+
+    def _crop(self, epoch: int, image: int) -> Pixels:
+        random = generator(self.seed, epoch=epoch, image=image, stream=CROP)
+        flip = random.random() < 0.5 and self.augmentation.flip
+        crop = read_crop(
+            self.files.path(image), partial(self._choose, random), side=self.side, alter=self._policy(random)
+        )
+        return np.ascontiguousarray(crop[:, ::-1]) if flip else crop
+
+    def _choose(self, random: np.random.Generator, width: int, height: int) -> Box:
+        if self.augmentation.crop == "shorter-side":
+            return shorter_side_box(random, width, height, sides=self.augmentation.sides, crop=self.side)
+        return resized_box(random, width, height, areas=self.augmentation.areas)
+
+    def _policy(self, random: np.random.Generator) -> Callable[[Image.Image], Image.Image]:
+        if self.augmentation.policy == "none":
+            return lambda crop: crop
+        from torchvision.transforms import v2
+
+        policy = v2.TrivialAugmentWide() if self.augmentation.policy == "trivial" else v2.RandAugment()
+
+        def alter(crop: Image.Image) -> Image.Image:
+            with torch.random.fork_rng(devices=()):
+                torch.manual_seed(int(random.integers(2**62)))
+                return policy(crop)
+
+        return alter
+
+
+class CentralCrops(Dataset[tuple[Tensor, Tensor, tuple[str, ...]]]):
+    """Decodes and prepares a batch of images as they are tested, by their indices."""
+
+    def __init__(self, split: PhotoSplit, preprocess: Preprocess, *, mean_image: Tensor | None) -> None:
+        self.files, self.preprocess, self.mean_image = _Files(split), preprocess, mean_image
+
+    def __getitem__(self, indices: Sequence[int]) -> tuple[Tensor, Tensor, tuple[str, ...]]:
+        prepared = []
+        for index in indices:
+            try:
+                prepared.append(prepare_photo(read_pixels(self.files.path(index)), self.preprocess, self.mean_image))
+            except BadImage as error:
+                return torch.empty(0), torch.empty(0), (str(error),)
+        return torch.cat(prepared), self.files.labels[list(indices)], ()
+
+
+def prepare_photo(pixels: Pixels, preprocess: Preprocess, mean_image: Tensor | None) -> Tensor:
+    """Return a decoded photograph as a batch of one, ready for the network."""
+    image = torch.from_numpy(np.array(pixels)).permute(2, 0, 1)[None]
+    return preprocess_images(image, preprocess, brightest=255, mean_image=mean_image)
+
+
+class _Steps:
+    """The keys of every batch from `first` on, without end."""
+
+    def __init__(self, sampler: PhotoSampler, *, batch: int, first: int) -> None:
+        self.sampler, self.batch, self.first = sampler, batch, first
+
+    def __iter__(self) -> Iterator[list[Key]]:
+        step = self.first
+        while True:
+            yield self.sampler.draw(step, self.batch)
+            step += 1
+
+
+def stream_batches(
+    crops: TrainingCrops, sampler: PhotoSampler, *, batch: int, first: int, workers: int
+) -> Iterator[Decoded]:
+    """Yield the batches from step `first` on, in their order, made ahead by `workers` processes."""
+    return _iterate(crops, _Steps(sampler, batch=batch, first=first), workers=workers)
+
+
+def stream_tests(crops: CentralCrops, *, batch: int, workers: int) -> Iterator[tuple[Tensor, Tensor, tuple[str, ...]]]:
+    """Yield every image once, in order, in batches of one size, give or take an image."""
+    count = len(crops.files)
+    batches = -(-count // batch)
+    bounds = [count * number // batches for number in range(batches + 1)]
+    return _iterate(crops, [range(*pair) for pair in itertools.pairwise(bounds)], workers=workers)
+
+
+def _iterate(dataset: Dataset[Any], keys: Any, *, workers: int) -> Iterator[Any]:
+    context = None
+    if workers:
+        context = torch.multiprocessing.get_context("forkserver")  # the parent may have threads, and CUDA
+        context.set_forkserver_preload([__name__])
+    loader = DataLoader(
+        dataset,
+        sampler=keys,
+        batch_size=None,
+        num_workers=workers,
+        prefetch_factor=AHEAD if workers else None,
+        multiprocessing_context=context,
+        generator=torch.Generator(),  # else it draws from everyone's
+    )
+    try:
+        yield from loader
+    except (RuntimeError, ConnectionError, EOFError) as error:
+        if isinstance(error, RuntimeError) and "DataLoader worker" not in str(error):
+            raise
+        raise UserError(
+            "a process that decodes images was killed; memory may be short: set RESLAB_WORKERS to fewer"
+        ) from error

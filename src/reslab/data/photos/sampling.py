@@ -1,0 +1,70 @@
+"""Which photograph comes when, and what part of it: pure functions of (seed, epoch, image), whoever computes them.
+
+The order of an epoch is drawn at once; what happens to an image is drawn where it is decoded, from a generator of its
+own, so neither workers nor a resumed run change it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reslab.data.photos.decoding import Box
+
+ORDER, CROP, COLOUR, MIXING = range(4)  # streams of random numbers that never meet
+TRIES = 10  # for a part of the image that fits, as torchvision's
+ASPECTS = (3 / 4, 4 / 3)
+REFERENCE_SIDE = 224  # what the paper's sides belong to
+
+
+def generator(seed: int, *, epoch: int, image: int, stream: int) -> np.random.Generator:
+    """Return the random numbers for one purpose."""
+    return np.random.Generator(np.random.Philox(key=seed, counter=[0, image, epoch, stream]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhotoSampler:
+    """The endless sequence of training images for one seed: every image once an epoch, batches run on across ends."""
+
+    count: int
+    seed: int
+
+    def draw(self, step: int, size: int) -> list[tuple[int, int]]:
+        """Return batch number `step` of `size` images: for each its epoch and which image it is."""
+        positions = range(step * size, (step + 1) * size)
+        return [(epoch, int(self._order(epoch)[place])) for epoch, place in (divmod(p, self.count) for p in positions)]
+
+    def _order(self, epoch: int) -> NDArray[np.int64]:
+        return _order(self.seed, epoch, self.count)
+
+
+@functools.lru_cache(maxsize=4)
+def _order(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
+    return generator(seed, epoch=epoch, image=0, stream=ORDER).permutation(count)
+
+
+def shorter_side_box(random: np.random.Generator, width: int, height: int, *, sides: tuple[int, ...], crop: int) -> Box:
+    """Return the paper's crop, in the pixels of the image as it is: `crop` of a shorter side drawn from `sides`."""
+    shorter = random.integers(sides[0], sides[1], endpoint=True) * crop / REFERENCE_SIDE
+    side = min(width, height) * min(1.0, crop / shorter)
+    left, top = random.random() * (width - side), random.random() * (height - side)
+    return left, top, left + side, top + side
+
+
+def resized_box(random: np.random.Generator, width: int, height: int, *, areas: tuple[float, ...]) -> Box:
+    """Return the common crop: a part of the image of random area and aspect, or the largest if none fits."""
+    for _ in range(TRIES):
+        area = width * height * random.uniform(areas[0], areas[1])
+        aspect = math.exp(random.uniform(math.log(ASPECTS[0]), math.log(ASPECTS[1])))
+        across, down = math.sqrt(area * aspect), math.sqrt(area / aspect)
+        if across <= width and down <= height:
+            left, top = random.random() * (width - across), random.random() * (height - down)
+            return left, top, left + across, top + down
+    across = min(width, height * ASPECTS[1])
+    down = min(height, width / ASPECTS[0])
+    left, top = (width - across) / 2, (height - down) / 2
+    return left, top, left + across, top + down

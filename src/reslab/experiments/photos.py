@@ -1,0 +1,106 @@
+"""The classification task on a folder of photographs.
+
+Tested on the central crop, the shorter side being 256 for crops of 224 and in proportion for others; centred by the
+mean image of the training images (the paper's way) or by ImageNet's mean and deviation (the common one).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from reslab.data.photos.batches import PhotoBatches, mean_photo
+from reslab.data.photos.folder import PhotoDataset
+from reslab.data.photos.loading import count_workers
+from reslab.data.photos.sampling import REFERENCE_SIDE
+from reslab.errors import UserError
+from reslab.experiments.classification import LabelledTask
+from reslab.networks.execution import Execution
+from reslab.spec import Preprocess
+from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
+from reslab.spec.trial import Trial
+
+TEST_SIDE = 256  # for crops of REFERENCE_SIDE
+EVALUATION_BATCH = 50
+
+
+@dataclass(frozen=True)
+class PhotoTask(LabelledTask):
+    """A trial on a folder of photographs."""
+
+    batches: PhotoBatches
+
+    def load(self, step: int, count: int) -> tuple[Tensor, ...]:
+        """Return the batches of `count` iterations from `step` on."""
+        loaded = [self.batches.load(number) for number in range(step, step + count)]
+        images, *rest = zip(*loaded, strict=True)
+        prepared = torch.stack([self.execution.prepare(image) for image in images])
+        return prepared, *[torch.stack(part) for part in rest]
+
+    @property
+    def image_shape(self) -> tuple[int, ...]:
+        """What the network is given: channels, height, width."""
+        return self.trial.network.input_shape
+
+    @property
+    def preprocess(self) -> Preprocess:
+        """What happens to an image before the network."""
+        return self.batches.preprocess
+
+    @property
+    def mean_image(self) -> Tensor | None:
+        """The mean of the training images, where the recipe asks for it."""
+        return self.batches.mean_image
+
+    def images(self) -> Iterator[Tensor]:
+        """Yield every training image once, its central crop."""
+        for images, _ in self.batches.tests(self.batches.dataset.train, EVALUATION_BATCH):
+            yield self.execution.prepare(images)
+
+    def test_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield every test image once, with its label."""
+        for images, labels in self.batches.tests(self.batches.dataset.test, EVALUATION_BATCH):
+            yield self.execution.prepare(images), labels
+
+    def name_images(self, step: int) -> str:
+        """Say which training images iteration `step` sees."""
+        keys = self.batches.sampler.draw(step, self.trial.recipe.batch)
+        names = [self.batches.dataset.train.files[image] for _, image in keys[:4]]
+        return ", ".join(names) + (", ..." if len(keys) > len(names) else "")
+
+
+def refuse_unfit_recipe(trial: Trial) -> None:
+    """Refuse a trial that is meant for images of one size."""
+    if trial.recipe.augmentation.crop == "padded":
+        raise UserError(
+            "recipe.augmentation.crop is padded, which is for images of one size; "
+            "choose shorter-side or resized, or recipe=photos"
+        )
+    if trial.data.split != "full":
+        raise UserError(f"data.split is {trial.data.split}; a folder of photographs has its own val, or holds some out")
+
+
+def make_photo_task(trial: Trial, dataset: PhotoDataset, *, device: torch.device | str) -> PhotoTask:
+    """Pair a trial with a folder of photographs."""
+    recipe = trial.recipe
+    crop = trial.network.input_shape[-1]
+    resize = round(TEST_SIDE * crop / REFERENCE_SIDE)
+    mean_image, preprocess = None, Preprocess(resize=resize, crop=crop, mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    if recipe.centring == "mean-image":
+        mean_image = mean_photo(dataset.train, resize=resize, crop=crop, workers=count_workers(device))
+        preprocess = Preprocess(resize=resize, crop=crop, per_pixel_mean=True)
+    batches = PhotoBatches(
+        dataset,
+        augmentation=recipe.augmentation,
+        preprocess=preprocess,
+        mean_image=mean_image,
+        seed=trial.seed,
+        batch=recipe.batch,
+        skip=trial.data.on_bad_image == "skip",
+        device=device,
+    )
+    execution = Execution(channels_last=recipe.channels_last, precision=recipe.precision)
+    return PhotoTask(trial=trial, execution=execution, batches=batches)

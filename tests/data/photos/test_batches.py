@@ -1,0 +1,119 @@
+"""Bytes become centred floats; colours shift as AlexNet's; mixed images know their shares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.photographs import make_photos
+
+from reslab.data.photos.batches import PhotoBatches, mean_photo
+from reslab.data.photos.decoding import read_pixels
+from reslab.data.photos.folder import PhotoDataset, read_folder
+from reslab.data.photos.loading import prepare_photo
+from reslab.errors import UserError
+from reslab.spec import Preprocess
+from reslab.spec.recipe import AugmentationSpec
+
+PREPROCESS = Preprocess(resize=28, crop=24, mean=(0.4, 0.5, 0.6), std=(0.2, 0.25, 0.3))
+CROPS = AugmentationSpec(crop="resized")
+
+
+@pytest.fixture
+def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PhotoDataset:
+    monkeypatch.setenv("RESLAB_WORKERS", "0")
+    return read_folder(make_photos(tmp_path / "photos"))
+
+
+def make(dataset: PhotoDataset, augmentation: AugmentationSpec = CROPS, **changes: Any) -> PhotoBatches:
+    settings: dict[str, Any] = {
+        "preprocess": PREPROCESS, "mean_image": None, "seed": 1, "batch": 6, "skip": False, "device": "cpu",
+    }  # fmt: skip
+    return PhotoBatches(dataset, augmentation=augmentation, **settings | changes)
+
+
+def test_pixels_are_centred_as_at_the_test(photos: PhotoDataset) -> None:
+    """From bytes, by mean and deviation; or by the mean image."""
+    batches = make(photos)
+    images, labels = batches.load(0)
+    decoded = batches.crops[batches.sampler.draw(0, 6)]
+    pixels = decoded.pixels.permute(0, 3, 1, 2) / 255
+    mean, std = (torch.tensor(values)[:, None, None] for values in (PREPROCESS.mean, PREPROCESS.std))
+    assert torch.allclose(images, (pixels - mean) / std)
+    assert torch.equal(labels, decoded.labels)
+    mean_image = torch.rand(3, 24, 24)
+    by_image = Preprocess(resize=28, crop=24, per_pixel_mean=True)
+    images, _ = make(photos, preprocess=by_image, mean_image=mean_image).load(0)
+    assert torch.allclose(images, pixels - mean_image)
+
+
+def test_steps_may_be_asked_for_in_any_order(photos: PhotoDataset) -> None:
+    """As a resumed run does."""
+    batches = make(photos)
+    first, second = batches.load(3), batches.load(4)
+    assert torch.equal(batches.load(3)[0], first[0])
+    assert torch.equal(make(photos).load(4)[0], second[0])
+
+
+def test_colours_shift_along_the_principal_components(photos: PhotoDataset) -> None:
+    """One shift an image, the same for all its pixels; over many, their covariance is ImageNet's, scaled."""
+    plain, _ = make(photos).load(0)
+    shifted, _ = make(photos, replace(CROPS, colour=0.1)).load(0)
+    difference = (shifted - plain) * torch.tensor(PREPROCESS.std)[:, None, None]
+    assert difference.std((2, 3)).max() < 1e-6
+    many = make(photos, replace(CROPS, colour=0.1), batch=16)
+    none = make(photos, batch=16)
+    shifts = [((many.load(step)[0] - none.load(step)[0])[:, :, 0, 0]).numpy() * PREPROCESS.std for step in range(40)]
+    vectors = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]])
+    expected = vectors @ np.diag(np.square([0.02175, 0.00188, 0.00045])) @ vectors.T
+    assert np.allclose(np.cov(np.concatenate(shifts).T), expected, atol=0.15 * expected.max())
+
+
+@pytest.mark.parametrize("kind", ["mixup", "cutmix"])
+def test_mixed_images_know_their_shares(kind: str, photos: PhotoDataset) -> None:
+    """Every image is so much itself and the rest its neighbour, whose label comes along."""
+    plain, labels = make(photos).load(2)
+    mixed, own, others, share = make(photos, replace(CROPS, **{kind: 1.0})).load(2)
+    assert torch.equal(own, labels)
+    assert torch.equal(others, labels.roll(1, 0))
+    neighbours = plain.roll(1, 0)
+    if kind == "mixup":
+        weight = share[:, None, None, None]
+        assert torch.allclose(mixed, weight * plain + (1 - weight) * neighbours, atol=1e-6)
+    else:
+        from_own, from_other = ((mixed == images).all(1) for images in (plain, neighbours))
+        assert (from_own | from_other).all()
+        assert torch.allclose(from_own.float().mean((1, 2)), share, atol=0.02)
+
+
+def test_the_mean_image_is_that_of_central_crops(photos: PhotoDataset) -> None:
+    """On a scale where white is one."""
+    preprocess = Preprocess(resize=28, crop=24)
+    each = [
+        prepare_photo(read_pixels(photos.train.path(index)), preprocess, None) for index in range(len(photos.train))
+    ]
+    mean = mean_photo(photos.train, resize=28, crop=24, workers=0)
+    assert torch.allclose(mean, torch.cat(each).mean(0), atol=1e-6)
+
+
+def test_bad_images_stop_or_are_skipped_up_to_a_limit(photos: PhotoDataset) -> None:
+    """One of a hundred, and one at least."""
+    photos.train.path(0).write_bytes(b"")
+    with pytest.raises(UserError, match=r"000\.jpg is no image"):
+        for step in range(3):
+            make(photos).load(step)
+    skipping = make(photos, skip=True)
+    for step in range(3):
+        skipping.load(step)
+    assert len(skipping.bad) == 1
+    photos.train.path(5).write_bytes(b"")
+    with pytest.raises(UserError, match="more than 1 images are bad, which is too many to skip"):
+        for step in range(3, 9):
+            skipping.load(step)
+    photos.test.path(0).write_bytes(b"")
+    with pytest.raises(UserError, match=r"val/.*000\.jpg is no image"):
+        list(skipping.tests(photos.test, 4))

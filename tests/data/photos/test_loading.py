@@ -1,0 +1,113 @@
+"""Batches of crops, whoever decodes them; bad files; workers that die."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tests.photographs import make_photos
+
+from reslab.data.photos.decoding import read_pixels
+from reslab.data.photos.folder import read_folder
+from reslab.data.photos.loading import (
+    CentralCrops,
+    TrainingCrops,
+    count_workers,
+    prepare_photo,
+    stream_batches,
+    stream_tests,
+)
+from reslab.data.photos.sampling import PhotoSampler
+from reslab.errors import UserError
+from reslab.spec import Preprocess
+from reslab.spec.recipe import AugmentationSpec
+
+CROPS = AugmentationSpec(crop="resized", colour=0.1)
+
+
+def take(crops: TrainingCrops, *, workers: int, first: int = 0, count: int = 3) -> list[torch.Tensor]:
+    sampler = PhotoSampler(count=len(crops.files), seed=5)
+    stream = stream_batches(crops, sampler, batch=4, first=first, workers=workers)
+    batches = [next(stream) for _ in range(count)]
+    return [getattr(batch, name) for batch in batches for name in ("pixels", "labels", "shifts")]
+
+
+@pytest.mark.parametrize("policy", ["none", "trivial", "rand"])
+def test_batches_hang_on_seed_and_step_alone(policy: str, tmp_path: Path) -> None:
+    """Begun later, or with another global generator, they are the same; another seed gives others."""
+    split = read_folder(make_photos(tmp_path)).train
+    augmentation = AugmentationSpec(crop="resized", policy=policy)  # pyright: ignore[reportArgumentType]
+    crops = TrainingCrops(split, augmentation, side=24, seed=5)
+    before = torch.random.get_rng_state()
+    batches = take(crops, workers=0)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert batches[0].shape == (4, 24, 24, 3)
+    torch.manual_seed(7)
+    assert all(torch.equal(a, b) for a, b in zip(batches[3:], take(crops, workers=0, first=1, count=2), strict=True))
+    other = TrainingCrops(split, augmentation, side=24, seed=6)
+    assert not torch.equal(take(other, workers=0)[0], batches[0])
+
+
+@pytest.mark.slow
+def test_workers_give_the_same_batches(tmp_path: Path) -> None:
+    """Two processes as well as none."""
+    split = read_folder(make_photos(tmp_path)).train
+    crops = TrainingCrops(split, CROPS, side=24, seed=5)
+    alone = take(crops, workers=0, count=5)
+    assert all(torch.equal(a, b) for a, b in zip(alone, take(crops, workers=2, count=5), strict=True))
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_told(tmp_path: Path) -> None:
+    """In one sentence, and nothing hangs."""
+    split = read_folder(make_photos(tmp_path)).train
+    crops = TrainingCrops(split, CROPS, side=24, seed=5)
+    stream = stream_batches(crops, PhotoSampler(count=len(split), seed=5), batch=4, first=0, workers=1)
+    next(stream)
+    (worker,) = torch.multiprocessing.active_children()
+    assert worker.pid is not None
+    os.kill(worker.pid, signal.SIGKILL)
+    with pytest.raises(UserError, match="a process that decodes images was killed"):
+        for _ in range(20):
+            next(stream)
+
+
+def test_a_bad_image_is_named_or_the_next_stands_in(tmp_path: Path) -> None:
+    """Stopping is the default."""
+    split = read_folder(make_photos(tmp_path)).train
+    split.path(2).write_bytes(b"not a photograph")
+    keys = [(0, index) for index in range(4)]
+    stopped = TrainingCrops(split, CROPS, side=24, seed=5)[keys]
+    assert len(stopped.bad) == 1
+    assert str(split.path(2)) in stopped.bad[0]
+    skipped = TrainingCrops(split, CROPS, side=24, seed=5, skip=True)[keys]
+    assert skipped.bad == stopped.bad
+    assert torch.equal(skipped.pixels[2], skipped.pixels[3])
+    assert len(skipped.pixels) == 4
+
+
+def test_test_images_are_prepared_as_the_weights_say(tmp_path: Path) -> None:
+    """Every one once, in order, in batches of one size, give or take an image."""
+    split = read_folder(make_photos(tmp_path, train=5)).train
+    preprocess = Preprocess(resize=28, crop=24, mean=(0.4, 0.5, 0.6), std=(0.2, 0.2, 0.2))
+    batches = list(stream_tests(CentralCrops(split, preprocess, mean_image=None), batch=4, workers=0))
+    assert [len(images) for images, _, _ in batches] == [3, 3, 4]
+    images, labels = torch.cat([batch[0] for batch in batches]), torch.cat([batch[1] for batch in batches])
+    assert np.array_equal(labels.numpy(), split.labels)
+    for index in (0, 4, 9):
+        assert torch.equal(images[index], prepare_photo(read_pixels(split.path(index)), preprocess, None)[0])
+
+
+def test_how_many_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One beside the CPU, unless one says otherwise."""
+    monkeypatch.delenv("RESLAB_WORKERS", raising=False)
+    assert count_workers("cpu") == 1
+    monkeypatch.setenv("RESLAB_WORKERS", "3")
+    assert count_workers("cpu") == 3
+    monkeypatch.setenv("RESLAB_WORKERS", "many")
+    with pytest.raises(UserError, match="RESLAB_WORKERS is 'many'; give a whole number"):
+        count_workers("cpu")

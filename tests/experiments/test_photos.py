@@ -1,0 +1,123 @@
+"""Training on a folder of photographs: it learns, resumes exactly, and its weights carry what they need."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.photographs import make_photos
+
+from reslab.cli import main
+from reslab.cli.trials import read_trial
+from reslab.data.photos.folder import PhotoDataset, read_folder
+from reslab.errors import UserError
+from reslab.experiments.photos import make_photo_task
+from reslab.experiments.run import run_trial
+from reslab.networks import load_model
+from reslab.runs.directory import list_runs
+from reslab.spec.trial import Trial
+from reslab.training.loop import Stopped
+
+FIELDS = {
+    "network": "cifar-resnet-8", "network.input_size": "24", "recipe.batch": "8", "recipe.iterations": "30",
+    "recipe.evaluate_every": "10", "recipe.precision": "fp32",
+}  # fmt: skip
+
+
+@pytest.fixture
+def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PhotoDataset:
+    monkeypatch.setenv("RESLAB_WORKERS", "0")
+    return read_folder(make_photos(tmp_path / "photos", train=12, val=4))
+
+
+def make_trial(photos: PhotoDataset, **fields: str) -> Trial:
+    return read_trial(FIELDS | {name.replace("__", "."): value for name, value in fields.items()}, photos)
+
+
+def run(trial: Trial, photos: PhotoDataset, root: Path, **options: Any) -> dict[str, Any]:
+    return run_trial(trial, photos, root, **options).result()
+
+
+def test_it_learns_and_its_weights_carry_what_they_need(photos: PhotoDataset, tmp_path: Path) -> None:
+    """Two colours are told apart; preprocessing and classes are with the weights."""
+    trial = make_trial(photos)
+    result = run(trial, photos, tmp_path / "runs")
+    assert result["error_percent"] == 0
+    network = load_model(list_runs(tmp_path / "runs")[0].weights)
+    assert network.class_names == ("blues", "greens")
+    assert network.preprocess is not None
+    assert (network.preprocess.resize, network.preprocess.crop) == (27, 24)
+
+
+def test_stopped_and_resumed_it_ends_the_same(photos: PhotoDataset, tmp_path: Path) -> None:
+    """Bit for bit, mixing and colours included."""
+    trial = make_trial(photos, recipe__augmentation__mixup="0.4", recipe__augmentation__colour="0.1")
+    whole = run_trial(trial, photos, tmp_path / "whole")
+    steps = iter([False] * 13 + [True])
+    with pytest.raises(Stopped):
+        run(trial, photos, tmp_path / "parts", should_stop=lambda: next(steps))
+    parts = run_trial(trial, photos, tmp_path / "parts")
+    ours, theirs = (load_model(each.weights).state_dict() for each in (whole, parts))
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    assert (whole.path / "metrics.jsonl").read_text() == (parts.path / "metrics.jsonl").read_text()
+
+
+def test_the_papers_preset_subtracts_a_mean_image(photos: PhotoDataset, tmp_path: Path) -> None:
+    """Which is stored with the weights; the averages of normalizations are exact."""
+    trial = make_trial(photos, recipe="imagenet-paper")
+    assert trial.recipe.augmentation.crop == "shorter-side"
+    assert trial.recipe.exact_norms
+    run(trial, photos, tmp_path / "runs")
+    network = load_model(list_runs(tmp_path / "runs")[0].weights)
+    assert network.preprocess is not None
+    assert network.preprocess.per_pixel_mean
+    assert network.mean_image is not None
+    assert network.mean_image.shape == (3, 24, 24)
+
+
+def test_epochs_are_counted_in_images(photos: PhotoDataset) -> None:
+    """Twenty-four images in batches of eight are three iterations an epoch."""
+    assert make_trial(photos, recipe__epochs="5").recipe.iterations == 15
+
+
+def test_mixed_labels_share_the_loss(photos: PhotoDataset) -> None:
+    """By hand: the share of each label's cross-entropy."""
+    task = make_photo_task(make_trial(photos), photos, device="cpu")
+
+    class Fixed(torch.nn.Module):
+        def weighted_logits(self, x: torch.Tensor) -> list[tuple[float, torch.Tensor]]:
+            return [(1.0, torch.tensor([[2.0, 0.0], [0.0, 1.0]]))]
+
+    task = replace(task, trial=replace(task.trial, recipe=replace(task.trial.recipe, label_smoothing=0.0)))
+    batch = (torch.zeros(2, 3, 24, 24), torch.tensor([0, 0]), torch.tensor([1, 0]), torch.tensor([0.7, 0.7]))
+    loss, wrong = task.loss(Fixed(), batch)  # pyright: ignore[reportArgumentType]
+    losses = -torch.log_softmax(torch.tensor([[2.0, 0.0], [0.0, 1.0]]), 1)
+    expected = (0.7 * losses[0, 0] + 0.3 * losses[0, 1] + losses[1, 0]) / 2
+    assert loss.item() == pytest.approx(expected.item())
+    assert wrong.item() == 1
+
+
+def test_what_does_not_fit_is_told(photos: PhotoDataset, tmp_path: Path) -> None:
+    """A recipe for small images, a tuning split, a network for other classes."""
+    with pytest.raises(UserError, match=r"crop is padded, which is for images of one size"):
+        run(make_trial(photos, recipe="cifar-paper"), photos, tmp_path)
+    with pytest.raises(UserError, match=r"data\.split is tuning"):
+        run(make_trial(photos, data__split="tuning"), photos, tmp_path)
+    with pytest.raises(UserError, match="classes"):
+        run(make_trial(photos, network__classes="5"), photos, tmp_path)
+
+
+def test_from_the_command_line(photos: PhotoDataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A path is data; the run is named after the folder; a folder that is not there is told."""
+    words = [f"{name}={value}" for name, value in FIELDS.items()]
+    main(["train", f"data={photos.root}", *words, "--runs", str(tmp_path / "runs")])
+    assert "test 0.00 % error" in capsys.readouterr().out
+    (found,) = list_runs(tmp_path / "runs")
+    assert found.path.name.startswith("cifar-resnet-8-photos-")
+    with pytest.raises(SystemExit) as error:
+        main(["train", f"data={tmp_path}/nowhere", "network=resnet-20"])
+    assert error.value.code
+    assert "there is no folder" in capsys.readouterr().err

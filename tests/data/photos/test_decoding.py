@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from reslab.data.photos import decoding
 from reslab.data.photos.decoding import BadImage, decode_pixels, read_crop, read_pixels
 
 SQUARES = np.zeros((40, 60, 3), np.uint8)
@@ -81,8 +82,24 @@ def test_a_crop_is_that_part_of_the_picture(box: tuple[float, float, float, floa
     photo.save(tmp_path / "x.jpg", quality=95)
     pixels = read_crop(tmp_path / "x.jpg", lambda width, height: box, side=48)
     whole = Image.fromarray(read_pixels(tmp_path / "x.jpg"))
-    reference = np.asarray(whole.resize((48, 48), Image.Resampling.BILINEAR, box=box))
+    reference = np.asarray(whole.crop(box).resize((48, 48), Image.Resampling.BILINEAR))
     assert np.abs(pixels.astype(int) - reference).max() <= 3
+
+
+@pytest.mark.parametrize("by", [1.0, 0.5, 0.2])
+def test_both_decoders_give_the_same_pixels(by: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the bit, smaller ones too: the faster one is not another policy."""
+    random = np.random.default_rng(0)
+    photo = Image.fromarray(random.integers(0, 256, (60, 80, 3), np.uint8)).resize((640, 480))
+    photo.save(tmp_path / "x.jpg", quality=80)
+    side = 480 * by
+
+    def whole(width: int, height: int) -> tuple[float, float, float, float]:
+        return 0, 0, width, height
+
+    fast = read_crop(tmp_path / "x.jpg", whole, side=round(side))
+    monkeypatch.setattr(decoding, "simplejpeg", None)
+    assert np.array_equal(read_crop(tmp_path / "x.jpg", whole, side=round(side)), fast)
 
 
 def test_a_crop_is_chosen_in_the_upright_picture(tmp_path: Path) -> None:

@@ -103,18 +103,19 @@ class PhotoBatches:
             raise UserError(f"more than {most} images are bad, which is too many to skip; the last one: {bad[-1]}")
 
     def _to_device(self, decoded: Decoded) -> tuple[Tensor, Tensor]:
-        pixels = send(decoded.pixels.numpy(), self.device).permute(0, 3, 1, 2) / 255
+        pixels = send(decoded.pixels.numpy(), self.device).permute(0, 3, 1, 2).float().div_(255)
         if self.augmentation.colour:
             shifts = send((decoded.shifts.numpy() * VALUES) @ VECTORS.T, self.device)
-            pixels = pixels + shifts[:, :, None, None]
+            pixels.add_(shifts[:, :, None, None])
         return self._centre(pixels), send(decoded.labels.numpy(), self.device)
 
     def _centre(self, pixels: Tensor) -> Tensor:
+        """Subtract the mean and divide by the deviation, in place: a batch of floats is large."""
         if self.mean_image is not None:
-            return pixels - self.mean_image.to(pixels)
+            return pixels.sub_(self.mean_image.to(pixels))
         colours = (self.preprocess.mean, self.preprocess.std)
         mean, std = (torch.tensor(values, device=pixels.device)[:, None, None] for values in colours)
-        return (pixels - mean) / std
+        return pixels.sub_(mean).div_(std)
 
     def _mix(self, step: int, images: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
         mixup, cutmix = self.augmentation.mixup, self.augmentation.cutmix

@@ -7,16 +7,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
+from torch.nn import functional as F
 
 from reslab.errors import UserError
+
+try:
+    import simplejpeg
+except ImportError:  # it is the faster one, not the only one
+    simplejpeg = None
 
 Pixels = NDArray[np.uint8]  # height, width, RGB
 Box = tuple[float, float, float, float]  # left, top, right, bottom
@@ -35,33 +43,42 @@ def read_pixels(path: Path) -> Pixels:
 
 def decode_pixels(data: bytes, *, name: str) -> Pixels:
     """Decode the content of an image file called `name` in messages."""
-    return np.asarray(_decode(data, lambda image: _upright(_to_rgb(image)), name=name))
+    return _decode(data, lambda image: np.asarray(_upright(_to_rgb(image))), name=name)
 
 
-def read_crop(
-    path: Path,
-    choose: Callable[[int, int], Box],
-    *,
-    side: int,
-    alter: Callable[[Image.Image], Image.Image] = lambda crop: crop,
-) -> Pixels:
+def read_crop(path: Path, choose: Callable[[int, int], Box], *, side: int) -> Pixels:
     """Decode the part of an image file that `choose` names, given width and height, resized to a square of `side`.
 
-    A JPEG is decoded at a half, a quarter or an eighth of its size where that leaves enough pixels. `alter` changes
-    the crop further.
+    A JPEG is decoded at a half, a quarter or an eighth of its size where that leaves enough pixels.
     """
+    data = _read(path)
 
-    def crop(image: Image.Image) -> Image.Image:
+    def crop(image: Image.Image) -> Pixels:
         width, height = image.size[::-1] if _orientation(image) in SIDEWAYS else image.size
         box = choose(width, height)
-        enough = side / min(box[2] - box[0], box[3] - box[1])
-        image.draft(None, (round(image.width * enough), round(image.height * enough)))
-        image = _upright(_to_rgb(image))
-        across, down = image.width / width, image.height / height
-        scaled = (box[0] * across, box[1] * down, box[2] * across, box[3] * down)
-        return alter(image.resize((side, side), Image.Resampling.BILINEAR, box=scaled))
+        pixels = _decode_smaller(image, data, by=side / min(box[2] - box[0], box[3] - box[1]))
+        down, across = pixels.shape[0] / height, pixels.shape[1] / width
+        left, right = (round(place * across) for place in (box[0], box[2]))
+        top, bottom = (round(place * down) for place in (box[1], box[3]))
+        part = torch.from_numpy(pixels)[top : max(bottom, top + 1), left : max(right, left + 1)].contiguous()
+        images = part[None].permute(0, 3, 1, 2)  # channels last to torch too, which is the fast way
+        resized = F.interpolate(images, size=(side, side), mode="bilinear", antialias=True)
+        return resized[0].permute(1, 2, 0).contiguous().numpy()
 
-    return np.asarray(_decode(_read(path), crop, name=str(path)))
+    return _decode(data, crop, name=str(path))
+
+
+def _decode_smaller(image: Image.Image, data: bytes, *, by: float) -> Pixels:
+    """Decode an image at a half, a quarter or an eighth of its size, no smaller than `by`; else as it is."""
+    part = next((part for part in (8, 4, 2) if by <= 1 / part), 1)
+    size = -(-image.width // part), -(-image.height // part)
+    if simplejpeg is not None and image.format == "JPEG" and image.mode in ("RGB", "L") and _orientation(image) == 1:
+        # The same library with less around it, and the same pixels; what it does not like, Pillow decides about.
+        with contextlib.suppress(ValueError):
+            return simplejpeg.decode_jpeg(data, "RGB", min_width=size[0], min_height=size[1])
+    if part > 1:
+        image.draft(None, size)
+    return np.array(_upright(_to_rgb(image)))
 
 
 def _read(path: Path) -> bytes:
@@ -71,7 +88,7 @@ def _read(path: Path) -> bytes:
         raise BadImage(f"{path} cannot be read: {error.strerror or error}; check the file") from error
 
 
-def _decode(data: bytes, use: Callable[[Image.Image], Image.Image], *, name: str) -> Image.Image:
+def _decode(data: bytes, use: Callable[[Image.Image], Pixels], *, name: str) -> Pixels:
     """Open the content of an image file and return what `use` makes of it."""
     try:
         with Image.open(io.BytesIO(data)) as image:

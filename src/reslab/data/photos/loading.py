@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
@@ -96,36 +97,37 @@ class TrainingCrops(Dataset[Decoded]):
             else:
                 raise UserError(f"none of the images under {self.files.root} can be read")
             labels.append(int(self.files.labels[index]))
-            shifts.append(generator(self.seed, epoch=epoch, image=index, stream=COLOUR).normal(size=3))
-        colours = torch.from_numpy(np.stack(shifts)).float() * self.augmentation.colour
+            shifts.append(self._shift(epoch, index))
+        colours = torch.from_numpy(np.stack(shifts))
         return Decoded(torch.from_numpy(np.stack(crops)), torch.tensor(labels), colours, tuple(bad))
 
     def _crop(self, epoch: int, image: int) -> Pixels:
         random = generator(self.seed, epoch=epoch, image=image, stream=CROP)
         flip = random.random() < 0.5 and self.augmentation.flip
-        crop = read_crop(
-            self.files.path(image), partial(self._choose, random), side=self.side, alter=self._policy(random)
-        )
-        return np.ascontiguousarray(crop[:, ::-1]) if flip else crop
+        crop = read_crop(self.files.path(image), partial(self._choose, random), side=self.side)
+        if self.augmentation.policy != "none":
+            crop = self._follow_policy(crop, random)
+        return crop[:, ::-1] if flip else crop
+
+    def _shift(self, epoch: int, image: int) -> NDArray[np.float32]:
+        """Return how far the colours go along each principal component, in eigenvalues."""
+        if not self.augmentation.colour:
+            return np.zeros(3, np.float32)
+        random = generator(self.seed, epoch=epoch, image=image, stream=COLOUR)
+        return random.normal(0, self.augmentation.colour, 3).astype(np.float32)
 
     def _choose(self, random: np.random.Generator, width: int, height: int) -> Box:
         if self.augmentation.crop == "shorter-side":
             return shorter_side_box(random, width, height, sides=self.augmentation.sides, crop=self.side)
         return resized_box(random, width, height, areas=self.augmentation.areas)
 
-    def _policy(self, random: np.random.Generator) -> Callable[[Image.Image], Image.Image]:
-        if self.augmentation.policy == "none":
-            return lambda crop: crop
+    def _follow_policy(self, crop: Pixels, random: np.random.Generator) -> Pixels:
         from torchvision.transforms import v2
 
         policy = v2.TrivialAugmentWide() if self.augmentation.policy == "trivial" else v2.RandAugment()
-
-        def alter(crop: Image.Image) -> Image.Image:
-            with torch.random.fork_rng(devices=()):
-                torch.manual_seed(int(random.integers(2**62)))
-                return policy(crop)
-
-        return alter
+        with torch.random.fork_rng(devices=()):
+            torch.manual_seed(int(random.integers(2**62)))
+            return np.asarray(policy(Image.fromarray(crop)))
 
 
 class CentralCrops(Dataset[tuple[Tensor, Tensor, tuple[str, ...]]]):

@@ -29,6 +29,7 @@ def train(*fields: str, runs: Path | None = None, compile: bool = False, dry_run
     fields
         data=NAME|FOLDER network=NAME recipe=NAME seed=N, and fields of each: network.shortcut=B recipe.epochs=10.
         recipe may be a TOML file of its fields; a TOML file as first word is a whole trial.
+        weights=FILE|cifar10|torchvision starts from those, with a classifier of its own where classes differ.
     runs
         The folder for runs; RESLAB_RUNS, or runs.
     compile
@@ -53,6 +54,7 @@ def train(*fields: str, runs: Path | None = None, compile: bool = False, dry_run
 
         if subjects:
             place = given.pop("data", None)
+            weights = given.pop("weights", None)
             trial = read_trial_file(Path(subjects[0]), given)
             dataset = open_data(place or trial.data.name, held_out_seed=trial.data.held_out_seed)
             if dataset.fingerprint != trial.data.fingerprint:
@@ -62,7 +64,8 @@ def train(*fields: str, runs: Path | None = None, compile: bool = False, dry_run
         else:
             held_out_seed = convert(int, given.get("data.held_out_seed", "0"), where="data.held_out_seed")
             dataset = open_data(given.get("data", "digits"), held_out_seed=held_out_seed)
-            trial = read_trial(given, dataset)
+            weights = given.pop("weights", None)
+            trial = read_trial(given, dataset, weights=weights)
     run = RunDirectory.of(trial, root)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if run.state == "finished" and not dry_run:
@@ -84,6 +87,7 @@ def train(*fields: str, runs: Path | None = None, compile: bool = False, dry_run
             trial,
             dataset,
             root,
+            weights=weights,
             device=device,
             compile=compile,
             progress=TrialBars(progress, [trial]).begin(trial),

@@ -27,10 +27,11 @@ RECIPE_OF = {
 GROUPS = ("data", "network", "recipe")
 
 
-def read_trial(fields: dict[str, str], dataset: Dataset | PhotoDataset) -> Trial:
+def read_trial(fields: dict[str, str], dataset: Dataset | PhotoDataset, *, weights: str | None = None) -> Trial:
     """Make the trial that fields ask for; the data decides image size, channels and classes unless they say so.
 
-    Photographs have no size of their own: they are cropped to what the network takes.
+    Photographs have no size of their own: they are cropped to what the network takes. With `weights` to start from,
+    these say what the fields leave open about the network.
     """
     groups = _group(fields)
     if "network" not in fields:
@@ -43,12 +44,17 @@ def read_trial(fields: dict[str, str], dataset: Dataset | PhotoDataset) -> Trial
     if epochs is not None:
         images = convert(float, epochs, where="recipe.epochs") * len(dataset.train)
         recipe = replace(recipe, iterations=max(1, round(images / recipe.batch)))
-    return Trial(
+    trial = Trial(
         data=_choose_data(dataset, groups["data"]),
         network=find(fields["network"], implied | groups["network"]),
         recipe=recipe,
         seed=_read_seed(fields.get("seed", "0")),
     )
+    if weights is None:
+        return trial
+    from reslab.experiments.starting import start_from
+
+    return start_from(trial, weights, network=fields["network"], overrides=implied | groups["network"])
 
 
 def _choose_data(dataset: Dataset | PhotoDataset, fields: dict[str, Any]) -> DataSpec:

@@ -18,7 +18,9 @@ from reslab.data.photos.folder import PhotoDataset
 from reslab.experiments.board import Board
 from reslab.experiments.classification import log_scores, make_task, refuse_misfit
 from reslab.experiments.photos import make_photo_task, refuse_unfit_recipe
+from reslab.experiments.starting import load_start, warn_of_other_preparation
 from reslab.networks import build, measure_cost, save_model
+from reslab.networks.freezing import freeze
 from reslab.networks.randomness import draw_from
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
@@ -38,6 +40,7 @@ def run_trial(
     dataset: Dataset | PhotoDataset,
     root: Path,
     *,
+    weights: str | Path | None = None,
     device: str = "cpu",
     together: int = 1,
     compile: bool = False,
@@ -47,6 +50,7 @@ def run_trial(
 ) -> RunDirectory:
     """Run `trial` under `root`, or go on where it was left; return its directory.
 
+    `weights` is what it starts from, if it does, needed at its beginning only.
     On CUDA an iteration is captured as one graph, where the network allows it; `compile` puts torch.compile under it.
     `together` is how many trials share the device at most, for the record: timings are of this one among them, and
     the peak of memory is that of all.
@@ -66,6 +70,12 @@ def run_trial(
         with INITIALIZING:
             torch.manual_seed(trial.seed)
             network = build(trial.network)
+        if not any(run.checkpoints.glob("step-*")):
+            started = load_start(network, trial, weights)
+            if started is not None:
+                warn_of_other_preparation(started, task.preprocess, warn)
+        if trial.recipe.freeze is not None:
+            freeze(network, trial.recipe.freeze)
         network.to(device)
         runtime = choose_runtime(network, trial.recipe, device, image_shape=task.image_shape, compile=compile)
         surroundings = describe_surroundings() | {"device": _name_device(device), "together": together}

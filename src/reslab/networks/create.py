@@ -96,14 +96,19 @@ def foreign_state_dict(network: Network, target: str) -> dict[str, Any]:
     return to_foreign(target, network.spec, network.state_dict())
 
 
-def _build_with(weights: Weights, overrides: Mapping[str, Any], *, origin: str) -> Network:
-    network = build(override(weights.spec, overrides))
+def adopt_weights(network: Network, weights: Weights, *, origin: str) -> None:
+    """Load weights into a network as they were trained for; one for other classes keeps its own classifier."""
     tensors = dict(weights.tensors)
     if network.spec.classes != weights.spec.classes:
         tensors |= _fresh_head(network, weights.spec)
-    else:
-        network.class_names = weights.class_names
     load_tensors(network, tensors, origin=origin)
+
+
+def _build_with(weights: Weights, overrides: Mapping[str, Any], *, origin: str) -> Network:
+    network = build(override(weights.spec, overrides))
+    adopt_weights(network, weights, origin=origin)
+    if network.spec.classes == weights.spec.classes:
+        network.class_names = weights.class_names
     network.preprocess, network.mean_image = weights.preprocess, weights.mean_image
     return network
 

@@ -35,9 +35,13 @@ def _demand(
 
 @dataclass(frozen=True, kw_only=True)
 class OptimizerSpec:
-    """SGD as the paper has it: v <- momentum * v + rate * gradient; weights <- weights - v."""
+    """SGD as the paper has it: v <- momentum * v + rate * gradient; weights <- weights - v.
+
+    `body_rate` is the rate of everything but the classifier, in rates: below one where the body was trained before.
+    """
 
     learning_rate: float = 0.1
+    body_rate: float = 1.0
     momentum: float = 0.9
     nesterov: bool = False
     weight_decay: float = 1e-4
@@ -45,7 +49,12 @@ class OptimizerSpec:
     clip_norm: float = 0.0
 
     def __post_init__(self) -> None:
-        _demand(self, "optimizer", above={"learning_rate": 0.0}, least={"weight_decay": 0.0, "clip_norm": 0.0})
+        _demand(
+            self,
+            "optimizer",
+            above={"learning_rate": 0.0, "body_rate": 0.0},
+            least={"weight_decay": 0.0, "clip_norm": 0.0},
+        )
         if not 0 <= self.momentum < 1:
             raise UserError(f"recipe.optimizer.momentum is {self.momentum:g}; give a number from 0 up to 1, 1 excluded")
 
@@ -133,7 +142,8 @@ class Recipe:
 
     The average of the weights is the weights themselves up to the fraction `average_from` of the run, and decays by
     `average_decay` an iteration from there on. `centring` says what is subtracted from an image: the mean image of the
-    training images, or ImageNet's mean colour, its deviation then being divided by.
+    training images, or ImageNet's mean colour, its deviation then being divided by. `freeze` names the last stage that
+    is left as it was (stem, conv2, ..., or body for all but the classifier).
     """
 
     iterations: int = 64_000
@@ -143,6 +153,7 @@ class Recipe:
     warmup: WarmupSpec | None = None
     augmentation: AugmentationSpec = field(default_factory=AugmentationSpec)
     centring: Literal["mean-image", "imagenet"] = "mean-image"
+    freeze: str | None = None
     label_smoothing: float = 0.0
     accumulate: int = 1
     average_decay: float = 0.0

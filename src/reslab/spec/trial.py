@@ -15,6 +15,7 @@ from reslab.spec.recipe import Recipe
 
 SplitName: TypeAlias = Literal["full", "tuning"]
 PARTS = ("task", "data", "network", "recipe", "seed")
+START = "start"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,12 +35,13 @@ class DataSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """What a run directory is made from, and named after."""
+    """What a run directory is made from, and named after. `start` is the digest of the weights it starts from."""
 
     data: DataSpec
     network: Spec
     recipe: Recipe
     seed: int = 0
+    start: str | None = None
 
     def __post_init__(self) -> None:
         # Each iteration draws from a generator seeded with seed and step together, 32 bits each.
@@ -63,13 +65,14 @@ def trial_to_dict(trial: Trial) -> dict[str, Any]:
 
 
 def _encode(trial: Trial, *, sparse: bool) -> dict[str, Any]:
-    return {
+    parts = {
         "task": "classification",
         "data": encode(trial.data, sparse=sparse),
         "network": spec_to_dict(trial.network, sparse=sparse),
         "recipe": encode(trial.recipe, sparse=sparse),
         "seed": trial.seed,
     }
+    return parts | ({START: trial.start} if trial.start else {})
 
 
 def trial_from_dict(data: Mapping[str, Any]) -> Trial:
@@ -77,7 +80,7 @@ def trial_from_dict(data: Mapping[str, Any]) -> Trial:
     if data.get("task") != "classification":
         raise UserError(f"task is {data.get('task')!r}; this version runs classification")
     for part in data:
-        if part not in PARTS:
+        if part not in (*PARTS, START):
             raise UserError(f"a trial has no '{part}'{suggest(part, PARTS) or '; it has ' + ', '.join(PARTS)}")
     missing = [part for part in PARTS if part not in data]
     if missing:
@@ -87,6 +90,7 @@ def trial_from_dict(data: Mapping[str, Any]) -> Trial:
         network=spec_from_dict(data["network"]),
         recipe=decode(Recipe, data["recipe"], where="recipe."),
         seed=convert(int, data["seed"], where="seed"),
+        start=convert(str, data[START], where=START) if START in data else None,
     )
 
 

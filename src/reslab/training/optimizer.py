@@ -7,6 +7,8 @@ stretch of memory, those that decay first, so an update is a handful of operatio
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import torch
 from torch import Tensor, nn
 
@@ -17,7 +19,8 @@ from reslab.training.flat import FlatTensors, flatten
 class PaperSGD:
     """The paper's optimizer over a network's parameters; its state is one velocity a parameter."""
 
-    def __init__(self, network: nn.Module, spec: OptimizerSpec) -> None:
+    def __init__(self, network: nn.Module, spec: OptimizerSpec, *, head: Collection[str] = ()) -> None:
+        """Take over the parameters of `network`; those of its `head` learn at the full rate."""
         self.spec = spec
         trained = {name: weight for name, weight in network.named_parameters() if weight.requires_grad}
         decayed = {name: weight for name, weight in trained.items() if self.decays(weight)}
@@ -28,6 +31,7 @@ class PaperSGD:
         self.velocities = self.weights.copy(torch.zeros_like(self.weights.flat))
         # Kept from step to step: on the CPU, fresh memory of this size costs more than the arithmetic on it.
         self.gradients, self.scratch = torch.empty_like(self.weights.flat), torch.empty_like(self.weights.flat)
+        self.rates = self._rates(head) if spec.body_rate != 1 else None
 
     @torch.no_grad()
     def gather(self) -> Tensor:
@@ -50,10 +54,21 @@ class PaperSGD:
         if self.num_decayed:
             gradients[: self.num_decayed].add_(weights[: self.num_decayed], alpha=spec.weight_decay)
         gradients *= rate
+        if self.rates is not None:
+            gradients *= self.rates
         moved = torch.add(gradients, velocities, alpha=spec.momentum, out=self.scratch)
         torch.where(allowed, moved, velocities, out=velocities)
         change = gradients.add_(moved, alpha=spec.momentum) if spec.nesterov else moved
         torch.where(allowed, torch.sub(weights, change, out=change), weights, out=weights)
+
+    def _rates(self, head: Collection[str]) -> Tensor:
+        """Return every weight's rate, in rates."""
+        rates = [1.0 if name in head else self.spec.body_rate for name in self.parameters]
+        sizes = [weight.numel() for weight in self.parameters.values()]
+        flat = self.weights.flat
+        return torch.tensor(rates, device=flat.device, dtype=flat.dtype).repeat_interleave(
+            torch.tensor(sizes, device=flat.device)
+        )
 
     def decays(self, weight: Tensor) -> bool:
         """Whether weight decay reaches it: kernels and matrices have two axes or more, biases and affines one."""

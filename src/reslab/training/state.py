@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from reslab.networks import Network
+from reslab.networks.freezing import head_parameters
 from reslab.spec.recipe import Recipe
 from reslab.training.flat import FlatTensors
 from reslab.training.optimizer import PaperSGD
@@ -41,7 +42,7 @@ class TrainingState:
 
     def __init__(self, network: Network, recipe: Recipe) -> None:
         self.network = network
-        self.optimizer = PaperSGD(network, recipe.optimizer)
+        self.optimizer = PaperSGD(network, recipe.optimizer, head=head_parameters(network.spec))
         floats = {name: buffer for name, buffer in network.named_buffers() if buffer.is_floating_point()}
         counts = {name: buffer for name, buffer in network.named_buffers() if name not in floats}
         device = self.optimizer.weights.flat.device

@@ -17,6 +17,7 @@ from reslab.networks.network import Network
 from reslab.networks.weights.adapters import ADAPTERS, COUNTER, find_adapter, from_foreign
 from reslab.networks.weights.container import read_tensors
 from reslab.networks.weights.file import Weights, parse_weights
+from reslab.networks.weights.published import TORCHVISION, fetch_torchvision
 from reslab.networks.weights.sealed import KEY
 from reslab.networks.weights.torchvision import modernize
 from reslab.shipped import SETS, find_shipped
@@ -29,10 +30,11 @@ def read_weights(path: str | Path, *, like: Spec | None = None) -> Weights:
     """Read a weight file in any form we know and find out which; `like` helps with a bare state dict of ours.
 
     A `path` that is text and the name of a shipped set is that, also where a file has the same name; a Path never is.
+    So is "torchvision", whose own weights for `like` are fetched.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise UserError(f"weights is {path!r}; give the path of a file")
-    path = _find_set(path, like) if path in SETS else Path(path)
+    path = _find(path, like)
     tensors, metadata = read_tensors(path)
     if KEY in metadata:
         return parse_weights(path, tensors, metadata)
@@ -54,11 +56,13 @@ def read_weights(path: str | Path, *, like: Spec | None = None) -> Weights:
     return Weights(spec=spec, tensors=renamed, preprocess=preprocess, source=source)
 
 
-def _find_set(weights: str | Path, like: Spec | None) -> Path:
-    """Return the file of the network asked for, whatever its classes, in a shipped set."""
+def _find(weights: str | Path, like: Spec | None) -> Path:
+    """Return the file itself, or that of the network asked for, whatever its classes, in a set of several."""
+    if weights not in (*SETS, TORCHVISION):
+        return Path(weights)
     if like is None:
         raise UserError(f"{weights} is weights of several networks: give the name of one of them too")
-    return find_shipped(str(weights), name_of(like).split()[0])
+    return fetch_torchvision(like) if weights == TORCHVISION else find_shipped(str(weights), name_of(like).split()[0])
 
 
 def load_tensors(network: Network, tensors: Mapping[str, Tensor], *, origin: str) -> None:

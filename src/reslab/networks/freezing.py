@@ -1,0 +1,46 @@
+"""Which weights a training leaves alone, and which belong to the classifier: what fine-tuning tells apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+from reslab.errors import UserError, choices
+from reslab.networks.build import build
+from reslab.networks.network import Network
+from reslab.networks.resnet import ResidualNetwork
+from reslab.spec import Spec, name_of
+
+BODY = "body"
+
+
+@cache
+def head_parameters(spec: Spec) -> frozenset[str]:
+    """Return the names of the parameters whose shape hangs on the number of classes."""
+    shapes, others = (
+        {name: weight.shape for name, weight in build(each, device="meta").named_parameters()}
+        for each in (spec, replace(spec, classes=spec.classes + 1))
+    )
+    return frozenset(name for name, shape in shapes.items() if shape != others[name])
+
+
+def freeze(network: Network, until: str) -> None:
+    """Freeze all weights from the input up to and including a stage; `body` is everything but the classifier."""
+    parts = _parts(network)
+    if until not in parts:
+        raise UserError(f"recipe.freeze is {until}; {name_of(network.spec)} has {choices(parts)}")
+    head = head_parameters(network.spec)
+    frozen = parts[: parts.index(until) + 1]
+    for name, weight in network.named_parameters():
+        if name not in head and (until == BODY or name.startswith(tuple(_prefix(part) for part in frozen))):
+            weight.requires_grad_(False)
+
+
+def _parts(network: Network) -> list[str]:
+    if not isinstance(network, ResidualNetwork):
+        return [BODY]
+    return ["stem", *dict.fromkeys(name.split("_")[0] for name in network.blocks), BODY]
+
+
+def _prefix(part: str) -> str:
+    return "stem." if part == "stem" else f"blocks.{part}_"

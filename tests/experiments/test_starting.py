@@ -1,0 +1,128 @@
+"""Fine-tuning: other classes get a classifier of their own, the rest starts as it was trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from tests.photographs import make_photos
+
+from reslab.cli import main
+from reslab.cli.trials import read_trial
+from reslab.data.photos.folder import PhotoDataset, read_folder
+from reslab.errors import UserError
+from reslab.experiments.run import run_trial
+from reslab.experiments.starting import digest_weights
+from reslab.networks import create_model, load_model, save_model
+from reslab.networks.weights import published
+from reslab.runs.directory import RunDirectory, list_runs
+from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
+from reslab.training.loop import Stopped
+
+FIELDS = {
+    "network": "cifar-resnet-8", "network.input_size": "24", "recipe.batch": "8", "recipe.iterations": "8",
+    "recipe.evaluate_every": "4", "recipe.precision": "fp32", "recipe.optimizer.weight_decay": "0",
+}  # fmt: skip
+
+
+@pytest.fixture
+def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PhotoDataset:
+    monkeypatch.setenv("RESLAB_WORKERS", "0")
+    return read_folder(make_photos(tmp_path / "photos"))
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> str:
+    torch.manual_seed(3)
+    return str(save_model(create_model("cifar-resnet-8", num_classes=5), tmp_path / "before.safetensors"))
+
+
+def start(photos: PhotoDataset, weights: str, **fields: str) -> Trial:
+    return read_trial(
+        FIELDS | {name.replace("__", "."): text for name, text in fields.items()}, photos, weights=weights
+    )
+
+
+def test_what_is_frozen_stays_and_the_rest_moves(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:
+    """The classifier has the new classes; what was loaded is what was trained before."""
+    trial = start(photos, weights, recipe__freeze="conv2")
+    run = run_trial(trial, photos, tmp_path / "runs", weights=weights)
+    before, after = load_model(weights).state_dict(), load_model(run.weights).state_dict()
+    assert after["classifier.weight"].shape == (2, 64)
+    for name in before:
+        if name.startswith(("stem.", "blocks.conv2")) and name.endswith("weight"):
+            assert torch.equal(before[name], after[name])
+    assert not torch.equal(before["blocks.conv4_1.layers.0.conv.weight"], after["blocks.conv4_1.layers.0.conv.weight"])
+
+
+def test_the_body_learns_at_its_own_rate(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:
+    """After one iteration without momentum gathered, a tenth of the way."""
+    name = "blocks.conv3_1.layers.0.conv.weight"
+    before = load_model(weights).state_dict()[name]
+    moved = {}
+    for rate in ("1", "0.1"):
+        trial = start(photos, weights, recipe__iterations="1", recipe__optimizer__body_rate=rate)
+        run = run_trial(trial, photos, tmp_path / "runs", weights=weights)
+        moved[rate] = load_model(run.weights).state_dict()[name] - before
+    assert torch.allclose(moved["0.1"], 0.1 * moved["1"], rtol=1e-3, atol=1e-7)
+
+
+def test_frozen_normalizations_keep_their_statistics(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:
+    """By the network's own field."""
+    trial = start(photos, weights, network__norm="frozen")
+    run = run_trial(trial, photos, tmp_path / "runs", weights=weights)
+    before, after = load_model(weights).state_dict(), load_model(run.weights).state_dict()
+    for name in before:
+        if name.endswith(("running_mean", "running_var", "norm.weight")):
+            assert torch.equal(before[name], after[name])
+
+
+def test_a_trial_knows_its_start_by_content(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:
+    """Copied it is the same trial; other weights make another; it survives being written down."""
+    trial = start(photos, weights)
+    copy = tmp_path / "copy.safetensors"
+    copy.write_bytes(Path(weights).read_bytes())
+    assert start(photos, str(copy)).id == trial.id
+    other = str(save_model(create_model("cifar-resnet-8", num_classes=5), tmp_path / "other.safetensors"))
+    assert start(photos, other).id != trial.id
+    assert read_trial(FIELDS, photos).id != trial.id
+    assert trial_from_dict(trial_to_dict(trial)) == trial
+    with pytest.raises(UserError, match=r"other\.safetensors is not what the trial starts from"):
+        run_trial(trial, photos, tmp_path / "runs", weights=other)
+    with pytest.raises(UserError, match="the trial starts from weights with digest .*; give them: weights=FILE"):
+        run_trial(trial, photos, tmp_path / "runs")
+
+
+def test_resuming_needs_no_weights(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:
+    """The checkpoint has them; the end is that of a run never stopped."""
+    trial = start(photos, weights)
+    whole = run_trial(trial, photos, tmp_path / "whole", weights=weights)
+    steps = iter([False] * 4 + [True])
+    with pytest.raises(Stopped):
+        run_trial(trial, photos, tmp_path / "parts", weights=weights, should_stop=lambda: next(steps))
+    parts = run_trial(trial, photos, tmp_path / "parts")
+    digests = [digest_weights(load_model(run.weights).state_dict()) for run in (whole, parts)]
+    assert digests[0] == digests[1]
+
+
+def test_from_the_command_line(
+    photos: PhotoDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Shipped weights on photographs, with a word about their preparation; torchvision's where its host is out of reach."""
+    monkeypatch.setenv("COLUMNS", "300")
+    words = [f"{name}={text}" for name, text in FIELDS.items() if name != "network"]
+    words += [f"data={photos.root}", "network=resnet-20", "recipe.freeze=body", "--runs", str(tmp_path / "runs")]
+    main(["train", "weights=cifar10", *words])
+    assert "the weights to start from were trained with pixels 0-1, per-pixel mean" in capsys.readouterr().err
+    (run,) = list_runs(tmp_path / "runs")
+    assert RunDirectory(run.path).trial().start
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("no network")
+
+    monkeypatch.setattr(published.torch.hub, "download_url_to_file", refuse)
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "hub"))
+    with pytest.raises(SystemExit):
+        main(["train", f"data={photos.root}", "network=resnet-18", "weights=torchvision", "--runs", str(tmp_path)])
+    assert "resnet18-f37072fd.pth cannot be fetched (no network); download it elsewhere" in capsys.readouterr().err

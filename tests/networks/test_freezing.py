@@ -1,0 +1,57 @@
+"""What is frozen, and what belongs to the classifier."""
+
+from __future__ import annotations
+
+import pytest
+
+from reslab.errors import UserError
+from reslab.networks import create_model
+from reslab.networks.freezing import freeze, head_parameters
+from reslab.spec import find
+
+
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [
+        ("resnet-20", {"classifier.weight", "classifier.bias"}),
+        ("lenet-5", {"steps.output.weight", "steps.output.bias"}),
+        ("densenet-121", {"network.classifier.weight", "network.classifier.bias"}),
+    ],
+)
+def test_the_head_is_what_hangs_on_the_classes(name: str, head: set[str]) -> None:
+    """Whatever the family calls it."""
+    found = head_parameters(find(name))
+    assert len(found) == 2
+    assert {part.rpartition(".")[2] for part in found} == {part.rpartition(".")[2] for part in head}
+
+
+def test_everything_up_to_a_stage_is_frozen() -> None:
+    """The stages behind it, and always the classifier, are trained."""
+    network = create_model("resnet-20")
+    freeze(network, "conv3")
+    trained = {name for name, weight in network.named_parameters() if weight.requires_grad}
+    assert trained == {
+        name for name, _ in network.named_parameters() if name.startswith(("blocks.conv4", "classifier"))
+    }
+    network = create_model("resnet-20")
+    freeze(network, "stem")
+    assert [name for name, weight in network.named_parameters() if not weight.requires_grad] == [
+        name for name, _ in network.named_parameters() if name.startswith("stem.")
+    ]
+
+
+@pytest.mark.parametrize("name", ["resnet-20", "lenet-5"])
+def test_of_a_frozen_body_the_classifier_is_left(name: str) -> None:
+    """For networks without stages too."""
+    network = create_model(name)
+    freeze(network, "body")
+    trained = {name for name, weight in network.named_parameters() if weight.requires_grad}
+    assert trained == head_parameters(network.spec)
+
+
+def test_a_stage_that_is_not_there_is_told() -> None:
+    """With those that are."""
+    with pytest.raises(UserError, match="freeze is conv5; resnet-20 has stem, conv2, conv3, conv4 or body"):
+        freeze(create_model("resnet-20"), "conv5")
+    with pytest.raises(UserError, match="freeze is conv2; lenet-5 has body"):
+        freeze(create_model("lenet-5"), "conv2")

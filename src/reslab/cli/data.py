@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 from cyclopts import App
 
-from reslab.cli.show import console, count, make_table, progress_console
-from reslab.errors import UserError, choices
+from reslab.cli.show import console, count, make_table, print_json, progress_console
+from reslab.errors import UserError, choices, suggest
 
 app = App(name="data", help="Fetch, check and list datasets.")
 
@@ -43,17 +46,36 @@ def fetch(name: str, *, source: str | None = None) -> None:
 
 
 @app.command
-def check(name: str) -> None:
-    """Load a dataset and check every byte of it.
+def check(name: str, *, workers: int | None = None, json: bool = False) -> None:
+    """Check every byte of a dataset, or every image of a folder of photographs; end with 1 if that has errors.
 
     Parameters
     ----------
     name
-        A dataset's name; `reslab data list` shows them.
+        A dataset's name (`reslab data list` shows them), or the path of a folder of photographs.
+    workers
+        How many images to look at at once; as many as there are cores, up to 8.
+    json
+        Print JSON; for a folder, everything that was found.
     """
-    from reslab.data.catalogue import load_dataset
+    from reslab.data.catalogue import LOADERS, load_dataset
 
+    if workers is not None and workers < 1:
+        raise UserError(f"--workers is {workers}; give 1 or more")
+    if name not in LOADERS:
+        from reslab.cli.photos import check_photos
+
+        root = Path(name).expanduser()
+        if "/" not in name and not root.exists():
+            raise UserError(f"there is no dataset and no folder '{name}'{suggest(name, LOADERS) or '; give a path'}")
+        if not check_photos(root, workers=workers, json=json):
+            sys.exit(1)
+        return
     dataset = load_dataset(name)
+    if json:
+        about = {"name": name, "train": len(dataset.train), "test": len(dataset.test)}
+        print_json(about | {"classes": list(dataset.class_names), "fingerprint": dataset.fingerprint})
+        return
     size = "x".join(map(str, dataset.train.images.shape[1:]))
     console.print(
         f"{name} is whole: {count(len(dataset.train))} training and {count(len(dataset.test))} test images of {size}, "

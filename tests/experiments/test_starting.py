@@ -90,7 +90,7 @@ def test_a_trial_knows_its_start_by_content(photos: PhotoDataset, weights: str, 
     assert trial_from_dict(trial_to_dict(trial)) == trial
     with pytest.raises(UserError, match=r"other\.safetensors is not what the trial starts from"):
         run_trial(trial, photos, tmp_path / "runs", weights=other)
-    with pytest.raises(UserError, match="the trial starts from weights with digest .*; give them: weights=FILE"):
+    with pytest.raises(UserError, match=r"starts from weights with digest .*; give them: weights=FILE"):
         run_trial(trial, photos, tmp_path / "runs")
 
 
@@ -109,7 +109,7 @@ def test_resuming_needs_no_weights(photos: PhotoDataset, weights: str, tmp_path:
 def test_from_the_command_line(
     photos: PhotoDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Shipped weights on photographs, with a word about their preparation; torchvision's where its host is out of reach."""
+    """Shipped weights, with a word about their preparation; torchvision's, where its host is out of reach."""
     monkeypatch.setenv("COLUMNS", "300")
     words = [f"{name}={text}" for name, text in FIELDS.items() if name != "network"]
     words += [f"data={photos.root}", "network=resnet-20", "recipe.freeze=body", "--runs", str(tmp_path / "runs")]

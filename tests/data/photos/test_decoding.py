@@ -36,6 +36,9 @@ def test_colour_modes_become_rgb() -> None:
     assert np.array_equal(
         decode_pixels(encode(image.convert("P", palette=Image.Palette.ADAPTIVE), "PNG"), name="x"), SQUARES
     )
+    palette = image.convert("P", palette=Image.Palette.ADAPTIVE)
+    half_seen = encode(palette, "PNG", transparency=bytes([100] * 256))
+    assert np.array_equal(decode_pixels(half_seen, name="x"), SQUARES)
     grey = decode_pixels(encode(image.convert("L"), "PNG"), name="x")
     assert np.array_equal(grey, np.repeat(np.asarray(image.convert("L"))[..., None], 3, axis=2))
     cmyk = decode_pixels(encode(image.convert("CMYK"), "JPEG", quality=95), name="x")
@@ -68,9 +71,10 @@ def test_exif_orientation_is_applied(orientation: int) -> None:
     assert pixels[corners[orientation]].tolist() == [200, 40, 80]
 
 
-def test_broken_exif_counts_as_none() -> None:
+@pytest.mark.parametrize("exif", [b"II*\x00\xff\xff\xff\xff", b"II*\x00", b"nonsense"])
+def test_broken_exif_counts_as_none(exif: bytes) -> None:
     """The image itself is fine."""
-    data = encode(Image.fromarray(SQUARES), "PNG", exif=b"Exif\x00\x00II*\x00\xff\xff\xff\xff")
+    data = encode(Image.fromarray(SQUARES), "PNG", exif=b"Exif\x00\x00" + exif)
     assert np.array_equal(decode_pixels(data, name="x"), SQUARES)
 
 

@@ -88,12 +88,26 @@ def test_what_is_wrong_is_told(photos: Path, tmp_path: Path) -> None:
         read_folder(tmp_path / "single")
 
 
+def test_names_that_are_no_utf8_have_a_fingerprint(photos: Path) -> None:
+    """Old archives leave such names; a file that is gone is named."""
+    before = read_folder(photos).fingerprint
+    path = photos / "train" / "ant" / os.fsdecode(b"caf\xe9.png")
+    path.write_bytes(b"an image")
+    dataset = read_folder(photos)
+    assert dataset.fingerprint != before
+    path.unlink()
+    with pytest.raises(UserError, match=r"cannot be read: No such file or directory; replace it or remove it"):
+        _ = dataset.fingerprint
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_folder_without_permission_is_named(photos: Path) -> None:
-    """With the remedy."""
-    (photos / "train" / "ant").chmod(0)
+@pytest.mark.parametrize("mode", [0, 0o444])
+@pytest.mark.parametrize("closed", ["", "train/ant"])
+def test_a_folder_without_permission_is_named(photos: Path, closed: str, mode: int) -> None:
+    """With the remedy; a folder that can be listed and not entered is none that can be read."""
+    (photos / closed).chmod(mode)
     try:
-        with pytest.raises(UserError, match=r"train/ant cannot be read: Permission denied; check its permissions"):
+        with pytest.raises(UserError, match=rf"{photos / closed} cannot be read: Permission denied; check its perm"):
             read_folder(photos)
     finally:
-        (photos / "train" / "ant").chmod(0o755)
+        (photos / closed).chmod(0o755)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import struct
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,7 @@ Pixels = NDArray[np.uint8]  # height, width, RGB
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 SIDEWAYS = (5, 6, 7, 8)  # EXIF's orientations in which width and height change places
 ORIENTATION = 0x0112
+UNREADABLE = (SyntaxError, ValueError, KeyError, TypeError, OSError, struct.error)  # what Pillow raises at bad EXIF
 
 
 class BadImage(UserError):
@@ -105,15 +107,17 @@ def _to_rgb(image: Image.Image) -> Image.Image:
         return Image.fromarray((wide >> 8).clip(0, 255).astype(np.uint8)).convert("RGB")
     if image.mode == "F":
         raise ValueError("its pixels are fractions")
+    image.info.pop("transparency", None)  # a palette's; Pillow would warn that it is dropped
     return image.convert("RGB")
 
 
 def _orientation(image: Image.Image) -> int:
+    """Return EXIF's orientation, 1 being upright."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow's, about EXIF it cannot read
         try:
             return int(image.getexif().get(ORIENTATION, 1))
-        except (SyntaxError, ValueError, KeyError, TypeError, OSError):
+        except UNREADABLE:
             return 1
 
 
@@ -124,5 +128,5 @@ def _upright(image: Image.Image) -> Image.Image:
         warnings.simplefilter("ignore")
         try:
             return ImageOps.exif_transpose(image)
-        except (SyntaxError, ValueError, KeyError, TypeError, OSError):
+        except UNREADABLE:
             return image

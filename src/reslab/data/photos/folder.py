@@ -71,10 +71,11 @@ class PhotoDataset:
         """SHA-256 over classes, and names and sizes of the files of both splits."""
         digest = hashlib.sha256()
         for name in self.class_names:
-            digest.update(f"{name}\n".encode())
+            digest.update(f"{name}\n".encode(errors="surrogateescape"))  # names need not be UTF-8
         for split in (self.train, self.test):
             for index, file in enumerate(split.files):
-                digest.update(f"{file} {split.path(index).stat().st_size} {split.labels[index]}\n".encode())
+                line = f"{file} {_size(split.path(index))} {split.labels[index]}\n"
+                digest.update(line.encode(errors="surrogateescape"))
             digest.update(b"--\n")
         return digest.hexdigest()
 
@@ -107,8 +108,13 @@ def read_folder(root: Path, *, seed: int = 0) -> PhotoDataset:
 
 
 def _refuse_no_folder(root: Path) -> None:
-    if not root.is_dir():
+    try:
+        found = root.is_dir()
+    except OSError as error:
+        raise UserError(f"{root} cannot be read: {error.strerror}; check its permissions") from error
+    if not found:
         raise UserError(f"there is no folder {root}; give one that has train/<class>/ and val/<class>/, or <class>/")
+    _list(root)
 
 
 def _read_val(val: Path, names: Sequence[str]) -> dict[str, list[Path]]:
@@ -147,9 +153,17 @@ def _images(folder: Path) -> list[Path]:
 
 def _list(folder: Path) -> list[Path]:
     try:
+        (folder / "..").stat()  # what may be listed may still not be entered
         return sorted(Path(entry.path) for entry in os.scandir(folder))
     except OSError as error:
         raise UserError(f"{folder} cannot be read: {error.strerror}; check its permissions") from error
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}; replace it or remove it") from error
 
 
 def _gather(root: Path, by_class: Sequence[Sequence[Path]]) -> PhotoSplit:

@@ -1,0 +1,121 @@
+"""A folder is looked through: what stops a training is an error, and the rest is told by how much it matters."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from reslab.data.photos.checking import KINDS, check_folder
+from reslab.errors import UserError
+
+generator = np.random.default_rng(0)
+
+
+def save(path: Path, **options: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(generator.integers(0, 256, (40, 50, 3), dtype=np.uint8)).save(path, **options)
+    return path
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    for split, count in (("train", 3), ("val", 2)):
+        for name in ("ant", "bee"):
+            for number in range(count):
+                save(tmp_path / "photos" / split / name / f"{number}.png")
+    return tmp_path / "photos"
+
+
+def told(root: Path, **options: int) -> set[tuple[str, str, str]]:
+    return {(finding.kind, finding.path, finding.detail) for finding in check_folder(root, **options).findings}
+
+
+def test_a_sound_folder_passes(photos: Path) -> None:
+    """With its counts, and with how far it is told on the way."""
+    seen = []
+    checked = check_folder(photos, watch=lambda done, total: seen.append((done, total)))
+    assert (checked.passed, checked.findings, checked.refusal) == (True, (), None)
+    assert (checked.splits, checked.counts) == (("train", "val"), {"ant": (3, 2), "bee": (3, 2)})
+    assert seen == [(done, 10) for done in range(11)]
+
+
+def test_an_unreadable_image_is_an_error(photos: Path) -> None:
+    """An odd one is not."""
+    (photos / "train" / "ant" / "bad.jpg").write_text("hello")
+    save(photos / "train" / "ant" / "odd.JPEG", format="PNG")
+    checked = check_folder(photos)
+    assert not checked.passed
+    assert checked.refusal is None
+    assert [finding.path for finding in checked.of("error")] == ["train/ant/bad.jpg"]
+    assert [finding.kind for finding in checked.of("note")] == ["misnamed"]
+
+
+def test_copies_are_found_across_splits_and_classes(photos: Path) -> None:
+    """Whatever the file's form; each with the first of its kind."""
+    with Image.open(photos / "train" / "ant" / "0.png") as image:
+        image.save(photos / "val" / "ant" / "leak.bmp")
+    shutil.copy(photos / "train" / "ant" / "1.png", photos / "train" / "bee" / "ant.png")
+    shutil.copy(photos / "train" / "ant" / "2.png", photos / "train" / "ant" / "2b.png")
+    shutil.copy(photos / "train" / "bee" / "0.png", photos / "val" / "ant" / "bee.png")
+    expected = {
+        ("in train and val", "val/ant/leak.bmp", "as train/ant/0.png"),
+        ("two labels", "train/bee/ant.png", "as train/ant/1.png"),
+        ("repeated", "train/ant/2b.png", "as train/ant/2.png"),
+        ("in train and val", "val/ant/bee.png", "as train/bee/0.png"),
+        ("two labels", "val/ant/bee.png", "as train/bee/0.png"),
+    }
+    assert check_folder(photos).passed
+    assert told(photos) == expected
+
+
+def test_the_number_of_workers_changes_nothing(photos: Path) -> None:
+    """Findings come in the order of their kinds, then by path."""
+    exif = Image.Exif()
+    exif[0x0112] = 3
+    for number in range(40):
+        save(photos / "train" / "bee" / f"turned{number}.jpg", exif=exif)
+    save(photos / "val" / "bee" / "broken.jpg", exif=b"Exif\0\0II*\0\xff\xff\xff\xff")
+    one, many = check_folder(photos, workers=1), check_folder(photos, workers=5)
+    assert one == many
+    assert [finding.kind for finding in one.findings] == ["broken EXIF"] + ["turned by EXIF"] * 40
+    assert one.findings[1].path < one.findings[2].path
+
+
+def test_warnings_are_as_they_were_afterwards(photos: Path) -> None:
+    """Threads that silence Pillow do not silence what follows."""
+    for number in range(20):
+        save(photos / "train" / "bee" / f"broken{number}.jpg", exif=b"Exif\0\0II*\0\xff\xff\xff\xff")
+    before = list(warnings.filters)
+    check_folder(photos, workers=4)
+    assert warnings.filters == before
+
+
+def test_what_read_folder_stops_at_is_said_too(photos: Path, tmp_path: Path) -> None:
+    """Also where it is no single file or folder: too few classes, or images, or nothing to test on."""
+    (photos / "train" / "cricket").mkdir()
+    save(photos / "val" / "wasp" / "0.png")
+    checked = check_folder(photos)
+    assert {finding.kind for finding in checked.of("error")} == {"empty class", "class only in val"}
+    assert "cricket has no images" in (checked.refusal or "")
+    save(tmp_path / "one" / "ant" / "0.png")
+    checked = check_folder(tmp_path / "one")
+    assert (checked.passed, checked.of("error")) == (False, [])
+    assert "has 1 folder of images" in (checked.refusal or "")
+
+
+def test_nothing_to_look_at_is_refused(tmp_path: Path) -> None:
+    """A folder that is not there, or has no classes."""
+    with pytest.raises(UserError, match="there is no folder"):
+        check_folder(tmp_path / "nowhere")
+    with pytest.raises(UserError, match="has no folders of images"):
+        check_folder(tmp_path)
+
+
+def test_severities_are_three() -> None:
+    """The command line has a colour for each."""
+    assert {kind.severity for kind in KINDS.values()} == {"error", "warning", "note"}

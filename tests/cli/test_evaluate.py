@@ -67,7 +67,10 @@ def test_a_name_with_weights(reslab, run: Path, tmp_path: Path) -> None:
         (["peer.th", "weights=other.th", "data=digits"], "is a weight file and weights=other.th another"),
         (["peer.th", "data=cifar10"], "fetch it with `reslab data fetch cifar10`"),
         (["peer.th", "recipe.epochs=2"], "evaluate knows no field 'recipe.epochs'"),
-        (["peer.th", "plain.th"], "takes one subject and got 'plain.th' too"),
+        (["peer.th", "plain.th"], "there is no weight file plain.th"),
+        ([], "evaluate needs a run or a weight file"),
+        (["peer.th", "data=digts"], "'digts' is no dataset and no folder of photographs; did you mean 'digits'?"),
+        (["peer.th", "data=digits", "protocol=5-crop"], "choose 1-crop, 10-crop or multi-scale"),
         (["peer.th", "data=digits", "data.split=half"], "choose full or tuning"),
     ],
 )

@@ -1,11 +1,13 @@
-"""Datasets by name."""
+"""Datasets by name, and folders of photographs by their path."""
 
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 from reslab.data.dataset import Dataset
 from reslab.data.digits import load_digits
+from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.data.sources import PUBLISHED
 from reslab.data.store import load_published
 from reslab.errors import UserError, suggest
@@ -21,3 +23,13 @@ def load_dataset(name: str) -> Dataset:
     if name not in LOADERS:
         raise UserError(f"there is no dataset '{name}'{suggest(name, LOADERS) or '; there are ' + ', '.join(LOADERS)}")
     return LOADERS[name]()
+
+
+def open_data(text: str) -> Dataset | PhotoDataset:
+    """Load a dataset by its name, or read the folder of photographs at a path."""
+    if text in LOADERS:
+        return LOADERS[text]()
+    if text and Path(text).is_dir():
+        return read_folder(Path(text))
+    known = suggest(text, LOADERS) or f"; there are {', '.join(LOADERS)}, and folders such as data=PATH"
+    raise UserError(f"'{text}' is no dataset and no folder of photographs{known}")

@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 from reslab.data.batches import Preparation, ResidentBatches, per_pixel_mean
 from reslab.data.dataset import Dataset, Split
+from reslab.data.photos.folder import PhotoDataset
 from reslab.data.sampling import Sampler
 from reslab.data.streaming import Batches, make_batches
 from reslab.errors import UserError
@@ -192,9 +193,9 @@ def divide(dataset: Dataset, split: SplitName) -> tuple[Split, Split]:
     return dataset.train.take(indices[:first]), dataset.train.take(indices[first:])
 
 
-def refuse_misfit(origin: str, spec: Spec, dataset: Dataset, *, remedy: str) -> None:
+def refuse_misfit(origin: str, spec: Spec, dataset: Dataset | PhotoDataset, *, remedy: str) -> None:
     """Refuse a network whose classes or inputs are not the data's."""
-    channels = dataset.test.images.shape[1]
+    channels = dataset.test.images.shape[1] if isinstance(dataset, Dataset) else 3
     if spec.classes != len(dataset.class_names):
         raise UserError(
             f"{origin} tells {spec.classes} classes apart and {dataset.name} has {len(dataset.class_names)}; {remedy}"

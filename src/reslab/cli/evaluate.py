@@ -25,15 +25,15 @@ def evaluate(*words: str, runs: Path | None = None, json: bool = False) -> None:
     ----------
     words
         Runs (ids, beginnings of them, or directories), weight files, or networks' names with weights=FILE|cifar10;
-        then data=NAME|PATH data.split=full|tuning protocol=1-crop|10-crop|multi-scale, and fields of the
-        preprocessing: preprocess.mean=[0.5,0.5,0.5].
+        then data=NAME|PATH data.split=full|tuning data.on_bad_image=stop|skip protocol=1-crop|10-crop|multi-scale,
+        and fields of the preprocessing: preprocess.mean=[0.5,0.5,0.5].
     runs
         The folder for runs; RESLAB_RUNS, or runs.
     json
         Print JSON.
     """
     subjects, fields = split_words(words)
-    refuse_unknown("evaluate", fields, ("weights", "data", "data.split", "protocol"))
+    refuse_unknown("evaluate", fields, ("weights", "data", "data.split", "data.on_bad_image", "protocol"))
     if not subjects:
         raise UserError("evaluate needs a run or a weight file; `reslab runs` lists the runs")
     with progress_console.status("loading"):
@@ -60,7 +60,8 @@ def evaluate(*words: str, runs: Path | None = None, json: bool = False) -> None:
 def _which_images(scores: dict[str, Any]) -> str:
     images = count(scores["images"])
     which = f"{images} test images" if scores["split"] == "full" else f"the last {images} training images"
-    return f"{which} of {scores['data']}"
+    skipped = f" (bad ones skipped: {count(scores['skipped_images'])})" if scores["skipped_images"] else ""
+    return f"{which} of {scores['data']}{skipped}"
 
 
 def _how(scores: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
     from reslab.data.photos.folder import PhotoDataset
     from reslab.experiments.trained import Inputs, Trained
+
+OnBadImage = Literal["stop", "skip"]
 
 
 def load_trained(subject: str, fields: Mapping[str, str], root: Path) -> Trained:
@@ -85,6 +87,7 @@ def _choose_inputs(trained: Trained, dataset: Dataset | PhotoDataset, fields: Ma
         split=convert(SplitName, fields["data.split"], where="data.split") if "data.split" in fields else None,
         preprocess=preprocess_fields(fields),
         images=take_count(dict(fields), "images", 1) if "images" in fields else None,
+        skip_bad=convert(OnBadImage, fields.get("data.on_bad_image", "stop"), where="data.on_bad_image") == "skip",
         device="cuda" if torch.cuda.is_available() else "cpu",
     )
 

@@ -59,7 +59,13 @@ def evaluate_ensemble(
             count.add(guessed, labels)
         done += len(labels)
         progress(done)
-    about = {"data": inputs.data, "split": inputs.split, "images": len(inputs), "protocol": protocol}
+    about = {
+        "data": inputs.data,
+        "split": inputs.split,
+        "images": done,
+        "skipped_images": len(inputs) - done,
+        "protocol": protocol,
+    }
     *alone, together = [_describe_scores(count.read(), inputs.class_names) for count in counts]
     return {
         "subject": " + ".join(trained.origin for trained, _ in members),

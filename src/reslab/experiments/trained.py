@@ -44,7 +44,7 @@ class Inputs:
     """Labelled images, handed out in batches as they are stored, or as a network's preprocessing wants them.
 
     `own` is true for all the images a network's own training tested it on, prepared as then; `side` is that of the
-    crops the network was made for.
+    crops the network was made for; `skip_bad` passes over photographs that cannot be read.
     """
 
     own: bool
@@ -58,6 +58,7 @@ class Inputs:
     mean_image: Tensor | None
     execution: Execution
     device: str
+    skip_bad: bool
 
     def __len__(self) -> int:
         return len(self.images)
@@ -74,7 +75,7 @@ class Inputs:
 
     def stored(self, size: int) -> Iterator[tuple[list[Tensor], Tensor]]:
         """Yield images as they are stored, tensors of one size each, and labels; every image once, in order."""
-        for images, labels in read_images(self.images, size):
+        for images, labels in read_images(self.images, size, skip_bad=self.skip_bad):
             yield [group.to(self.device) for group in images], labels.to(self.device)
 
     def batches(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
@@ -117,6 +118,7 @@ def choose_inputs(
     split: SplitName | None = None,
     preprocess: Mapping[str, Any] | None = None,
     images: int | None = None,
+    skip_bad: bool = False,
     device: str = "cpu",
 ) -> Inputs:
     """Put the network on `device` and pair it with the images to test it on, the first `images` of them if given.
@@ -146,6 +148,11 @@ def choose_inputs(
             f"{trained.origin} does not say how its images are prepared; "
             "give preprocess.mean=[...] and preprocess.std=[...], on a scale where white is 1"
         )
+    if isinstance(dataset, PhotoDataset) and prepared.crop is None:
+        raise UserError(
+            f"{trained.origin} does not say to what size photographs are cropped; "
+            "give preprocess.resize=... and preprocess.crop=..."
+        )
     if split is None:
         split = data.split if data else "full"
     tested = _tested(dataset, split)
@@ -167,6 +174,7 @@ def choose_inputs(
         mean_image=network.mean_image,
         execution=execution,
         device=device,
+        skip_bad=skip_bad,
     )
     _try_one(trained, inputs)
     return inputs
@@ -204,7 +212,9 @@ def _refuse(trained: Trained, dataset: Dataset | PhotoDataset) -> None:
 @torch.no_grad()
 def _try_one(trained: Trained, inputs: Inputs) -> None:
     """Show the network one image, so that what does not pass is told before the work begins."""
-    image = next(inputs.batches(1))[0]
+    image, _ = next(inputs.batches(1), (None, None))
+    if image is None:
+        raise UserError(f"none of the {len(inputs):,} images of {inputs.data} can be read; give others")
     try:
         trained.network(image)
     except (RuntimeError, AssertionError) as error:

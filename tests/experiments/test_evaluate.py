@@ -26,6 +26,7 @@ from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
 
 DIGITS = load_digits()
+SCORES = ("error_percent", "top5_error_percent", "loss", "ece_percent", "mean_confidence_percent", "confusion")
 ON_GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")]
 
 
@@ -53,7 +54,7 @@ def test_a_finished_run_gives_its_recorded_result(
     result = run.result()
     trained = load_run(run)
     again = evaluate(trained, choose_inputs(trained, DIGITS, device=device))
-    for score in ("error_percent", "top5_error_percent", "loss", "confusion"):
+    for score in SCORES:
         assert again[score] == result[score], score
     assert list(again["class_error_percent"].values()) == result["class_error_percent"]
     assert (again["data"], again["split"]) == ("digits", split)
@@ -131,9 +132,6 @@ def on_digits(seed: int, mean: float) -> tuple[Trained, Inputs]:
     """A network of the digits with a mean of its own."""
     trained = untrained(seed, Preprocess(mean=(mean,)), channels=1, input_size=8)
     return trained, choose_inputs(trained, DIGITS)
-
-
-SCORES = ("error_percent", "top5_error_percent", "loss", "ece_percent", "mean_confidence_percent", "confusion")
 
 
 @torch.no_grad()

@@ -72,7 +72,7 @@ def divide_network(network: Network) -> Parts:
         return nn.Sequential(*steps[:pooled]), nn.Sequential(*steps[pooled + 1 :])
     raise UserError(
         f"protocol=multi-scale needs a convolutional map that is averaged and classified, and {name_of(network.spec)} "
-        "has none of ours; use protocol=10-crop"
+        "has none we know; use protocol=10-crop"
     )
 
 

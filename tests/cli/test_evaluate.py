@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from benchmarks.peers import CifarPeer
+from PIL import Image
 
-from reslab.networks import create_model
+from reslab.data.photos.folder import read_folder
+from reslab.networks import create_model, save_model
+from reslab.spec import Preprocess
+from reslab.spec.codec import encode
+from reslab.spec.trial import DataSpec
 
 SHORT = ["recipe.iterations=12", "recipe.batch=16", "recipe.evaluate_every=6"]
 
@@ -67,7 +73,10 @@ def test_a_name_with_weights(reslab, run: Path, tmp_path: Path) -> None:
         (["peer.th", "weights=other.th", "data=digits"], "is a weight file and weights=other.th another"),
         (["peer.th", "data=cifar10"], "fetch it with `reslab data fetch cifar10`"),
         (["peer.th", "recipe.epochs=2"], "evaluate knows no field 'recipe.epochs'"),
-        (["peer.th", "plain.th"], "takes one subject and got 'plain.th' too"),
+        (["peer.th", "plain.th"], "there is no weight file plain.th"),
+        ([], "evaluate needs a run or a weight file"),
+        (["peer.th", "data=digts"], "'digts' is no dataset and no folder of photographs; did you mean 'digits'?"),
+        (["peer.th", "data=digits", "protocol=5-crop"], "choose 1-crop, 10-crop or multi-scale"),
         (["peer.th", "data=digits", "data.split=half"], "choose full or tuning"),
     ],
 )
@@ -80,3 +89,72 @@ def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, t
     assert outcome.code == 2
     assert sentence in outcome.err
     assert len(outcome.err.strip().splitlines()) == 1
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of photographs, and two weight files that say they were trained on it."""
+    generator = np.random.default_rng(0)
+    for split in ("train", "val"):
+        for name in ("ants", "bees"):
+            (tmp_path / "insects" / split / name).mkdir(parents=True)
+            for number in range(4):
+                pixels = generator.integers(0, 256, (19 + number, 30, 3), dtype=np.uint8)
+                Image.fromarray(pixels).save(tmp_path / "insects" / split / name / f"{number}.png")
+    data = DataSpec(name="insects", fingerprint=read_folder(tmp_path / "insects").fingerprint)
+    for name in ("a", "b"):
+        network = create_model("cifar-resnet-8", classes=2, input_size=16)
+        torch.nn.init.normal_(network.classifier.weight, std=0.5)  # pyright: ignore[reportArgumentType]
+        network.preprocess, network.class_names = Preprocess(resize=18, crop=16), ("ants", "bees")
+        save_model(network, tmp_path / f"{name}.safetensors", provenance={"data": encode(data)})
+    return tmp_path / "insects"
+
+
+@pytest.mark.parametrize("protocol", ["1-crop", "10-crop", "multi-scale"])
+def test_an_ensemble_on_photographs(protocol: str, reslab, folder: Path, monkeypatch) -> None:
+    """Each member and the ensemble, as a table and as JSON that has everything."""
+    monkeypatch.chdir(folder.parent)
+    words = ["evaluate", "a.safetensors", "b.safetensors", f"data={folder}", f"protocol={protocol}"]
+    told = json.loads(reslab(*words, "--json").out)
+    assert (told["images"], told["data"], told["protocol"]) == (8, "insects", protocol)
+    assert [member["subject"] for member in told["members"]] == ["a.safetensors", "b.safetensors"]
+    scores = {"error_percent", "top5_error_percent", "loss", "ece_percent", "mean_confidence_percent", "confusion"}
+    assert all(scores < one.keys() for one in (told, *told["members"]))
+    assert list(told["class_error_percent"]) == ["ants", "bees"]
+    outcome = reslab(*words)
+    assert outcome.code == 0, outcome.err
+    assert f"8 test images of insects, pixels 0-1, {'' if protocol == 'multi-scale' else 'resize 18'}" in outcome.out
+    rows = {line.split()[0]: line.split()[1:] for line in outcome.out.splitlines() if line}
+    assert rows["ensemble"][0] == f"{told['error_percent']:.2f}"
+    assert rows["ensemble"][3:] == [f"{told['ece_percent']:.2f}", f"{told['loss']:.4f}"]
+    assert len([line for line in outcome.out.splitlines() if line.startswith(("ants", "bees"))]) == 2
+    (alone,) = [json.loads(reslab(words[0], words[1], *words[3:], "--json").out)]
+    assert alone == told["members"][0]
+
+
+def test_one_network_prints_its_calibration(reslab, folder: Path, monkeypatch) -> None:
+    """Beside its errors; photographs that cannot be read stop it, or are counted."""
+    monkeypatch.chdir(folder.parent)
+    words = ["evaluate", "a.safetensors", "data=insects", "protocol=10-crop"]
+    assert "expected calibration error" in reslab(*words).out
+    bad = folder / "val" / "ants" / "2.png"
+    bad.write_bytes(bytes(bad.stat().st_size))  # of the same size: the folder's fingerprint stays
+    assert "2.png is no image that can be read" in reslab(*words).err
+    assert "7 test images of insects (bad ones skipped: 1), pixels" in reslab(*words, "data.on_bad_image=skip").out
+    assert "choose stop or skip" in reslab(*words, "data.on_bad_image=ignore").err
+
+
+def test_a_folder_must_be_given(reslab, folder: Path, monkeypatch) -> None:
+    """A run knows its folder's name, not where it lies; other classes, or data of other members, are refused."""
+    monkeypatch.chdir(folder.parent)
+    told = reslab("evaluate", "a.safetensors")
+    assert told.code == 2
+    assert "a.safetensors was trained on a folder named insects, wherever that lies now; write data=PATH" in told.err
+    network = create_model("cifar-resnet-8", classes=2, input_size=16)
+    network.preprocess, network.class_names = Preprocess(resize=18, crop=16), ("bees", "ants")
+    data = {"data": {"name": "digits", "fingerprint": "0"}}
+    save_model(network, folder.parent / "c.safetensors", provenance=data)
+    told = reslab("evaluate", "a.safetensors", "c.safetensors")
+    assert "a.safetensors was trained on insects and c.safetensors was trained on digits; write data=" in told.err
+    told = reslab("evaluate", "a.safetensors", "c.safetensors", f"data={folder}")
+    assert "'bees' where that has 'ants'; give the data it was trained for" in told.err

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from PIL import Image
 
 from reslab.cli.trials import RECIPE_OF
-from reslab.data.catalogue import LOADERS, load_dataset
+from reslab.data.catalogue import LOADERS, load_dataset, open_data
+from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
 from reslab.spec.recipe import RECIPES
 
@@ -21,3 +25,20 @@ def test_every_dataset_has_a_recipe() -> None:
     assert RECIPE_OF.keys() == LOADERS.keys()
     assert all(recipe in RECIPES for recipe in RECIPE_OF.values())
     assert RECIPES[RECIPE_OF["svhn"]].augmentation.flip is False
+
+
+def test_names_come_before_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A known name is that dataset; `./digits` is a folder; anything else is told, with what is near."""
+    monkeypatch.chdir(tmp_path)
+    for number in range(4):
+        folder = tmp_path / "digits" / f"class{number % 2}"
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (4, 4)).save(folder / f"{number}.png")
+    assert not isinstance(open_data("digits"), PhotoDataset)
+    folder = open_data("./digits")
+    assert isinstance(folder, PhotoDataset)
+    assert folder.class_names == ("class0", "class1")
+    with pytest.raises(UserError, match=r"'digit' is no dataset and no folder of photographs; did you mean 'digits'\?"):
+        open_data("digit")
+    with pytest.raises(UserError, match=r"there are digits, .*, and folders such as data=PATH"):
+        open_data("photographs/of/mine")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 
-from reslab.evaluation.classification import score
+from reslab.evaluation.classification import Counts, score
 
 
 def test_errors_and_confusion() -> None:
@@ -23,3 +26,42 @@ def test_errors_and_confusion() -> None:
     assert scores.confusion[2][0] == scores.confusion[5][0] == scores.confusion[0][0] == 1
     assert sum(map(sum, scores.confusion)) == 5
     assert scores.class_error_percent == pytest.approx([0, 0, 100, 0, 0, 50])
+
+
+def brute_force_ece(probabilities: np.ndarray, labels: np.ndarray) -> float:
+    """Fifteen bins, one after the other, each open below and closed above."""
+    confidence, right = probabilities.max(1), probabilities.argmax(1) == labels
+    error = 0.0
+    for number in range(15):
+        inside = (confidence > number / 15) & (confidence <= (number + 1) / 15)
+        if inside.any():
+            error += inside.mean() * abs(confidence[inside].mean() - right[inside].mean())
+    return 100 * error
+
+
+@given(st.integers(0, 10_000), st.integers(2, 40), st.sampled_from([0.1, 1.0, 10.0]))
+def test_calibration_equals_brute_force(seed: int, classes: int, scale: float) -> None:
+    """Over many logits in two batches, from unsure to certain."""
+    generator = torch.Generator().manual_seed(seed)
+    logits = scale * torch.randn(60, classes, generator=generator)
+    labels = torch.randint(0, classes, (60,), generator=generator)
+    batches = [(logits[:17], labels[:17]), (logits[17:], labels[17:])]
+    scores = score(nn.Identity(), batches, classes=classes)  # pyright: ignore[reportArgumentType]
+    probabilities = logits.softmax(1).numpy()
+    assert scores.ece_percent == pytest.approx(brute_force_ece(probabilities, labels.numpy()), abs=1e-4)
+    assert scores.mean_confidence_percent == pytest.approx(100 * probabilities.max(1).mean(), abs=1e-4)
+
+
+@pytest.mark.parametrize(("right", "ece"), [(10, 10.0), (9, 0.0), (0, 90.0)])
+def test_known_calibrations(right: int, ece: float) -> None:
+    """Ten guesses at 90 %: perfect with nine right; and counting starts again when cleared."""
+    logits = torch.tensor([0.9, 0.1]).log().repeat(10, 1)
+    labels = (torch.arange(10) >= right).long()
+    counts = Counts(classes=2, device="cpu")
+    counts.add(-logits, labels)
+    counts.clear()
+    counts.add(logits, labels)
+    scores = counts.read()
+    assert scores.ece_percent == pytest.approx(ece, abs=1e-4)
+    assert scores.mean_confidence_percent == pytest.approx(90, abs=1e-4)
+    assert scores.error_percent == 100 - 10 * right

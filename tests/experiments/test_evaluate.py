@@ -9,18 +9,24 @@ import numpy as np
 import pytest
 import torch
 from benchmarks.peers import CifarPeer
+from PIL import Image
 
+from reslab.data import stored
 from reslab.data.dataset import Dataset, Split
 from reslab.data.digits import load_digits
+from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.data.sources import PUBLISHED
-from reslab.experiments.evaluate import evaluate
+from reslab.errors import UserError
+from reslab.experiments.evaluate import evaluate, evaluate_ensemble
 from reslab.experiments.run import run_trial
-from reslab.experiments.trained import choose_inputs, load_file, load_run
-from reslab.spec import find
+from reslab.experiments.trained import Inputs, Trained, choose_inputs, load_file, load_run
+from reslab.networks import create_model
+from reslab.spec import Preprocess, find
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
 
 DIGITS = load_digits()
+SCORES = ("error_percent", "top5_error_percent", "loss", "ece_percent", "mean_confidence_percent", "confusion")
 ON_GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")]
 
 
@@ -48,7 +54,7 @@ def test_a_finished_run_gives_its_recorded_result(
     result = run.result()
     trained = load_run(run)
     again = evaluate(trained, choose_inputs(trained, DIGITS, device=device))
-    for score in ("error_percent", "top5_error_percent", "loss", "confusion"):
+    for score in SCORES:
         assert again[score] == result[score], score
     assert list(again["class_error_percent"].values()) == result["class_error_percent"]
     assert (again["data"], again["split"]) == ("digits", split)
@@ -111,3 +117,102 @@ def test_progress_counts_images(tmp_path: Path) -> None:
     data = replace(noise(501), class_names=tuple("0123456789"))
     assert evaluate(trained, choose_inputs(trained, data), progress=seen.append)["images"] == 501
     assert seen == [500, 501]
+
+
+def untrained(seed: int, preprocess: Preprocess, **fields: object) -> Trained:
+    """A network that is sure of what it knows nothing about."""
+    torch.manual_seed(seed)
+    network = create_model("cifar-resnet-8", **fields)  # pyright: ignore[reportArgumentType]
+    torch.nn.init.normal_(network.classifier.weight, std=0.5)  # pyright: ignore[reportArgumentType]
+    network.preprocess = preprocess
+    return Trained(origin=f"network {seed}", network=network.eval())
+
+
+def on_digits(seed: int, mean: float) -> tuple[Trained, Inputs]:
+    """A network of the digits with a mean of its own."""
+    trained = untrained(seed, Preprocess(mean=(mean,)), channels=1, input_size=8)
+    return trained, choose_inputs(trained, DIGITS)
+
+
+@torch.no_grad()
+def test_an_ensemble_averages_softmax() -> None:
+    """Each member prepares images its own way, and is scored as if it were alone."""
+    members = [on_digits(0, 0.3), on_digits(1, 0.5), on_digits(2, 0.1)]
+    found = evaluate_ensemble(members)
+    total = torch.zeros(len(DIGITS.test), 10)
+    for trained, inputs in members:
+        total += trained.network(torch.from_numpy(DIGITS.test.images) / 16 - inputs.preprocess.mean[0]).softmax(1)
+    labels = torch.from_numpy(DIGITS.test.labels).long()
+    assert found["error_percent"] == pytest.approx(100 * (total.argmax(1) != labels).float().mean().item())
+    assert found["loss"] == pytest.approx(
+        (total / 3).log()[torch.arange(len(labels)), labels].neg().mean().item(), 1e-5
+    )
+    assert found["mean_confidence_percent"] == pytest.approx(100 * (total / 3).amax(1).mean().item(), rel=1e-5)
+    assert found["members"] == [evaluate(trained, inputs) for trained, inputs in members]
+    assert len({member["error_percent"] for member in found["members"]}) > 1
+
+
+def test_order_and_repetition_do_not_matter() -> None:
+    """An ensemble of one is the one, to the bit; of twice the same, the same; members may come in any order."""
+    one, two, three = on_digits(0, 0.3), on_digits(1, 0.5), on_digits(2, 0.1)
+    alone = evaluate_ensemble([one])
+    assert {score: alone[score] for score in SCORES} == {score: alone["members"][0][score] for score in SCORES}
+    twice = evaluate_ensemble([one, one])
+    forth, back = evaluate_ensemble([one, two, three]), evaluate_ensemble([three, one, two])
+    for score in SCORES[:-1]:
+        assert twice[score] == pytest.approx(alone[score], rel=1e-6)
+        assert forth[score] == pytest.approx(back[score], rel=1e-6)
+    assert (twice["confusion"], forth["confusion"]) == (alone["confusion"], back["confusion"])
+
+
+def test_members_are_tested_on_the_same_images() -> None:
+    """Or nothing would be compared."""
+    trained, inputs = on_digits(0, 0.3)
+    other = choose_inputs(trained, DIGITS, split="tuning")
+    with pytest.raises(UserError, match=r"on data\.split=tuning; say which for all"):
+        evaluate_ensemble([(trained, inputs), (trained, other)])
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> PhotoDataset:
+    """A folder of photographs in several sizes: greenish and reddish."""
+    generator = np.random.default_rng(0)
+    for split in ("train", "val"):
+        for channel, name in enumerate(("red", "green")):
+            (tmp_path / split / name).mkdir(parents=True)
+            for number in range(3):
+                pixels = generator.integers(0, 120, (20 + 9 * number, 31, 3), dtype=np.uint8)
+                pixels[..., channel] += 100
+                Image.fromarray(pixels).save(tmp_path / split / name / f"{number}.png")
+    return read_folder(tmp_path)
+
+
+@pytest.mark.parametrize("protocol", ["1-crop", "10-crop", "multi-scale"])
+def test_photographs_are_decoded_once_for_all(protocol, photos: PhotoDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the number of members and sizes; each member has its own sizes."""
+    members = []
+    for seed, preprocess in enumerate([Preprocess(resize=18, crop=16), Preprocess(resize=20, crop=16, mean=(0.4,))]):
+        trained = untrained(seed, preprocess, classes=2, input_size=16)
+        members.append((trained, choose_inputs(trained, photos)))
+    read, reading = [], stored.read_pixels
+    monkeypatch.setattr(stored, "read_pixels", lambda path: read.append(path) or reading(path))
+    found = evaluate_ensemble(members, protocol=protocol)
+    assert sorted(read) == sorted(photos.test.path(index) for index in range(6))
+    assert (found["images"], found["skipped_images"], found["protocol"]) == (6, 0, protocol)
+    sides = {"1-crop": [[18], [20]], "10-crop": [[18], [18]], "multi-scale": [[16, 18, 27, 34, 46]] * 2}[protocol]
+    assert [member["shorter_sides"] for member in found["members"]] == sides
+    assert ("crop 16" in found["members"][0]["preprocess"]) == (protocol != "multi-scale")
+
+
+def test_bad_photographs_are_counted(photos: PhotoDataset) -> None:
+    """They stop a test, or are left out of it if asked for; nothing but bad ones is no test."""
+    photos.test.path(1).write_bytes(b"")
+    trained = untrained(0, Preprocess(resize=18, crop=16), classes=2, input_size=16)
+    with pytest.raises(UserError, match=r"1\.png is no image"):
+        evaluate(trained, choose_inputs(trained, photos))
+    found = evaluate(trained, choose_inputs(trained, photos, skip_bad=True))
+    assert (found["images"], found["skipped_images"], sum(map(sum, found["confusion"]))) == (5, 1, 5)
+    for index in range(6):
+        photos.test.path(index).write_bytes(b"")
+    with pytest.raises(UserError, match="none of the 6 images"):
+        choose_inputs(trained, photos, skip_bad=True)

@@ -120,4 +120,4 @@ def test_from_the_command_line(photos: PhotoDataset, tmp_path: Path, capsys: pyt
     with pytest.raises(SystemExit) as error:
         main(["train", f"data={tmp_path}/nowhere", "network=resnet-20"])
     assert error.value.code
-    assert "there is no folder" in capsys.readouterr().err
+    assert "is no dataset and no folder of photographs" in capsys.readouterr().err

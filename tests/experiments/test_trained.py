@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from reslab.data.dataset import Split
 from reslab.data.digits import load_digits
+from reslab.data.photos.folder import read_folder
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import Trained, choose_inputs, load_file, load_run
@@ -142,3 +144,34 @@ def test_small_images_are_resized_for_large_networks() -> None:
     """As the preprocessing asks."""
     inputs = choose_inputs(untrained(Preprocess(resize=36, crop=32), name="lenet-5", input_size=32), DIGITS, images=3)
     assert next(inputs.batches(500))[0].shape == (3, 1, 32, 32)
+
+
+def test_the_authors_mean_image_goes_with_their_order_and_range() -> None:
+    """Weights that subtract a mean image from 0 to 255, blue first, are tested so; told otherwise, it is refused."""
+    trained = untrained(Preprocess(channel_order="BGR", pixel_range="0-255", per_pixel_mean=True))
+    trained.network.mean_image = torch.full((1, 8, 8), 100.0)
+    pixels = next(choose_inputs(trained, DIGITS).batches(500))[0]
+    assert torch.allclose(pixels, torch.from_numpy(DIGITS.test.images).float() * 255 / 16 - 100)
+    with pytest.raises(UserError, match=r"preprocess\.pixel_range does not go with the mean image"):
+        choose_inputs(trained, DIGITS, preprocess={"pixel_range": "0-1"})
+
+
+def test_photographs_need_a_crop_and_have_no_tuning_split(tmp_path: Path) -> None:
+    """Each is told with its remedy, and so is a folder that changed since."""
+    for number in range(8):
+        folder = tmp_path / "photos" / f"class{number % 2}"
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (9, 9 + number)).save(folder / f"{number}.png")
+    photos = read_folder(tmp_path / "photos")
+    crop = Preprocess(resize=9, crop=8)
+    trained = untrained(crop, channels=3, classes=2)
+    assert next(choose_inputs(trained, photos).batches(500))[0].shape == (len(photos.test), 3, 8, 8)
+    with pytest.raises(UserError, match=r"x\.pth does not say to what size photographs are cropped; give preprocess"):
+        choose_inputs(untrained(Preprocess(), channels=3, classes=2), photos)
+    with pytest.raises(UserError, match=r"data\.split=tuning is for datasets by name"):
+        choose_inputs(trained, photos, split="tuning")
+    with pytest.raises(UserError, match=r"takes inputs of 1 x 8 x 8 and photos has images of 3 channels"):
+        choose_inputs(untrained(crop, classes=2), photos)
+    changed = replace(trained, data=DataSpec(name="photos", fingerprint="0" * 64))
+    with pytest.raises(UserError, match="give that folder, or these under another name"):
+        choose_inputs(changed, photos)

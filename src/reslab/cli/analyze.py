@@ -24,8 +24,8 @@ def analyze(*words: str, only: str | None = None, runs: Path | None = None, json
     ----------
     words
         Runs (ids, beginnings of them, or directories), weight files, and names quoted together with their weights,
-        'resnet-20 weights=cifar10'; then data=NAME data.split=full|tuning images=N (the first N only), and fields of
-        the preprocessing: preprocess.mean=[0.5,0.5,0.5].
+        'resnet-20 weights=cifar10'; then data=NAME|PATH data.split=full|tuning images=N (the first N only), and fields
+        of the preprocessing: preprocess.mean=[0.5,0.5,0.5].
     only
         One instrument: responses.
     runs

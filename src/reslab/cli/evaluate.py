@@ -1,4 +1,4 @@
-"""`reslab evaluate RUN|WEIGHTS-FILE|NAME [weights=FILE] [data=NAME] [preprocess.FIELD=value ...]`."""
+"""`reslab evaluate RUN|WEIGHTS-FILE|NAME... [weights=FILE] [data=NAME|PATH] [protocol=NAME] [preprocess.FIELD=...]`."""
 
 from __future__ import annotations
 
@@ -7,54 +7,88 @@ from typing import Any
 
 from reslab.cli.show import console, count, make_table, print_heading, print_json, progress_console
 from reslab.cli.subjects import runs_root, split_words
-from reslab.cli.trained import image_bar, load_inputs, load_trained, refuse_unknown
+from reslab.cli.trained import image_bar, load_ensemble, refuse_unknown
 from reslab.errors import UserError
+from reslab.spec.codec import convert
 
 # More classes than this do not fit side by side on a terminal.
 MOST_COLUMNS = 12
 WORST = 10
 
 
-def evaluate(subject: str, *fields: str, runs: Path | None = None, json: bool = False) -> None:
-    """Test a trained network: top-1 and top-5 error, overall and a class, and the confusion matrix.
+def evaluate(*words: str, runs: Path | None = None, json: bool = False) -> None:
+    """Test trained networks: top-1 and top-5 error, calibration, errors of each class, and the confusion matrix.
+
+    Several are an ensemble: each is tested, and the average of their softmax.
 
     Parameters
     ----------
-    subject
-        A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE|cifar10.
-    fields
-        weights=FILE|cifar10 data=NAME data.split=full|tuning, and fields of the preprocessing:
-        preprocess.mean=[0.5,0.5,0.5].
+    words
+        Runs (ids, beginnings of them, or directories), weight files, or networks' names with weights=FILE|cifar10;
+        then data=NAME|PATH data.split=full|tuning data.on_bad_image=stop|skip protocol=1-crop|10-crop|multi-scale,
+        and fields of the preprocessing: preprocess.mean=[0.5,0.5,0.5].
     runs
         The folder for runs; RESLAB_RUNS, or runs.
     json
         Print JSON.
     """
-    others, given = split_words(fields)
-    if others:
-        raise UserError(
-            f"evaluate takes one subject and got '{others[0]}' too; quote a name that has fields of its own"
-        )
-    refuse_unknown("evaluate", given, ("weights", "data", "data.split"))
+    subjects, fields = split_words(words)
+    refuse_unknown("evaluate", fields, ("weights", "data", "data.split", "data.on_bad_image", "protocol"))
+    if not subjects:
+        raise UserError("evaluate needs a run or a weight file; `reslab runs` lists the runs")
     with progress_console.status("loading"):
-        from reslab.experiments.evaluate import evaluate as run_evaluation
+        from reslab.evaluation.crops import ProtocolName
+        from reslab.experiments.evaluate import evaluate_ensemble
 
-        trained = load_trained(subject, given, runs_root(runs))
-        inputs = load_inputs(trained, given)
-    with image_bar("evaluating", len(inputs)) as progress:
-        scores = run_evaluation(trained, inputs, progress=progress)
+        protocol = convert(ProtocolName, fields.get("protocol", "1-crop"), where="protocol")
+        members = load_ensemble(subjects, fields, runs_root(runs))
+    with image_bar("evaluating", len(members[0][1])) as progress:
+        found = evaluate_ensemble(members, protocol=protocol, progress=progress)
     if json:
-        print_json(scores)
-    else:
-        _print_scores(scores)
+        print_json(found if len(members) > 1 else found["members"][0])
+        return
+    for member in found["members"]:
+        print_heading(member["subject"], member["network"])
+        console.print(f"{_which_images(member)}, {_how(member)}", soft_wrap=True)
+        if len(members) == 1:
+            _print_summary(member)
+    if len(members) > 1:
+        _print_members(found)
+    _print_classes(found)
 
 
-def _print_scores(scores: dict[str, Any]) -> None:
+def _which_images(scores: dict[str, Any]) -> str:
     images = count(scores["images"])
     which = f"{images} test images" if scores["split"] == "full" else f"the last {images} training images"
-    print_heading(scores["subject"], scores["network"])
-    console.print(f"{which} of {scores['data']}, {scores['preprocess']}", soft_wrap=True)
-    console.print(f"error {scores['error_percent']:.2f} %, top-5 error {scores['top5_error_percent']:.2f} %\n")
+    skipped = f" (bad ones skipped: {count(scores['skipped_images'])})" if scores["skipped_images"] else ""
+    return f"{which} of {scores['data']}{skipped}"
+
+
+def _how(scores: dict[str, Any]) -> str:
+    if scores["protocol"] != "multi-scale":
+        return f"{scores['preprocess']}, {scores['protocol']}"
+    return f"{scores['preprocess']}, multi-scale at {', '.join(map(str, scores['shorter_sides']))}"
+
+
+def _print_summary(scores: dict[str, Any]) -> None:
+    console.print(f"error {scores['error_percent']:.2f} %, top-5 error {scores['top5_error_percent']:.2f} %")
+    console.print(
+        f"mean confidence {scores['mean_confidence_percent']:.2f} %, expected calibration error "
+        f"{scores['ece_percent']:.2f} %, negative log-likelihood {scores['loss']:.4f}\n"
+    )
+
+
+def _print_members(found: dict[str, Any]) -> None:
+    numbers = ("error_percent", "top5_error_percent", "mean_confidence_percent", "ece_percent")
+    table = make_table("Alone and together", "", "error %", "top-5 error %", "mean confidence %", "ECE %", "NLL")
+    for name, scores in [*((one["subject"], one) for one in found["members"]), ("ensemble", found)]:
+        table.add_row(name, *[f"{scores[number]:.2f}" for number in numbers], f"{scores['loss']:.4f}")
+    console.print()
+    console.print(table)
+    console.print()
+
+
+def _print_classes(scores: dict[str, Any]) -> None:
     names = list(scores["class_error_percent"])
     if len(names) > MOST_COLUMNS:
         _print_worst(scores)

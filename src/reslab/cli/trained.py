@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
@@ -20,7 +20,11 @@ from reslab.spec.codec import convert
 from reslab.spec.trial import SplitName
 
 if TYPE_CHECKING:
+    from reslab.data.dataset import Dataset
+    from reslab.data.photos.folder import PhotoDataset
     from reslab.experiments.trained import Inputs, Trained
+
+OnBadImage = Literal["stop", "skip"]
 
 
 def load_trained(subject: str, fields: Mapping[str, str], root: Path) -> Trained:
@@ -44,20 +48,46 @@ def load_trained(subject: str, fields: Mapping[str, str], root: Path) -> Trained
 
 def load_inputs(trained: Trained, fields: Mapping[str, str]) -> Inputs:
     """Load the images that fields ask for, or the ones the network was trained to be tested on."""
+    return _choose_inputs(trained, _open(fields, trained), fields)
+
+
+def load_ensemble(subjects: Sequence[str], fields: Mapping[str, str], root: Path) -> list[tuple[Trained, Inputs]]:
+    """Load what subjects stand for, each with the same images, as fields ask for them or they were trained on."""
+    members = [load_trained(subject, fields, root) for subject in subjects]
+    dataset = _open(fields, *members)
+    return [(trained, _choose_inputs(trained, dataset, fields)) for trained in members]
+
+
+def _open(fields: Mapping[str, str], *members: Trained) -> Dataset | PhotoDataset:
+    """Open the data that is asked for, else what all members were trained on."""
+    from reslab.data.catalogue import LOADERS, load_dataset, open_data
+
+    if "data" in fields:
+        return open_data(fields["data"])
+    names = {trained.data.name: trained.origin for trained in members if trained.data}
+    if not names:
+        raise UserError(f"{members[0].origin} does not say what data it is for; write data=cifar10")
+    if len(names) > 1:
+        said = [f"{origin} was trained on {name}" for name, origin in names.items()]
+        raise UserError(f"{said[0]} and {said[1]}; write data= to say what they are tested on")
+    (name, origin), *_ = names.items()
+    if name not in LOADERS:
+        raise UserError(f"{origin} was trained on a folder named {name}, wherever that lies now; write data=PATH")
+    return load_dataset(name)
+
+
+def _choose_inputs(trained: Trained, dataset: Dataset | PhotoDataset, fields: Mapping[str, str]) -> Inputs:
     import torch
 
-    from reslab.data.catalogue import load_dataset
     from reslab.experiments.trained import choose_inputs
 
-    name = fields.get("data") or (trained.data.name if trained.data else None)
-    if name is None:
-        raise UserError(f"{trained.origin} does not say what data it is for; write data=cifar10")
     return choose_inputs(
         trained,
-        load_dataset(name),
+        dataset,
         split=convert(SplitName, fields["data.split"], where="data.split") if "data.split" in fields else None,
         preprocess=preprocess_fields(fields),
         images=take_count(dict(fields), "images", 1) if "images" in fields else None,
+        skip_bad=convert(OnBadImage, fields.get("data.on_bad_image", "stop"), where="data.on_bad_image") == "skip",
         device="cuda" if torch.cuda.is_available() else "cpu",
     )
 

@@ -1,4 +1,4 @@
-"""Datasets by name."""
+"""Datasets by name, and folders of photographs by their path."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ def open_data(text: str, *, held_out_seed: int = 0) -> Dataset | PhotoDataset:
     """Load a dataset by its name, or read the folder of photographs at a path."""
     if text in LOADERS:
         return LOADERS[text]()
-    if Path(text).is_dir():
+    if text and Path(text).is_dir():
         return read_folder(Path(text), seed=held_out_seed)
-    if "/" in text:
-        raise UserError(f"there is no folder {text}; give one that has train/<class>/ and val/<class>/, or <class>/")
-    return load_dataset(text)
+    known = suggest(text, LOADERS) or f"; there are {', '.join(LOADERS)}, and folders such as data=PATH"
+    raise UserError(f"'{text}' is no dataset and no folder of photographs{known}")

@@ -16,16 +16,35 @@ def preprocess_images(
     images: Tensor, preprocess: Preprocess, *, brightest: int, mean_image: Tensor | None = None
 ) -> Tensor:
     """Prepare a batch of RGB or grey images (count, channels, height, width) in which white is `brightest`."""
+    pixels = scale_images(images, preprocess, brightest=brightest)
+    if preprocess.crop is not None:
+        pixels = _crop(pixels, preprocess.crop)
+    if preprocess.per_pixel_mean and mean_image is not None and mean_image.shape != pixels.shape[-3:]:
+        sizes = ["x".join(map(str, shape)) for shape in (mean_image.shape, pixels.shape[-3:])]
+        raise UserError(f"the mean image is {sizes[0]} and the images are {sizes[1]}; give images of that size")
+    return centre_pixels(pixels, preprocess, mean_image=mean_image)
+
+
+def scale_images(images: Tensor, preprocess: Preprocess, *, brightest: int) -> Tensor:
+    """Return images in the range and channel order of `preprocess`, resized; not cropped or centred yet."""
     pixels = images / (brightest / WHITE[preprocess.pixel_range])
     if preprocess.channel_order == "BGR":
         pixels = pixels.flip(1)
     if preprocess.resize is not None:
         pixels = _resize(pixels, preprocess.resize, preprocess.interpolation)
-    if preprocess.crop is not None:
-        pixels = _crop(pixels, preprocess.crop)
+    return pixels
+
+
+def centre_pixels(pixels: Tensor, preprocess: Preprocess, *, mean_image: Tensor | None = None) -> Tensor:
+    """Subtract the mean and divide by the deviation; of a mean image of another size, its channels' averages."""
     mean, std = (_per_channel(getattr(preprocess, name), name, pixels) for name in ("mean", "std"))
     if preprocess.per_pixel_mean:
-        mean = _check_mean_image(mean_image, pixels)
+        if mean_image is None:
+            raise UserError(
+                "these weights bring no mean image; give preprocess.mean, and preprocess.per_pixel_mean=false"
+            )
+        fits = mean_image.shape == pixels.shape[-3:]
+        mean = (mean_image if fits else mean_image.mean((1, 2), keepdim=True)).to(pixels)
     return (pixels - mean) / std
 
 
@@ -44,16 +63,7 @@ def _crop(pixels: Tensor, side: int) -> Tensor:
 
 
 def _per_channel(values: tuple[float, ...], name: str, pixels: Tensor) -> Tensor:
-    channels = pixels.shape[1]
+    channels = pixels.shape[-3]
     if len(values) not in (1, channels):
         raise UserError(f"{name} has {len(values)} values and the images have {channels} channels; give one a channel")
     return torch.tensor(values, dtype=pixels.dtype, device=pixels.device)[:, None, None]
-
-
-def _check_mean_image(mean_image: Tensor | None, pixels: Tensor) -> Tensor:
-    if mean_image is None:
-        raise UserError("these weights bring no mean image; give preprocess.mean, and preprocess.per_pixel_mean=false")
-    if mean_image.shape != pixels.shape[1:]:
-        sizes = ["x".join(map(str, shape)) for shape in (mean_image.shape, pixels.shape[1:])]
-        raise UserError(f"the mean image is {sizes[0]} and the images are {sizes[1]}; give images of that size")
-    return mean_image.to(pixels)

@@ -1,4 +1,8 @@
-"""Top-1 and top-5 error, overall and a class, and the confusion matrix, over every image exactly once."""
+"""Top-1 and top-5 error, overall and a class, confusion and calibration, over every image exactly once.
+
+The expected calibration error sorts guesses into fifteen bins by confidence, the probability of the guess, and averages
+what confidence and accuracy differ by in a bin, weighted by its guesses (Guo et al., 2017).
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,19 @@ from torch import Tensor
 
 from reslab.networks import Network
 
+BINS = 15
+
 
 @dataclass(frozen=True)
 class Scores:
-    """How a classifier did. `confusion[truth][guess]` counts images."""
+    """How a classifier did. `confusion[truth][guess]` counts images; `loss` is the mean negative log-likelihood."""
 
     error_percent: float
     top5_error_percent: float
     loss: float
     confusion: list[list[int]]
+    ece_percent: float
+    mean_confidence_percent: float
 
     @property
     def class_error_percent(self) -> list[float]:
@@ -34,6 +42,9 @@ class Counts:
         self.confusion = torch.zeros(classes * classes, dtype=torch.long, device=device)
         self.beyond_five = torch.zeros((), dtype=torch.long, device=device)
         self.loss = torch.zeros((), dtype=torch.float64, device=device)
+        self.bins = torch.arange(BINS, device=device)
+        self.confidence = torch.zeros(BINS, dtype=torch.float64, device=device)
+        self.right = torch.zeros(BINS, dtype=torch.long, device=device)
 
     @torch.no_grad()
     def add(self, logits: Tensor, labels: Tensor) -> None:
@@ -44,10 +55,15 @@ class Counts:
         self.confusion.index_add_(0, cells, torch.ones_like(cells))
         self.beyond_five += (guesses != labels[:, None]).all(1).sum()
         self.loss += torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
+        confidence = logits.softmax(1).amax(1)
+        # Compared and summed rather than scattered: on a GPU that would add in any order.
+        inside = ((confidence * BINS).ceil().long() - 1).clamp(0, BINS - 1)[:, None] == self.bins
+        self.confidence += (inside * confidence.double()[:, None]).sum(0)
+        self.right += (inside & (guesses[:, :1] == labels[:, None])).sum(0)
 
     def clear(self) -> None:
         """Count from zero."""
-        for tensor in (self.confusion, self.beyond_five, self.loss):
+        for tensor in (self.confusion, self.beyond_five, self.loss, self.confidence, self.right):
             tensor.zero_()
 
     def read(self) -> Scores:
@@ -56,7 +72,15 @@ class Counts:
         count = sum(map(sum, table))
         wrong = count - sum(table[number][number] for number in range(self.classes))
         beyond_five, loss = int(self.beyond_five), float(self.loss)
-        return Scores(100 * wrong / count, 100 * beyond_five / count, loss / count, table)
+        confidence, right = self.confidence.tolist(), self.right.tolist()
+        return Scores(
+            error_percent=100 * wrong / count,
+            top5_error_percent=100 * beyond_five / count,
+            loss=loss / count,
+            confusion=table,
+            ece_percent=100 * sum(abs(sure - hits) for sure, hits in zip(confidence, right, strict=True)) / count,
+            mean_confidence_percent=100 * sum(confidence) / count,
+        )
 
 
 @torch.no_grad()

@@ -1,41 +1,99 @@
-"""A trained network tried on labelled images: its errors, overall and a class, and what it takes for what."""
+"""Trained networks tried on labelled images, alone and as an ensemble: their errors, confusion and calibration."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
-from torch import Tensor
+import torch
 
-from reslab.evaluation.classification import score
+from reslab.errors import UserError
+from reslab.evaluation.classification import Counts, Scores
+from reslab.evaluation.crops import ProtocolName, Viewing
+from reslab.evaluation.protocols import Judge, average_softmax
 from reslab.experiments.classification import EVALUATION_BATCH
 from reslab.experiments.trained import Inputs, Trained
 from reslab.spec import name_of
 
+# What a network is shown at once: sixty-four crops of 224.
+MOST_PIXELS = 64 * 224**2
+
 
 def evaluate(
-    trained: Trained, inputs: Inputs, *, progress: Callable[[int], None] = lambda done: None
+    trained: Trained,
+    inputs: Inputs,
+    *,
+    protocol: ProtocolName = "1-crop",
+    progress: Callable[[int], None] = lambda done: None,
 ) -> dict[str, Any]:
     """Score a network on every image of `inputs`, in float32 as it is; return the scores as plain data."""
+    return evaluate_ensemble([(trained, inputs)], protocol=protocol, progress=progress)["members"][0]
 
-    def batches() -> Iterator[tuple[Tensor, Tensor]]:
-        done = 0
-        for images, labels in inputs.batches(EVALUATION_BATCH):
-            yield images, labels
-            done += len(labels)
-            progress(done)
 
-    scores = score(trained.network, batches(), classes=len(inputs.class_names))
-    return {
-        "subject": trained.origin,
-        "network": name_of(trained.network.spec),
+@torch.no_grad()
+def evaluate_ensemble(
+    members: Sequence[tuple[Trained, Inputs]],
+    *,
+    protocol: ProtocolName = "1-crop",
+    progress: Callable[[int], None] = lambda done: None,
+) -> dict[str, Any]:
+    """Score networks on the same images, each with its own preprocessing, and the average of their softmax.
+
+    An image is read once, and shown to all of them.
+    """
+    inputs = members[0][1]
+    for trained, other in members[1:]:
+        if other.split != inputs.split:
+            raise UserError(
+                f"{members[0][0].origin} is tested on data.split={inputs.split} and {trained.origin} on "
+                f"data.split={other.split}; say which for all"
+            )
+    judges = [Judge(trained.network, own.viewing(protocol), own.execution) for trained, own in members]
+    size = min(EVALUATION_BATCH, max(1, MOST_PIXELS // max(judge.viewing.pixels for judge in judges)))
+    counts = [Counts(classes=len(inputs.class_names), device=inputs.device) for _ in range(len(members) + 1)]
+    done = 0
+    for images, labels in inputs.stored(size):
+        logits = [judge.judge(images) for judge in judges]
+        for count, guessed in zip(counts, [*logits, average_softmax(torch.stack(logits, 1))], strict=True):
+            count.add(guessed, labels)
+        done += len(labels)
+        progress(done)
+    about = {
         "data": inputs.data,
         "split": inputs.split,
-        "images": len(inputs),
-        "preprocess": inputs.preprocess.describe(),
-        "error_percent": scores.error_percent,
-        "top5_error_percent": scores.top5_error_percent,
-        "loss": scores.loss,
-        "class_error_percent": dict(zip(inputs.class_names, scores.class_error_percent, strict=True)),
-        "confusion": scores.confusion,
+        "images": done,
+        "skipped_images": len(inputs) - done,
+        "protocol": protocol,
     }
+    *alone, together = [_describe_scores(count.read(), inputs.class_names) for count in counts]
+    return {
+        "subject": " + ".join(trained.origin for trained, _ in members),
+        **about,
+        **together,
+        "members": [
+            {
+                "subject": trained.origin,
+                "network": name_of(trained.network.spec),
+                **about,
+                **_describe_viewing(judge.viewing),
+                **scores,
+            }
+            for (trained, _), judge, scores in zip(members, judges, alone, strict=True)
+        ],
+    }
+
+
+def _describe_viewing(viewing: Viewing) -> dict[str, Any]:
+    """Say how images were prepared; several sizes are beside the preprocessing, which has but one."""
+    done, sides = viewing.preprocess, viewing.shorter_sides
+    if viewing.protocol == "10-crop":
+        done = replace(done, resize=sides[0], crop=viewing.side)
+    elif viewing.protocol == "multi-scale":
+        done = replace(done, resize=None, crop=None)
+    return {"preprocess": done.describe(), "shorter_sides": list(sides)}
+
+
+def _describe_scores(scores: Scores, class_names: Sequence[str]) -> dict[str, Any]:
+    named = dict(zip(class_names, scores.class_error_percent, strict=True))
+    return asdict(scores) | {"class_error_percent": named}

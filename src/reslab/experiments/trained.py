@@ -15,8 +15,10 @@ import torch
 from torch import Tensor
 
 from reslab.data.dataset import Dataset, Split
-from reslab.data.preprocessing import preprocess_images
+from reslab.data.photos.folder import PhotoDataset, PhotoSplit
+from reslab.data.stored import read_images
 from reslab.errors import UserError
+from reslab.evaluation.crops import ProtocolName, Viewing
 from reslab.experiments.classification import divide, refuse_misfit
 from reslab.networks import Network, create_model, load_model, read_weights
 from reslab.networks.execution import Execution
@@ -39,36 +41,48 @@ class Trained:
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """Labelled images, handed out in batches as a network's preprocessing wants them.
+    """Labelled images, handed out in batches as they are stored, or as a network's preprocessing wants them.
 
-    `own` is true for all the images a network's own training tested it on, prepared as then.
+    `own` is true for all the images a network's own training tested it on, prepared as then; `side` is that of the
+    crops the network was made for; `skip_bad` passes over photographs that cannot be read.
     """
 
     own: bool
     data: str
     split: SplitName
-    images: Split
+    images: Split | PhotoSplit
     class_names: tuple[str, ...]
     brightest: int
     preprocess: Preprocess
+    side: int
     mean_image: Tensor | None
     execution: Execution
     device: str
+    skip_bad: bool
 
     def __len__(self) -> int:
         return len(self.images)
 
+    def viewing(self, protocol: ProtocolName) -> Viewing:
+        """Return how the network is shown the images by a protocol."""
+        return Viewing(
+            protocol=protocol,
+            preprocess=self.preprocess,
+            side=self.side,
+            brightest=self.brightest,
+            mean_image=self.mean_image,
+        )
+
+    def stored(self, size: int) -> Iterator[tuple[list[Tensor], Tensor]]:
+        """Yield images as they are stored, tensors of one size each, and labels; every image once, in order."""
+        for images, labels in read_images(self.images, size, skip_bad=self.skip_bad):
+            yield [group.to(self.device) for group in images], labels.to(self.device)
+
     def batches(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield prepared images and labels, every image once, in order."""
-        for first in range(0, len(self), size):
-            part = self.images.take(slice(first, first + size))
-            pixels = preprocess_images(
-                torch.from_numpy(part.images).to(self.device),
-                self.preprocess,
-                brightest=self.brightest,
-                mean_image=self.mean_image,
-            )
-            yield self.execution.prepare(pixels), torch.from_numpy(part.labels).to(self.device, torch.long)
+        viewing = self.viewing("1-crop")
+        for images, labels in self.stored(size):
+            yield self.execution.prepare(torch.cat([viewing.show(group)[0][:, 0] for group in images])), labels
 
 
 def load_run(run: RunDirectory) -> Trained:
@@ -99,11 +113,12 @@ def load_file(path: str | Path, *, name: str | None = None, overrides: Mapping[s
 
 def choose_inputs(
     trained: Trained,
-    dataset: Dataset,
+    dataset: Dataset | PhotoDataset,
     *,
     split: SplitName | None = None,
     preprocess: Mapping[str, Any] | None = None,
     images: int | None = None,
+    skip_bad: bool = False,
     device: str = "cpu",
 ) -> Inputs:
     """Put the network on `device` and pair it with the images to test it on, the first `images` of them if given.
@@ -115,14 +130,15 @@ def choose_inputs(
     if data is not None and data.name != dataset.name:
         data = None
     if data is not None and data.fingerprint != (here := dataset.fingerprint):
+        remedy = "fetch it again" if isinstance(dataset, Dataset) else "give that folder, or these under another name"
         raise UserError(
             f"{dataset.name} is not here what {trained.origin} was trained on: "
-            f"its fingerprint is {here[:12]}, not {data.fingerprint[:12]}; fetch it again"
+            f"its fingerprint is {here[:12]}, not {data.fingerprint[:12]}; {remedy}"
         )
     _refuse(trained, dataset)
     prepared = override(network.preprocess or Preprocess(), preprocess or {})
     for field in ("pixel_range", "channel_order"):
-        if prepared.per_pixel_mean and getattr(prepared, field) != getattr(Preprocess(), field):
+        if prepared.per_pixel_mean and getattr(prepared, field) != getattr(network.preprocess or Preprocess(), field):
             raise UserError(
                 f"preprocess.{field} does not go with the mean image of {trained.origin}; leave it out, "
                 "or give preprocess.mean=[...] and preprocess.per_pixel_mean=false too"
@@ -132,9 +148,14 @@ def choose_inputs(
             f"{trained.origin} does not say how its images are prepared; "
             "give preprocess.mean=[...] and preprocess.std=[...], on a scale where white is 1"
         )
+    if isinstance(dataset, PhotoDataset) and prepared.crop is None:
+        raise UserError(
+            f"{trained.origin} does not say to what size photographs are cropped; "
+            "give preprocess.resize=... and preprocess.crop=..."
+        )
     if split is None:
         split = data.split if data else "full"
-    tested = divide(dataset, split)[1]
+    tested = _tested(dataset, split)
     if images is not None and images > len(tested):
         raise UserError(
             f"images is {images:,}, and {dataset.name} has {len(tested):,} to test on; leave it out for all"
@@ -147,11 +168,13 @@ def choose_inputs(
         split=split,
         images=tested if images is None else tested.take(slice(images)),
         class_names=dataset.class_names,
-        brightest=dataset.brightest,
+        brightest=dataset.brightest if isinstance(dataset, Dataset) else 255,
         preprocess=prepared,
+        side=prepared.crop or network.spec.input_size,
         mean_image=network.mean_image,
         execution=execution,
         device=device,
+        skip_bad=skip_bad,
     )
     _try_one(trained, inputs)
     return inputs
@@ -165,7 +188,16 @@ def _trained_on(provenance: Mapping[str, Any]) -> DataSpec | None:
         return None
 
 
-def _refuse(trained: Trained, dataset: Dataset) -> None:
+def _tested(dataset: Dataset | PhotoDataset, split: SplitName) -> Split | PhotoSplit:
+    """Return the images to test on."""
+    if isinstance(dataset, Dataset):
+        return divide(dataset, split)[1]
+    if split != "full":
+        raise UserError(f"data.split={split} is for datasets by name; {dataset.root} is tested on what it has for that")
+    return dataset.test
+
+
+def _refuse(trained: Trained, dataset: Dataset | PhotoDataset) -> None:
     """Refuse data whose labels or pixels mean something else to this network."""
     refuse_misfit(trained.origin, trained.network.spec, dataset, remedy="give the data it was trained for")
     names = trained.network.class_names
@@ -180,7 +212,9 @@ def _refuse(trained: Trained, dataset: Dataset) -> None:
 @torch.no_grad()
 def _try_one(trained: Trained, inputs: Inputs) -> None:
     """Show the network one image, so that what does not pass is told before the work begins."""
-    image = next(inputs.batches(1))[0]
+    image, _ = next(inputs.batches(1), (None, None))
+    if image is None:
+        raise UserError(f"none of the {len(inputs):,} images of {inputs.data} can be read; give others")
     try:
         trained.network(image)
     except (RuntimeError, AssertionError) as error:

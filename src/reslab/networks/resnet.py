@@ -35,6 +35,10 @@ class ResidualNetwork(Network):
         initialize(self)
 
     def forward(self, x: Tensor) -> Tensor:
+        return self.classifier(self.average(self.feature_map(x)))
+
+    def feature_map(self, x: Tensor) -> Tensor:
+        """Return the last map, which is averaged and classified."""
         x = self.pool(self.stem(x))
         for names in self.stages:
             blocks = [self.blocks[name] for name in names]
@@ -43,7 +47,7 @@ class ResidualNetwork(Network):
             else:
                 for block in blocks:
                     x = block(x)
-        return self.classifier(self.average(self.final(x)))
+        return self.final(x)
 
     def activations(self, x: Tensor) -> dict[str, Tensor]:
         """Return named intermediate results in order.

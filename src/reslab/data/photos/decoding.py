@@ -31,7 +31,10 @@ Pixels = NDArray[np.uint8]  # height, width, RGB
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 SIDEWAYS = (5, 6, 7, 8)  # EXIF's orientations in which width and height change places
 ORIENTATION = 0x0112
-UNREADABLE = (SyntaxError, ValueError, KeyError, TypeError, OSError, struct.error)  # what Pillow raises at bad EXIF
+# What Pillow raises at EXIF it cannot read; where warnings are errors, a warning. Otherwise nobody need hear of it, and
+# one filter for all serves threads too.
+UNREADABLE = (SyntaxError, ValueError, KeyError, TypeError, OSError, struct.error, UserWarning)
+warnings.filterwarnings("ignore", "Corrupt EXIF data", UserWarning)
 
 
 class BadImage(UserError):
@@ -113,20 +116,16 @@ def _to_rgb(image: Image.Image) -> Image.Image:
 
 def _orientation(image: Image.Image) -> int:
     """Return EXIF's orientation, 1 being upright."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Pillow's, about EXIF it cannot read
-        try:
-            return int(image.getexif().get(ORIENTATION, 1))
-        except UNREADABLE:
-            return 1
+    try:
+        return int(image.getexif().get(ORIENTATION, 1))
+    except UNREADABLE:
+        return 1
 
 
 def _upright(image: Image.Image) -> Image.Image:
     if _orientation(image) == 1:
         return image
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return ImageOps.exif_transpose(image)
-        except UNREADABLE:
-            return image
+    try:
+        return ImageOps.exif_transpose(image)
+    except UNREADABLE:
+        return image

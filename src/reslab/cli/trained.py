@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from cyclopts import Parameter
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from reslab.cli.show import progress_console
-from reslab.cli.subjects import is_file, split_subject, take_count
+from reslab.cli.subjects import is_file, split_subject, split_words, take_count
 from reslab.errors import UserError, choices
 from reslab.runs.directory import find_run, is_run, list_runs
 from reslab.shipped import sets_of
@@ -21,6 +23,10 @@ from reslab.spec.trial import SplitName
 
 if TYPE_CHECKING:
     from reslab.experiments.trained import Inputs, Trained
+
+
+# - is a word: the list of images on standard input.
+ImageWord = Annotated[str, Parameter(allow_leading_hyphen=True)]
 
 
 def load_trained(subject: str, fields: Mapping[str, str], root: Path) -> Trained:
@@ -60,6 +66,21 @@ def load_inputs(trained: Trained, fields: Mapping[str, str]) -> Inputs:
         images=take_count(dict(fields), "images", 1) if "images" in fields else None,
         device="cuda" if torch.cuda.is_available() else "cpu",
     )
+
+
+def read_image_words(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Split words into images or folders and fields; - stands for the paths on standard input, one a line."""
+    existing = {word for word in words if "=" in word and Path(word).exists()}
+    _, fields = split_words([word for word in words if word not in existing])
+    paths: list[str] = []
+    for word in words:
+        if word.startswith("-") and word != "-" and not Path(word).exists():
+            raise UserError(f"there is no option {word.split('=')[0]}; --help lists those there are")
+        if word == "-":
+            paths += [line for line in sys.stdin.read().splitlines() if line]
+        elif word in existing or "=" not in word:
+            paths.append(word)
+    return paths, fields
 
 
 def preprocess_fields(fields: Mapping[str, str]) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def test_json_of_one_layer_of_a_dataset(reslab, here: Path) -> None:
     [
         ([], "probe takes one folder or dataset and got none"),
         (["photos", "digits"], "probe takes one folder or dataset and got 2"),
-        (["phots"], "'phots' is no folder and no dataset"),
+        (["phots"], "'phots'"),
         (["photos", "--layer", "conv9_x"], "has no layer 'conv9_x'"),
         (["photos", "seed=x"], "seed is 'x'"),
         (["photos", "recipe=fast"], "probe knows no field 'recipe'"),

@@ -39,11 +39,11 @@ def probe(subject: str, *words: str, layer: str | None = None, json: bool = Fals
     with progress_console.status("loading"):
         import torch
 
-        from reslab.delivery.pictures import open_data
+        from reslab.delivery.pictures import open_labelled
         from reslab.experiments.probe import open_extractor, probe_layers
 
         trained = load_trained(subject, fields, runs_root(runs))
-        data = open_data(names[0])
+        data = open_labelled(names[0])
         device = "cuda" if torch.cuda.is_available() else "cpu"
         extractor = open_extractor(trained, preprocess_fields(fields), device=device)
     with image_bar("probing", len(data.train) + len(data.test)) as progress:

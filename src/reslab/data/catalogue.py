@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 from reslab.data.dataset import Dataset
 from reslab.data.digits import load_digits
+from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.data.sources import PUBLISHED
 from reslab.data.store import load_published
 from reslab.errors import UserError, suggest
@@ -21,3 +23,14 @@ def load_dataset(name: str) -> Dataset:
     if name not in LOADERS:
         raise UserError(f"there is no dataset '{name}'{suggest(name, LOADERS) or '; there are ' + ', '.join(LOADERS)}")
     return LOADERS[name]()
+
+
+def open_data(text: str, *, held_out_seed: int = 0) -> Dataset | PhotoDataset:
+    """Load a dataset by its name, or read the folder of photographs at a path."""
+    if text in LOADERS:
+        return LOADERS[text]()
+    if Path(text).is_dir():
+        return read_folder(Path(text), seed=held_out_seed)
+    if "/" in text:
+        raise UserError(f"there is no folder {text}; give one that has train/<class>/ and val/<class>/, or <class>/")
+    return load_dataset(text)

@@ -15,11 +15,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reslab.data.catalogue import LOADERS, load_dataset
-from reslab.data.dataset import Split
+from reslab.data.catalogue import open_data
+from reslab.data.dataset import Dataset, Split
 from reslab.data.photos.decoding import BadImage, Pixels, read_pixels
-from reslab.data.photos.folder import SUFFIXES, PhotoSplit, read_folder
-from reslab.errors import UserError, suggest
+from reslab.data.photos.folder import SUFFIXES, PhotoSplit
+from reslab.errors import UserError
 
 Image = str | Path | Pixels
 
@@ -73,25 +73,15 @@ class LabelledData:
     test: Pictures
 
 
-def open_data(word: str) -> LabelledData:
+def open_labelled(word: str) -> LabelledData:
     """Open a folder of photographs, or a dataset by its name."""
-    if word in LOADERS:
-        dataset = load_dataset(word)
-        return LabelledData(
-            name=dataset.name,
-            class_names=dataset.class_names,
-            train=Pictures(split=dataset.train, brightest=dataset.brightest),
-            test=Pictures(split=dataset.test, brightest=dataset.brightest),
-        )
-    if not Path(word).exists():
-        hint = suggest(word, LOADERS) or f"; give a folder of classes, or {', '.join(LOADERS)}"
-        raise UserError(f"'{word}' is no folder and no dataset{hint}")
-    photos = read_folder(Path(word))
+    data = open_data(word)
+    brightest = data.brightest if isinstance(data, Dataset) else 255
     return LabelledData(
-        name=photos.name,
-        class_names=photos.class_names,
-        train=Pictures(split=photos.train),
-        test=Pictures(split=photos.test),
+        name=data.name,
+        class_names=data.class_names,
+        train=Pictures(split=data.train, brightest=brightest),
+        test=Pictures(split=data.test, brightest=brightest),
     )
 
 

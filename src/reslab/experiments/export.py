@@ -8,7 +8,7 @@ from typing import Any
 
 from reslab.delivery.export import Deployed, Parity, make_pictures, write_onnx, write_program
 from reslab.delivery.intake import make_intake
-from reslab.delivery.pictures import LabelledData, Picture, open_data
+from reslab.delivery.pictures import LabelledData, Picture, open_labelled
 from reslab.delivery.quantization import OnnxScore, quantize, refuse_other_classes, score_onnx
 from reslab.delivery.torchvision import write_torchvision
 from reslab.errors import UserError, choices
@@ -38,7 +38,7 @@ def export(deployed: Deployed, path: Path, form: str, pictures: Iterable[Picture
 
 def open_int8_data(deployed: Deployed, word: str) -> LabelledData:
     """Open the data that eight bits are tried on: a folder or dataset of the classes the network knows."""
-    data = open_data(word)
+    data = open_labelled(word)
     refuse_other_classes(deployed, data.class_names, data=data.name)
     return data
 

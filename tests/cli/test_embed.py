@@ -42,6 +42,7 @@ def test_a_folder_of_classes_and_a_few_images(reslab, here: Path) -> None:
         (["--out", "f.safetensors"], "embed needs images"),
         (["photos", "--out", "f.safetensors", "--layer", "conv9"], "has no layer 'conv9'"),
         (["photos", "--out", "f.safetensors", "data=digits"], "embed knows no field 'data'"),
+        (["photos/bad", "data.on_bad_image=skip", "--out", "f.safetensors"], "there is no image that can be read"),
         (["none.png", "--out", "f.safetensors"], "none.png cannot be read"),
     ],
 )

@@ -40,6 +40,16 @@ def test_json_of_one_layer_of_a_dataset(reslab, here: Path) -> None:
     assert list(told["layers"]["conv4_x"]["neighbours"]) == ["1", "5", "20"]
 
 
+def test_bad_images_stop_or_are_named(reslab, here: Path) -> None:
+    """As asked; each is named once, whoever reads it."""
+    Path("photos/ants/zbad.jpg").write_bytes(b"no image")
+    assert "zbad.jpg is no image" in reslab("probe", "mine.safetensors", "photos", "--layer", "conv1").err
+    for words in (["probe"], ["embed", "--out", "f.safetensors"], ["export", "--format", "torch-export"]):
+        outcome = reslab(words[0], "mine.safetensors", "photos", "data.on_bad_image=skip", *words[1:])
+        assert outcome.code == 0, outcome.err
+        assert outcome.err.count("warning: skipped: photos/ants/zbad.jpg") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -57,6 +57,17 @@ def test_one_image_some_guesses_and_classes_without_names(network: Network, phot
         predictor.predict([], top=0)
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_a_device_gives_the_same(network: Network, photos: Path) -> None:
+    """Guesses and explanations come back from it."""
+    image = photos / "val/ants/photo-0.png"
+    (here,), (there,) = (Predictor(network, device=device).predict(image) for device in ("cpu", "cuda"))
+    for ours, theirs in zip(here.guesses, there.guesses, strict=True):
+        assert (ours.name, ours.probability) == (theirs.name, pytest.approx(theirs.probability, abs=1e-3))
+    assert Predictor(network, device="cuda").explain(image).shape == (224, 452, 3)
+
+
 def test_an_explanation_shows_both(network: Network, photos: Path) -> None:
     """The picture as the network sees it, a gap and the picture under evidence; an unknown class is told."""
     predictor = Predictor(network)

@@ -6,7 +6,15 @@ from pathlib import Path
 
 from reslab.cli.show import console, count, print_heading, progress_console
 from reslab.cli.subjects import runs_root
-from reslab.cli.trained import ImageWord, image_bar, load_trained, preprocess_fields, read_image_words, refuse_unknown
+from reslab.cli.trained import (
+    ImageWord,
+    image_bar,
+    load_trained,
+    note_bad,
+    preprocess_fields,
+    read_image_words,
+    refuse_unknown,
+)
 from reslab.errors import UserError
 from reslab.spec import name_of
 
@@ -20,7 +28,8 @@ def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", run
         A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE|cifar10.
     words
         A folder of classes, whose labels are written too; or images and folders of them; - reads paths from standard
-        input. Then weights=FILE|cifar10 and fields of the preprocessing (preprocess.resize=32).
+        input. Then weights=FILE|cifar10, fields of the preprocessing (preprocess.resize=32), data.on_bad_image=skip to
+        go on past bad images.
     out
         The file to write, safetensors.
     layer
@@ -29,12 +38,12 @@ def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", run
         The folder for runs; RESLAB_RUNS, or runs.
     """
     paths, fields = read_image_words(words)
-    refuse_unknown("embed", fields, ("weights",))
+    refuse_unknown("embed", fields, ("weights", "data.on_bad_image"))
     if out.suffix != ".safetensors":
         raise UserError(f"--out is {out}; name a file that ends in .safetensors")
     if not paths:
         raise UserError("embed needs images; give a folder, files, or - for a list on standard input")
-    with progress_console.status("loading"):
+    with note_bad(fields) as on_bad, progress_console.status("loading") as status:
         import torch
 
         from reslab.delivery.embedding import write_embedding
@@ -45,15 +54,16 @@ def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", run
         device = "cuda" if torch.cuda.is_available() else "cpu"
         extractor = open_extractor(trained, preprocess_fields(fields), device=device)
         if len(paths) == 1 and _has_classes(Path(paths[0])):
-            data = open_labelled(paths[0])
+            data = open_labelled(paths[0], on_bad=on_bad)
             pictures, class_names = [data.train, data.test], data.class_names
             total = sum(map(len, pictures))
         else:
             images = find_images(paths)
-            pictures, class_names, total = [read_images(images)], None, len(images)
-    with image_bar("embedding", total) as progress:
-        stream = (picture for part in pictures for picture in part)
-        (embedding,) = extractor.embed(stream, [layer], class_names=class_names, progress=progress)
+            pictures, class_names, total = [read_images(images, on_bad=on_bad)], None, len(images)
+        status.stop()
+        with image_bar("embedding", total) as progress:
+            stream = (picture for part in pictures for picture in part)
+            (embedding,) = extractor.embed(stream, [layer], class_names=class_names, progress=progress)
     about = {
         "subject": trained.origin,
         "network": name_of(trained.network.spec),

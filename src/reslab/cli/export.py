@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from reslab.cli.show import console, count, make_table, memory, print_heading, progress_console
 from reslab.cli.subjects import is_file, runs_root
-from reslab.cli.trained import ImageWord, load_trained, preprocess_fields, read_image_words, refuse_unknown
+from reslab.cli.trained import ImageWord, load_trained, note_bad, preprocess_fields, read_image_words, refuse_unknown
 from reslab.errors import UserError, choices
 from reslab.spec import name_of
 
@@ -34,8 +34,8 @@ def export(
     subject
         A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE|cifar10.
     words
-        Images and folders to check on, synthetic ones where there are none; then weights=FILE|cifar10 and fields of
-        the preprocessing (preprocess.resize=32).
+        Images and folders to check on, synthetic ones where there are none; then weights=FILE|cifar10, fields of
+        the preprocessing (preprocess.resize=32), data.on_bad_image=skip to go on past bad images.
     format
         onnx, torch-export (a .pt2 program), or torchvision (a state dict under its names).
     out
@@ -47,12 +47,12 @@ def export(
         The folder for runs; RESLAB_RUNS, or runs.
     """
     paths, fields = read_image_words(words)
-    refuse_unknown("export", fields, ("weights",))
+    refuse_unknown("export", fields, ("weights", "data.on_bad_image"))
     if format not in FORMATS:
         raise UserError(f"--format is '{format}'; choose {choices(FORMATS)}")
     if int8 is not None and format != "onnx":
         raise UserError(f"--int8 goes with --format onnx, not {format}; leave one of them out")
-    with progress_console.status("loading") as status:
+    with note_bad(fields) as on_bad, progress_console.status("loading") as status:
         from reslab.delivery.export import require_onnx
         from reslab.delivery.pictures import find_images, read_images
         from reslab.experiments.export import deploy, export_int8, open_int8_data
@@ -63,10 +63,10 @@ def export(
         trained = load_trained(subject, fields, runs_root(runs))
         images = find_images(paths)
         deployed = deploy(trained, preprocess_fields(fields))
-        data = None if int8 is None else open_int8_data(deployed, int8)
+        data = None if int8 is None else open_int8_data(deployed, int8, on_bad=on_bad)
         path = out or Path(_stem(trained.origin) + FORMATS[format])
         status.update(f"writing {path}, and checking it")
-        parity = write_export(deployed, path, format, read_images(images) if images else None)
+        parity = write_export(deployed, path, format, read_images(images, on_bad=on_bad) if images else None)
         _print_written(trained.origin, deployed, path, format)
         _print_parity(parity, given=bool(images))
         if data is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +10,19 @@ from rich.text import Text
 
 from reslab.cli.show import console, count, make_table, print_heading, print_json, progress_console
 from reslab.cli.subjects import runs_root
-from reslab.cli.trained import ImageWord, image_bar, load_trained, preprocess_fields, read_image_words, refuse_unknown
+from reslab.cli.trained import (
+    ImageWord,
+    image_bar,
+    load_trained,
+    note_bad,
+    preprocess_fields,
+    read_image_words,
+    refuse_unknown,
+)
 from reslab.errors import UserError
 from reslab.spec import name_of
 
 if TYPE_CHECKING:
-    from reslab.data.photos.decoding import BadImage
     from reslab.delivery.predictor import Prediction, Predictor
 
 SURE, UNSURE = 0.9, 0.5
@@ -50,7 +56,6 @@ def predict(
     """
     paths, fields = read_image_words(words)
     refuse_unknown("predict", fields, ("weights", "data.on_bad_image"))
-    bad: list[str] = []
     with progress_console.status("loading"):
         import torch
 
@@ -68,12 +73,9 @@ def predict(
             channels_last=trained.channels_last,
             device="cuda" if torch.cuda.is_available() else "cpu",
         )
-    on_bad = _choose_bad(fields.get("data.on_bad_image", "stop"), bad)
-    with image_bar("looking", len(images)) as progress:
+    with note_bad(fields) as on_bad, image_bar("looking", len(images)) as progress:
         predictions = predictor.predict(images, top=top, on_bad=on_bad, progress=progress)
     pictures = _explain(predictor, predictions, explain) if explain else []
-    for sentence in bad:
-        progress_console.print(f"warning: {sentence}", soft_wrap=True)
     if json:
         told = [to_plain(prediction) for prediction in predictions]
         for one, path in zip(told, pictures, strict=False):  # none where no explanations were asked for
@@ -112,12 +114,6 @@ def _percent(probability: float) -> str:
 def _common_folder(images: list[str]) -> str:
     """Return the folder all of several images are in, so that it is said once."""
     return os.path.commonpath([Path(image).parent for image in images]) if len(images) > 1 else ""
-
-
-def _choose_bad(policy: str, bad: list[str]) -> Callable[[BadImage], None] | None:
-    if policy not in ("stop", "skip"):
-        raise UserError(f"data.on_bad_image is '{policy}'; choose stop or skip")
-    return None if policy == "stop" else lambda error: bad.append(str(error))
 
 
 def _explain(predictor: Predictor, predictions: list[Prediction], folder: Path) -> list[Path]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from reslab.cli.show import console, count, make_table, print_heading, print_json, progress_console
 from reslab.cli.subjects import runs_root, split_words
-from reslab.cli.trained import image_bar, load_trained, preprocess_fields, refuse_unknown
+from reslab.cli.trained import image_bar, load_trained, note_bad, preprocess_fields, refuse_unknown
 from reslab.errors import UserError
 from reslab.spec import name_of
 
@@ -21,7 +21,8 @@ def probe(subject: str, *words: str, layer: str | None = None, json: bool = Fals
         A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE|cifar10.
     words
         A folder of classes or a dataset's name; then weights=FILE|cifar10, seed=N (draws the fifth of the training
-        images the penalty is chosen on), and fields of the preprocessing (preprocess.resize=32).
+        images the penalty is chosen on), fields of the preprocessing (preprocess.resize=32), and
+        data.on_bad_image=skip to go on past bad images.
     layer
         One layer or stage by name; by default the stem, every stage and what the classifier is given.
     json
@@ -30,24 +31,25 @@ def probe(subject: str, *words: str, layer: str | None = None, json: bool = Fals
         The folder for runs; RESLAB_RUNS, or runs.
     """
     names, fields = split_words(words)
-    refuse_unknown("probe", fields, ("weights", "seed"))
+    refuse_unknown("probe", fields, ("weights", "seed", "data.on_bad_image"))
     if len(names) != 1:
         raise UserError(f"probe takes one folder or dataset and got {len(names) or 'none'}; write it after the network")
     seed = fields.get("seed", "0")
     if not seed.isdecimal():
         raise UserError(f"seed is {seed!r}; give a whole number of 0 or more")
-    with progress_console.status("loading"):
+    with note_bad(fields) as on_bad, progress_console.status("loading") as status:
         import torch
 
         from reslab.delivery.pictures import open_labelled
         from reslab.experiments.probe import open_extractor, probe_layers
 
         trained = load_trained(subject, fields, runs_root(runs))
-        data = open_labelled(names[0])
+        data = open_labelled(names[0], on_bad=on_bad)
         device = "cuda" if torch.cuda.is_available() else "cpu"
         extractor = open_extractor(trained, preprocess_fields(fields), device=device)
-    with image_bar("probing", len(data.train) + len(data.test)) as progress:
-        found = probe_layers(extractor, data, layer=layer, seed=int(seed), progress=progress)
+        status.stop()
+        with image_bar("probing", len(data.train) + len(data.test)) as progress:
+            found = probe_layers(extractor, data, layer=layer, seed=int(seed), progress=progress)
     if json:
         print_json(
             {"subject": trained.origin, "data": data.name, "layers": {name: asdict(one) for name, one in found.items()}}

@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
@@ -22,9 +22,11 @@ from reslab.spec.codec import convert
 from reslab.spec.trial import SplitName
 
 if TYPE_CHECKING:
+    from reslab.data.photos.decoding import BadImage
     from reslab.experiments.trained import Inputs, Trained
 
 
+OnBadImage = Literal["stop", "skip"]
 # - is a word: the list of images on standard input.
 ImageWord = Annotated[str, Parameter(allow_leading_hyphen=True)]
 
@@ -81,6 +83,18 @@ def read_image_words(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
         elif word in existing or "=" not in word:
             paths.append(word)
     return paths, fields
+
+
+@contextlib.contextmanager
+def note_bad(fields: Mapping[str, str]) -> Iterator[Callable[[BadImage], None] | None]:
+    """Yield what takes note of bad images, to be told at the end, each once; None where they are to stop the work."""
+    if convert(OnBadImage, fields.get("data.on_bad_image", "stop"), where="data.on_bad_image") == "stop":
+        yield None
+        return
+    noted: dict[str, None] = {}
+    yield lambda error: noted.update({str(error): None})
+    for sentence in noted:
+        progress_console.print(f"warning: skipped: {sentence}", soft_wrap=True)
 
 
 def preprocess_fields(fields: Mapping[str, str]) -> dict[str, Any]:

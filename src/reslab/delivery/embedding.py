@@ -96,6 +96,8 @@ def embed(
         names += [picture.name for picture in held]
         labels += [picture.label for picture in held]
         progress(len(names))
+    if not names:
+        raise UserError("there is no image that can be read; give others")
     told = [label for label in labels if label is not None]
     return [
         Embedding(

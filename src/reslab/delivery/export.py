@@ -126,6 +126,8 @@ def check_parity(deployed: Deployed, run: Runner, pictures: Iterable[Picture]) -
         for picture in pictures:
             ours.append(deployed.network(deployed.intake.prepare(picture)))
             theirs.append(run(deployed.intake.frame(picture).contiguous()))
+    if not ours:
+        raise UserError("there is no image to check on that can be read; give others, or none for synthetic ones")
     wanted, found = torch.cat(ours).double(), torch.cat(theirs).double()
     scale = max(1.0, float(wanted.abs().max()))
     difference = float((wanted - found).abs().max())

@@ -7,7 +7,7 @@ any size passes through little memory; what cannot be read is named, and stops t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,33 +34,36 @@ class Picture:
     label: int | None = None
 
 
+OnBad = Callable[[BadImage], None]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Pictures:
-    """Labelled pictures that can be gone through again and again."""
+    """Labelled pictures that can be gone through again and again; bad ones go to `on_bad`, or stop the way."""
 
     split: Split | PhotoSplit
     brightest: int = 255
+    on_bad: OnBad | None = None
 
     def __len__(self) -> int:
         return len(self.split)
 
     def __iter__(self) -> Iterator[Picture]:
         for index, label in enumerate(self.split.labels.tolist()):
-            if isinstance(self.split, PhotoSplit):
-                name, pixels = self.split.files[index], _channels_first(read_pixels(self.split.path(index)))
+            try:
+                if isinstance(self.split, PhotoSplit):
+                    name, pixels = self.split.files[index], _channels_first(read_pixels(self.split.path(index)))
+                else:
+                    name, pixels = f"image {index}", torch.from_numpy(self.split.images[index])
+            except BadImage as error:
+                _note(error, self.on_bad)
             else:
-                name, pixels = f"image {index}", torch.from_numpy(self.split.images[index])
-            yield Picture(name=name, pixels=pixels, brightest=self.brightest, label=label)
-
-    @property
-    def labels(self) -> Tensor:
-        """The label of each picture."""
-        return torch.from_numpy(self.split.labels.astype(np.int64))
+                yield Picture(name=name, pixels=pixels, brightest=self.brightest, label=label)
 
     def spread(self, count: int) -> Pictures:
         """Return `count` of the pictures, evenly spread; all where there are not more."""
         chosen = np.linspace(0, len(self) - 1, min(count, len(self))).round().astype(np.int64)
-        return Pictures(split=self.split.take(chosen), brightest=self.brightest)
+        return replace(self, split=self.split.take(chosen))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,15 +76,15 @@ class LabelledData:
     test: Pictures
 
 
-def open_labelled(word: str) -> LabelledData:
+def open_labelled(word: str, *, on_bad: OnBad | None = None) -> LabelledData:
     """Open a folder of photographs, or a dataset by its name."""
     data = open_data(word)
     brightest = data.brightest if isinstance(data, Dataset) else 255
     return LabelledData(
         name=data.name,
         class_names=data.class_names,
-        train=Pictures(split=data.train, brightest=brightest),
-        test=Pictures(split=data.test, brightest=brightest),
+        train=Pictures(split=data.train, brightest=brightest, on_bad=on_bad),
+        test=Pictures(split=data.test, brightest=brightest, on_bad=on_bad),
     )
 
 
@@ -99,23 +102,27 @@ def find_images(words: Iterable[str | Path]) -> list[Path]:
     return found
 
 
-def read_images(images: Iterable[Image], *, on_bad: Callable[[BadImage], None] | None = None) -> Iterator[Picture]:
+def read_images(images: Iterable[Image], *, on_bad: OnBad | None = None) -> Iterator[Picture]:
     """Read images one by one; a bad one is handed to `on_bad` and left out, or stops the stream where there is none."""
     for index, image in enumerate(images, start=1):
+        name = str(image) if isinstance(image, (str, Path)) else f"image {index}"
         try:
-            if isinstance(image, (str, Path)):
-                yield Picture(name=str(image), pixels=_channels_first(read_pixels(Path(image))))
-            else:
-                yield Picture(name=f"image {index}", pixels=_channels_first(_check_array(image, f"image {index}")))
+            pixels = read_pixels(Path(image)) if isinstance(image, (str, Path)) else _check_array(image, name)
         except BadImage as error:
-            if on_bad is None:
-                raise
-            on_bad(error)
+            _note(error, on_bad)
+        else:
+            yield Picture(name=name, pixels=_channels_first(pixels))
 
 
 def as_sequence(images: Any) -> Sequence[Image]:
     """Return images as a sequence; one alone counts too."""
     return [images] if isinstance(images, (str, Path)) or hasattr(images, "__array_interface__") else list(images)
+
+
+def _note(error: BadImage, on_bad: OnBad | None) -> None:
+    if on_bad is None:
+        raise error
+    on_bad(error)
 
 
 def _is_seen(file: Path, folder: Path) -> bool:

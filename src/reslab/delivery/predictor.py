@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from reslab.data.photos.decoding import BadImage, Pixels
+from reslab.data.photos.decoding import Pixels
 from reslab.delivery.explanation import find_evidence, paint
 from reslab.delivery.intake import make_batches, make_intake, tell_misfit
-from reslab.delivery.pictures import Image, as_sequence, read_images
+from reslab.delivery.pictures import Image, OnBad, as_sequence, read_images
 from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.networks.execution import Execution
@@ -66,7 +66,7 @@ class Predictor:
         images: Image | Iterable[Image],
         *,
         top: int = 5,
-        on_bad: Callable[[BadImage], None] | None = None,
+        on_bad: OnBad | None = None,
         progress: Callable[[int], None] = lambda done: None,
     ) -> list[Prediction]:
         """Return the `top` guesses for each image, in their order.

@@ -74,6 +74,8 @@ def score_onnx(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -> O
         frame = deployed.intake.frame(picture).contiguous()
         wrong += int(run(frame).argmax(1)) != picture.label
         images += 1
+    if not images:
+        raise UserError("there is no image to test on that can be read; give other data")
     seconds = []
     for _ in range(WARM_UP + TIMED):
         begun = time.perf_counter()

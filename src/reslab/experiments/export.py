@@ -8,7 +8,7 @@ from typing import Any
 
 from reslab.delivery.export import Deployed, Parity, make_pictures, write_onnx, write_program
 from reslab.delivery.intake import make_intake
-from reslab.delivery.pictures import LabelledData, Picture, open_labelled
+from reslab.delivery.pictures import LabelledData, OnBad, Picture, open_labelled
 from reslab.delivery.quantization import OnnxScore, quantize, refuse_other_classes, score_onnx
 from reslab.delivery.torchvision import write_torchvision
 from reslab.errors import UserError, choices
@@ -36,9 +36,9 @@ def export(deployed: Deployed, path: Path, form: str, pictures: Iterable[Picture
     return WRITERS[form](deployed, path, make_pictures(deployed.intake) if pictures is None else pictures)
 
 
-def open_int8_data(deployed: Deployed, word: str) -> LabelledData:
+def open_int8_data(deployed: Deployed, word: str, *, on_bad: OnBad | None = None) -> LabelledData:
     """Open the data that eight bits are tried on: a folder or dataset of the classes the network knows."""
-    data = open_labelled(word)
+    data = open_labelled(word, on_bad=on_bad)
     refuse_other_classes(deployed, data.class_names, data=data.name)
     return data
 

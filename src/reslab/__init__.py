@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from reslab.delivery.predictor import Predictor
     from reslab.errors import UserError
     from reslab.networks import (
         Network,
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Network",
     "NetworkSpec",
+    "Predictor",
     "Preprocess",
     "StageSpec",
     "StemSpec",
@@ -43,6 +45,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "reslab.delivery.predictor": ("Predictor",),
     "reslab.errors": ("UserError",),
     "reslab.spec": ("NetworkSpec", "Preprocess", "StageSpec", "StemSpec", "find", "list_models"),
     "reslab.networks": (

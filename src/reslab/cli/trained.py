@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
+from cyclopts import Parameter
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from reslab.cli.show import progress_console
-from reslab.cli.subjects import is_file, split_subject, take_count
+from reslab.cli.subjects import is_file, split_subject, split_words, take_count
 from reslab.errors import UserError, choices
 from reslab.runs.directory import find_run, is_run, list_runs
 from reslab.shipped import sets_of
 from reslab.spec import find, name_of
 from reslab.spec.codec import convert
-from reslab.spec.trial import SplitName
+from reslab.spec.trial import OnBadImage, SplitName
 
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
+    from reslab.data.photos.decoding import BadImage
     from reslab.data.photos.folder import PhotoDataset
     from reslab.experiments.trained import Inputs, Trained
 
-OnBadImage = Literal["stop", "skip"]
+# - is a word: the list of images on standard input.
+ImageWord = Annotated[str, Parameter(allow_leading_hyphen=True)]
+
+
+def skips_bad(fields: Mapping[str, str]) -> bool:
+    """Whether fields ask to go on past images that cannot be read."""
+    return convert(OnBadImage, fields.get("data.on_bad_image", "stop"), where="data.on_bad_image") == "skip"
 
 
 def load_trained(subject: str, fields: Mapping[str, str], root: Path) -> Trained:
@@ -87,9 +96,36 @@ def _choose_inputs(trained: Trained, dataset: Dataset | PhotoDataset, fields: Ma
         split=convert(SplitName, fields["data.split"], where="data.split") if "data.split" in fields else None,
         preprocess=preprocess_fields(fields),
         images=take_count(dict(fields), "images", 1) if "images" in fields else None,
-        skip_bad=convert(OnBadImage, fields.get("data.on_bad_image", "stop"), where="data.on_bad_image") == "skip",
+        skip_bad=skips_bad(fields),
         device="cuda" if torch.cuda.is_available() else "cpu",
     )
+
+
+def read_image_words(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Split words into images or folders and fields; - stands for the paths on standard input, one a line."""
+    existing = {word for word in words if "=" in word and Path(word).exists()}
+    _, fields = split_words([word for word in words if word not in existing])
+    paths: list[str] = []
+    for word in words:
+        if word.startswith("-") and word != "-" and not Path(word).exists():
+            raise UserError(f"there is no option {word.split('=')[0]}; --help lists those there are")
+        if word == "-":
+            paths += [line for line in sys.stdin.read().splitlines() if line]
+        elif word in existing or "=" not in word:
+            paths.append(word)
+    return paths, fields
+
+
+@contextlib.contextmanager
+def note_bad(fields: Mapping[str, str]) -> Iterator[Callable[[BadImage], None] | None]:
+    """Yield what takes note of bad images, to be told at the end, each once; None where they are to stop the work."""
+    if not skips_bad(fields):
+        yield None
+        return
+    noted: dict[str, None] = {}
+    yield lambda error: noted.update({str(error): None})
+    for sentence in noted:
+        progress_console.print(f"warning: skipped: {sentence}", soft_wrap=True)
 
 
 def preprocess_fields(fields: Mapping[str, str]) -> dict[str, Any]:

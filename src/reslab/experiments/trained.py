@@ -136,18 +136,7 @@ def choose_inputs(
             f"its fingerprint is {here[:12]}, not {data.fingerprint[:12]}; {remedy}"
         )
     _refuse(trained, dataset)
-    prepared = override(network.preprocess or Preprocess(), preprocess or {})
-    for field in ("pixel_range", "channel_order"):
-        if prepared.per_pixel_mean and getattr(prepared, field) != getattr(network.preprocess or Preprocess(), field):
-            raise UserError(
-                f"preprocess.{field} does not go with the mean image of {trained.origin}; leave it out, "
-                "or give preprocess.mean=[...] and preprocess.per_pixel_mean=false too"
-            )
-    if network.preprocess is None and not preprocess:
-        raise UserError(
-            f"{trained.origin} does not say how its images are prepared; "
-            "give preprocess.mean=[...] and preprocess.std=[...], on a scale where white is 1"
-        )
+    prepared = choose_preprocess(trained, preprocess or {})
     if isinstance(dataset, PhotoDataset) and prepared.crop is None:
         raise UserError(
             f"{trained.origin} does not say to what size photographs are cropped; "
@@ -178,6 +167,25 @@ def choose_inputs(
     )
     _try_one(trained, inputs)
     return inputs
+
+
+def choose_preprocess(trained: Trained, fields: Mapping[str, Any]) -> Preprocess:
+    """Return the preprocessing that came with the weights, with fields of it overridden."""
+    if trained.network.preprocess is None and not fields:
+        raise UserError(
+            f"{trained.origin} does not say how its images are prepared; "
+            "give preprocess.mean=[...] and preprocess.std=[...], on a scale where white is 1"
+        )
+    chosen = override(trained.network.preprocess or Preprocess(), fields)
+    for field in ("pixel_range", "channel_order"):
+        if chosen.per_pixel_mean and getattr(chosen, field) != getattr(
+            trained.network.preprocess or Preprocess(), field
+        ):
+            raise UserError(
+                f"preprocess.{field} does not go with the mean image of {trained.origin}; leave it out, "
+                "or give preprocess.mean=[...] and preprocess.per_pixel_mean=false too"
+            )
+    return chosen
 
 
 def _trained_on(provenance: Mapping[str, Any]) -> DataSpec | None:

@@ -14,6 +14,7 @@ from reslab.spec.codec import convert, decode, differing_leaves, encode
 from reslab.spec.recipe import Recipe
 
 SplitName: TypeAlias = Literal["full", "tuning"]
+OnBadImage: TypeAlias = Literal["stop", "skip"]
 PARTS = ("task", "data", "network", "recipe", "seed")
 START = "start"
 
@@ -29,7 +30,7 @@ class DataSpec:
     name: str
     fingerprint: str
     split: SplitName = "full"
-    on_bad_image: Literal["stop", "skip"] = "stop"
+    on_bad_image: OnBadImage = "stop"
     held_out_seed: int = 0
 
 

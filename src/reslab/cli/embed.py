@@ -1,0 +1,86 @@
+"""`reslab embed RUN|WEIGHTS-FILE|NAME FOLDER|DATASET|IMAGE... [weights=FILE] [--layer NAME] --out FILE.safetensors`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reslab.cli.show import console, count, print_heading, progress_console
+from reslab.cli.subjects import runs_root
+from reslab.cli.trained import (
+    ImageWord,
+    image_bar,
+    load_trained,
+    note_bad,
+    preprocess_fields,
+    read_image_words,
+    refuse_unknown,
+)
+from reslab.errors import UserError
+from reslab.spec import name_of
+
+
+def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", runs: Path | None = None) -> None:
+    """Write what a layer makes of photographs: features, averaged over the map, a row an image.
+
+    Parameters
+    ----------
+    subject
+        A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE|cifar10.
+    words
+        A folder of classes, whose labels are written too; or images and folders of them; - reads paths from standard
+        input. Then weights=FILE|cifar10, fields of the preprocessing (preprocess.resize=32), data.on_bad_image=skip to
+        go on past bad images.
+    out
+        The file to write, safetensors.
+    layer
+        A layer or stage by name: conv1, conv3_x, conv4_2, pooled, logits.
+    runs
+        The folder for runs; RESLAB_RUNS, or runs.
+    """
+    paths, fields = read_image_words(words)
+    refuse_unknown("embed", fields, ("weights", "data.on_bad_image"))
+    if out.suffix != ".safetensors":
+        raise UserError(f"--out is {out}; name a file that ends in .safetensors")
+    if not paths:
+        raise UserError("embed needs images; give a folder, files, or - for a list on standard input")
+    with note_bad(fields) as on_bad, progress_console.status("loading") as status:
+        import torch
+
+        from reslab.delivery.embedding import write_embedding
+        from reslab.delivery.pictures import find_images, open_labelled, read_images
+        from reslab.experiments.probe import open_extractor
+
+        trained = load_trained(subject, fields, runs_root(runs))
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        extractor = open_extractor(trained, preprocess_fields(fields), device=device)
+        if len(paths) == 1 and _has_classes(Path(paths[0])):
+            data = open_labelled(paths[0], on_bad=on_bad)
+            pictures, class_names = [data.train, data.test], data.class_names
+            total = sum(map(len, pictures))
+        else:
+            images = find_images(paths)
+            pictures, class_names, total = [read_images(images, on_bad=on_bad)], None, len(images)
+        status.stop()
+        with image_bar("embedding", total) as progress:
+            stream = (picture for part in pictures for picture in part)
+            (embedding,) = extractor.embed(stream, [layer], class_names=class_names, progress=progress)
+    about = {
+        "subject": trained.origin,
+        "network": name_of(trained.network.spec),
+        "preprocess": extractor.intake.preprocess.describe(),
+    }
+    write_embedding(embedding, out, about=about)
+    print_heading(trained.origin, f"{about['network']}, {about['preprocess']}")
+    rows, channels = embedding.features.shape
+    labelled = f", with labels of {len(class_names)} classes" if class_names else ""
+    console.print(
+        f"wrote {out}: {count(rows)} images x {count(channels)} features of {layer}{labelled}", soft_wrap=True
+    )
+
+
+def _has_classes(folder: Path) -> bool:
+    """Whether a folder is a dataset: train inside, or two folders or more, a class each."""
+    if not folder.is_dir():
+        return False
+    inside = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    return len(inside) >= 2 or (folder / "train").is_dir()

@@ -1,0 +1,126 @@
+"""`reslab export RUN|WEIGHTS-FILE|NAME [IMAGE ...] [weights=FILE] [--format FORMAT] [--out FILE] [--int8 DATA]`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reslab.cli.show import console, count, make_table, memory, print_heading, progress_console
+from reslab.cli.subjects import is_file, runs_root
+from reslab.cli.trained import ImageWord, load_trained, note_bad, preprocess_fields, read_image_words, refuse_unknown
+from reslab.errors import UserError, choices
+from reslab.spec import name_of
+
+if TYPE_CHECKING:
+    from reslab.delivery.export import Deployed, Parity
+    from reslab.delivery.quantization import OnnxScore
+
+FORMATS = {"onnx": ".onnx", "torch-export": ".pt2", "torchvision": ".pth"}
+
+
+def export(
+    subject: str,
+    *words: ImageWord,
+    format: str = "onnx",
+    out: Path | None = None,
+    int8: str | None = None,
+    runs: Path | None = None,
+) -> None:
+    """Write a network for another runtime, and check that it gives there what it gives here.
+
+    Parameters
+    ----------
+    subject
+        A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE|cifar10.
+    words
+        Images and folders to check on, synthetic ones where there are none; then weights=FILE|cifar10, fields of
+        the preprocessing (preprocess.resize=32), data.on_bad_image=skip to go on past bad images.
+    format
+        onnx, torch-export (a .pt2 program), or torchvision (a state dict under its names).
+    out
+        The file to write; by default named after the subject, here.
+    int8
+        A folder of photographs, or a dataset's name: write an eight-bit ONNX file too, its ranges from the training
+        images, and measure both on the test images.
+    runs
+        The folder for runs; RESLAB_RUNS, or runs.
+    """
+    paths, fields = read_image_words(words)
+    refuse_unknown("export", fields, ("weights", "data.on_bad_image"))
+    if format not in FORMATS:
+        raise UserError(f"--format is '{format}'; choose {choices(FORMATS)}")
+    if int8 is not None and format != "onnx":
+        raise UserError(f"--int8 goes with --format onnx, not {format}; leave one of them out")
+    with note_bad(fields) as on_bad, progress_console.status("loading") as status:
+        from reslab.delivery.export import require_onnx
+        from reslab.delivery.pictures import find_images, read_images
+        from reslab.experiments.export import deploy, export_int8, open_int8_data
+        from reslab.experiments.export import export as write_export
+
+        if format == "onnx":
+            require_onnx()
+        trained = load_trained(subject, fields, runs_root(runs))
+        images = find_images(paths)
+        deployed = deploy(trained, preprocess_fields(fields))
+        data = None if int8 is None else open_int8_data(deployed, int8, on_bad=on_bad)
+        path = out or Path(_stem(trained.origin) + FORMATS[format])
+        status.update(f"writing {path}, and checking it")
+        parity = write_export(deployed, path, format, read_images(images, on_bad=on_bad) if images else None)
+        _print_written(trained.origin, deployed, path, format)
+        _print_parity(parity, given=bool(images))
+        if data is None:
+            return
+        small = path.with_name(f"{path.stem}-int8{path.suffix}")
+        scores = export_int8(deployed, path, small, data, tell=status.update)
+    console.print(f"\nwrote {small}", soft_wrap=True)
+    _print_scores(scores, (path, small), data=data.name)
+
+
+def _print_written(origin: str, deployed: Deployed, path: Path, format: str) -> None:
+    print_heading(origin, name_of(deployed.network.spec))
+    console.print(f"wrote {path}, {memory(path.stat().st_size)}", soft_wrap=True)
+    if format == "torchvision":
+        console.print(f"takes   images prepared as {deployed.intake.preprocess.describe()}", soft_wrap=True)
+        return
+    about, names = deployed.preprocess.describe(), deployed.network.class_names
+    shape = " x ".join(["batch", *map(str, deployed.input_shape)])
+    console.print(f"takes   pixels {shape}, {deployed.colour}, 0 to 255{_before(deployed)}", soft_wrap=True)
+    console.print(f"inside  {about}", soft_wrap=True)
+    shown = f": {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}" if names else ""
+    console.print(f"gives   logits batch x {deployed.network.spec.classes}{shown}", soft_wrap=True)
+
+
+def _before(deployed: Deployed) -> str:
+    preprocess = deployed.intake.preprocess
+    done = [
+        f"{word} {size}" for word, size in (("resized to", preprocess.resize), ("cropped to", preprocess.crop)) if size
+    ]
+    return f", {' and '.join(done)} before" if done else ""
+
+
+def _print_parity(parity: Parity, *, given: bool) -> None:
+    what = "images" if given else "synthetic photographs"
+    console.print(
+        f"check   {count(parity.images)} {what}: logits within {parity.largest_difference:.1e} of the network's, "
+        f"same first guess on {count(parity.same_guess)}",
+        soft_wrap=True,
+    )
+
+
+def _print_scores(scores: tuple[OnnxScore, OnnxScore], paths: tuple[Path, Path], *, data: str) -> None:
+    table = make_table(f"On {count(scores[0].images)} test images of {data}", "file", "error %", "size", "ms an image")
+    for score, path in zip(scores, paths, strict=True):
+        table.add_row(path.name, f"{score.error_percent:.2f}", memory(score.size_bytes), f"{score.milliseconds:.2f}")
+    console.print(table)
+    before, after = scores
+    console.print(
+        f"eight bits: error {after.error_percent - before.error_percent:+.2f} points, "
+        f"{before.size_bytes / after.size_bytes:.1f} times smaller, "
+        f"{before.milliseconds / after.milliseconds:.2f} times as fast on this CPU"
+    )
+
+
+def _stem(origin: str) -> str:
+    """Return what a file is called after where its network comes from: a weight file, a run, a name with weights."""
+    return Path(origin).stem if is_file(origin) else re.sub(r"[^A-Za-z0-9.]+", "-", origin).strip("-")

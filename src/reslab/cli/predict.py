@@ -1,0 +1,136 @@
+"""`reslab predict RUN|WEIGHTS-FILE|NAME IMAGE... [weights=FILE] [preprocess.FIELD=value ...] [--explain DIR]`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from reslab.cli.show import console, count, make_table, print_heading, print_json, progress_console
+from reslab.cli.subjects import runs_root
+from reslab.cli.trained import (
+    ImageWord,
+    image_bar,
+    load_trained,
+    note_bad,
+    preprocess_fields,
+    read_image_words,
+    refuse_unknown,
+)
+from reslab.errors import UserError
+from reslab.spec import name_of
+
+if TYPE_CHECKING:
+    from reslab.delivery.predictor import Prediction, Predictor
+
+SURE, UNSURE = 0.9, 0.5
+
+
+def predict(
+    subject: str,
+    *words: ImageWord,
+    top: int = 5,
+    json: bool = False,
+    explain: Path | None = None,
+    runs: Path | None = None,
+) -> None:
+    """Say what photographs show: a line each, the most probable classes first.
+
+    Parameters
+    ----------
+    subject
+        A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE|cifar10.
+    words
+        Images and folders of them; - reads their paths from standard input, one a line. Then weights=FILE|cifar10,
+        fields of the preprocessing (preprocess.resize=32), data.on_bad_image=skip to go on past bad images.
+    top
+        How many classes to name.
+    json
+        Print JSON.
+    explain
+        A folder for pictures of where the evidence for each first guess lies (Grad-CAM), as PNG.
+    runs
+        The folder for runs; RESLAB_RUNS, or runs.
+    """
+    paths, fields = read_image_words(words)
+    refuse_unknown("predict", fields, ("weights", "data.on_bad_image"))
+    with progress_console.status("loading"):
+        import torch
+
+        from reslab.delivery.pictures import find_images
+        from reslab.delivery.predictor import Predictor, to_plain
+        from reslab.experiments.trained import choose_preprocess
+
+        if not paths:
+            raise UserError("predict needs an image; give files, folders, or - for a list on standard input")
+        images = find_images(paths)
+        trained = load_trained(subject, fields, runs_root(runs))
+        predictor = Predictor(
+            trained.network,
+            preprocess=choose_preprocess(trained, preprocess_fields(fields)),
+            channels_last=trained.channels_last,
+            device="cuda" if torch.cuda.is_available() else "cpu",
+        )
+    with note_bad(fields) as on_bad, image_bar("looking", len(images)) as progress:
+        predictions = predictor.predict(images, top=top, on_bad=on_bad, progress=progress)
+    pictures = _explain(predictor, predictions, explain) if explain else []
+    if json:
+        told = [to_plain(prediction) for prediction in predictions]
+        for one, path in zip(told, pictures, strict=False):  # none where no explanations were asked for
+            one["explanation"] = str(path)
+        print_json(told)
+        return
+    print_heading(trained.origin, f"{name_of(trained.network.spec)}, {predictor.intake.preprocess.describe()}\n")
+    _print_table(predictions)
+    if explain:
+        console.print(
+            f"\nwrote {count(len(pictures))} picture{'s' * (len(pictures) != 1)} to {explain}", soft_wrap=True
+        )
+
+
+def _print_table(predictions: list[Prediction]) -> None:
+    folder = _common_folder([prediction.image for prediction in predictions])
+    table = make_table("", f"image{f' in {folder}' if folder else ''}", "guess<", "probability", "or<")
+    for prediction in predictions:
+        first, *others = prediction.guesses
+        style = "green" if first.probability >= SURE else "" if first.probability >= UNSURE else "yellow"
+        table.add_row(
+            prediction.image.removeprefix(f"{folder}/"),
+            Text(first.name, style="bold"),
+            Text(_percent(first.probability), style=style),
+            Text(", ".join(f"{guess.name} {_percent(guess.probability)}" for guess in others), style="dim"),
+        )
+    console.print(table)
+
+
+def _percent(probability: float) -> str:
+    """Format a probability so that neither certainty nor impossibility is claimed by rounding."""
+    percent = f"{100 * probability:.1f} %"
+    return {"0.0 %": "<0.1 %", "100.0 %": ">99.9 %"}.get(percent, percent)
+
+
+def _common_folder(images: list[str]) -> str:
+    """Return the folder all of several images are in, so that it is said once."""
+    return os.path.commonpath([Path(image).parent for image in images]) if len(images) > 1 else ""
+
+
+def _explain(predictor: Predictor, predictions: list[Prediction], folder: Path) -> list[Path]:
+    """Write a picture for each first guess; two images of one name get numbers."""
+    from PIL import Image
+
+    from reslab.files import atomic_write
+
+    paths: list[Path] = []
+    with image_bar("explaining", len(predictions)) as progress:
+        for done, prediction in enumerate(predictions, start=1):
+            stem, number = Path(prediction.image).stem, 1
+            while (path := folder / f"{stem}{f'-{number}' if number > 1 else ''}.png") in paths:
+                number += 1
+            pixels = predictor.explain(prediction.image, target=prediction.guesses[0].name)
+            with atomic_write(path) as temporary:
+                Image.fromarray(pixels).save(temporary, format="PNG")
+            paths.append(path)
+            progress(done)
+    return paths

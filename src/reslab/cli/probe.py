@@ -1,0 +1,70 @@
+"""`reslab probe RUN|WEIGHTS-FILE|NAME FOLDER|DATASET [weights=FILE] [--layer NAME] [--json]`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from reslab.cli.show import console, count, make_table, print_heading, print_json, progress_console
+from reslab.cli.subjects import runs_root, split_words
+from reslab.cli.trained import image_bar, load_trained, note_bad, preprocess_fields, refuse_unknown
+from reslab.errors import UserError
+from reslab.spec import name_of
+
+
+def probe(subject: str, *words: str, layer: str | None = None, json: bool = False, runs: Path | None = None) -> None:
+    """Measure what a network's frozen features know of a task: a linear probe, and nearest neighbours by cosine.
+
+    Parameters
+    ----------
+    subject
+        A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE|cifar10.
+    words
+        A folder of classes or a dataset's name; then weights=FILE|cifar10, seed=N (draws the fifth of the training
+        images the penalty is chosen on), fields of the preprocessing (preprocess.resize=32), and
+        data.on_bad_image=skip to go on past bad images.
+    layer
+        One layer or stage by name; by default the stem, every stage and what the classifier is given.
+    json
+        Print JSON.
+    runs
+        The folder for runs; RESLAB_RUNS, or runs.
+    """
+    names, fields = split_words(words)
+    refuse_unknown("probe", fields, ("weights", "seed", "data.on_bad_image"))
+    if len(names) != 1:
+        raise UserError(f"probe takes one folder or dataset and got {len(names) or 'none'}; write it after the network")
+    seed = fields.get("seed", "0")
+    if not seed.isdecimal():
+        raise UserError(f"seed is {seed!r}; give a whole number of 0 or more")
+    with note_bad(fields) as on_bad, progress_console.status("loading") as status:
+        import torch
+
+        from reslab.delivery.pictures import open_labelled
+        from reslab.experiments.probe import open_extractor, probe_layers
+
+        trained = load_trained(subject, fields, runs_root(runs))
+        data = open_labelled(names[0], on_bad=on_bad)
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+        extractor = open_extractor(trained, preprocess_fields(fields), device=device)
+        status.stop()
+        with image_bar("probing", len(data.train) + len(data.test)) as progress:
+            found = probe_layers(extractor, data, layer=layer, seed=int(seed), progress=progress)
+    if json:
+        print_json(
+            {"subject": trained.origin, "data": data.name, "layers": {name: asdict(one) for name, one in found.items()}}
+        )
+        return
+    print_heading(trained.origin, f"{name_of(trained.network.spec)}, {extractor.intake.preprocess.describe()}")
+    first = next(iter(found.values()))
+    console.print(
+        f"{count(len(data.train))} training and {count(len(data.test))} test images of {data.name}, "
+        f"{len(data.class_names)} classes; always guessing the commonest: {first.chance:.1f} %\n",
+        soft_wrap=True,
+    )
+    neighbours = [f"{number} neighbour{'s' * (number > 1)}" for number in first.neighbours]
+    table = make_table("Accuracy % of frozen features", "layer", "linear", *neighbours, "L2")
+    for name, one in found.items():
+        votes = [f"{accuracy:.1f}" for accuracy in one.neighbours.values()]
+        table.add_row(name, f"{one.linear:.1f}", *votes, f"{one.penalty:g}")
+    console.print(table)

@@ -1,0 +1,196 @@
+"""Networks as files that other runtimes take: ONNX, torch.export's programs, torchvision's state dicts.
+
+An ONNX file or program takes `pixels` (batch, channels, height, width), RGB or grey from 0 to 255, resized and cropped
+already, and gives `logits`: scale, channel order, mean and deviation are inside. What is outside, and the classes,
+stand in the file's metadata. No file stays that does not give what the network gives.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from reslab.data.preprocessing import preprocess_images
+from reslab.delivery.intake import Intake, arithmetic
+from reslab.delivery.pictures import Picture
+from reslab.errors import UserError
+from reslab.files import atomic_write
+from reslab.networks import Network
+from reslab.spec.codec import encode
+
+TOLERANCE = 1e-4  # of the largest logit
+SYNTHETIC = 8
+KEY = "reslab"  # of the metadata
+
+Runner = Callable[[Tensor], Tensor]  # pixels to logits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parity:
+    """How far a file's logits are from the network's, and on how many images both guess the same first."""
+
+    images: int
+    largest_difference: float
+    same_guess: int
+    agrees: bool
+
+
+class Deployed(nn.Module):
+    """A network behind the arithmetic of its preprocessing: pixels from 0 to 255 in, logits out."""
+
+    def __init__(self, network: Network, intake: Intake) -> None:
+        super().__init__()
+        if intake.preprocess.resize and not intake.preprocess.crop:
+            raise UserError(
+                f"the preprocessing of {intake.network} resizes and does not crop, and a file takes one size; "
+                f"add preprocess.crop={intake.input_shape[-1]}"
+            )
+        self.network, self.intake = network.eval(), intake
+        self.preprocess = arithmetic(intake.preprocess)
+        self.mean_image: Tensor | None
+        self.register_buffer("mean_image", intake.mean_image, persistent=False)
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        return self.network(self.prepare(pixels))
+
+    def prepare(self, pixels: Tensor) -> Tensor:
+        """Return pixels as the network takes them."""
+        return preprocess_images(pixels, self.preprocess, brightest=255, mean_image=self.mean_image)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a reader of the file must know, as plain data."""
+        whole = encode(self.intake.preprocess)
+        return {
+            "network": self.intake.network,
+            "input": {"shape": ["batch", *self.input_shape], "range": "0-255", "channels": self.colour},
+            "resize_first": {field: whole[field] for field in ("resize", "crop", "interpolation")},
+            "inside": encode(self.preprocess),
+            "class_names": self.network.class_names,
+        }
+
+    @property
+    def colour(self) -> str:
+        """What the channels of the pixels are."""
+        return "RGB" if self.input_shape[0] == 3 else "grey"
+
+    @property
+    def input_shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of the pixels."""
+        return self.intake.input_shape[0], self.intake.side, self.intake.side
+
+    def trace(self) -> torch.export.ExportedProgram:
+        """Return the computation as torch.export sees it, for batches of any size."""
+        pixels = torch.zeros(2, *self.input_shape)
+        with torch.no_grad():
+            return torch.export.export(self, (pixels,), dynamic_shapes=({0: torch.export.Dim("batch")},))
+
+
+def write_onnx(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -> Parity:
+    """Write an ONNX file that agrees with the network on `pictures`."""
+    onnx, onnxruntime = require_onnx()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the exporter's, about its own insides
+        program = torch.onnx.export(
+            deployed.trace(), dynamo=True, verbose=False, input_names=["pixels"], output_names=["logits"]
+        )
+    assert program is not None
+    model = program.model_proto
+    _name_the_batch(model.graph)
+    model.producer_name = "reslab"
+    onnx.helper.set_model_props(model, {KEY: json.dumps(deployed.describe())})
+    data = model.SerializeToString()
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    return _write_checked(deployed, path, data, onnx_runner(session), pictures)
+
+
+def write_program(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -> Parity:
+    """Write a program that `torch.export.load` reads and that agrees with the network on `pictures`."""
+    file = io.BytesIO()
+    torch.export.save(deployed.trace(), file, extra_files={f"{KEY}.json": json.dumps(deployed.describe())})
+    module = torch.export.load(io.BytesIO(file.getvalue())).module()
+    return _write_checked(deployed, path, file.getvalue(), module, pictures)
+
+
+def check_parity(deployed: Deployed, run: Runner, pictures: Iterable[Picture]) -> Parity:
+    """Compare what `run` makes of the pixels with what the network makes of the prepared pictures, one by one."""
+    ours, theirs = [], []
+    with torch.no_grad():
+        for picture in pictures:
+            ours.append(deployed.network(deployed.intake.prepare(picture)))
+            theirs.append(run(deployed.intake.frame(picture).contiguous()))
+    if not ours:
+        raise UserError("there is no image to check on that can be read; give others, or none for synthetic ones")
+    wanted, found = torch.cat(ours).double(), torch.cat(theirs).double()
+    scale = max(1.0, float(wanted.abs().max()))
+    difference = float((wanted - found).abs().max())
+    return Parity(
+        images=len(wanted),
+        largest_difference=difference,
+        same_guess=int((wanted.argmax(1) == found.argmax(1)).sum()),
+        agrees=difference <= TOLERANCE * scale,  # false for what is no number
+    )
+
+
+def make_pictures(intake: Intake, count: int = SYNTHETIC) -> list[Picture]:
+    """Return pictures with the statistics of photographs, coarse shapes strongest, where there are none to check on."""
+    generator = torch.Generator().manual_seed(0)
+    short = intake.preprocess.resize or intake.side
+    height, width = (short, short) if not intake.preprocess.resize else (short * 5 // 4, short * 3 // 2)
+    channels, pictures = intake.input_shape[0], []
+    for number in range(count):
+        pixels = torch.zeros(1, channels, height, width)
+        for level in range(6):
+            noise = torch.randn(1, channels, 2**level + 1, 2**level + 1, generator=generator)
+            pixels += nn.functional.interpolate(noise, (height, width), mode="bilinear") / 2**level
+        pixels = (128 + 50 * pixels[0]).clamp(0, 255).to(torch.uint8)
+        pictures.append(Picture(name=f"synthetic photograph {number + 1}", pixels=pixels))
+    return pictures
+
+
+def require_onnx() -> tuple[Any, Any]:
+    """Return onnx and onnxruntime, which come with an extra."""
+    try:
+        import onnx
+        import onnxruntime
+        import onnxscript  # noqa: F401  # torch's exporter needs it
+    except ImportError as error:
+        raise UserError(f"ONNX files need {error.name}; install it with `pip install reslab[export]`") from error
+    return onnx, onnxruntime
+
+
+def onnx_runner(session: Any) -> Runner:
+    """Return a session of onnxruntime as a function of pixels."""
+    return lambda pixels: torch.from_numpy(session.run(["logits"], {"pixels": pixels.numpy()})[0])
+
+
+def refuse_mismatch(path: Path, parity: Parity) -> None:
+    """Refuse a file that gives something else than the network."""
+    if not parity.agrees:
+        raise UserError(
+            f"{path} was not written: its logits differ from the network's by {parity.largest_difference:.3g} and its "
+            f"first guess on {parity.images - parity.same_guess} of {parity.images} images; export in another format"
+        )
+
+
+def _write_checked(deployed: Deployed, path: Path, data: bytes, run: Runner, pictures: Iterable[Picture]) -> Parity:
+    parity = check_parity(deployed, run, pictures)
+    refuse_mismatch(path, parity)
+    with atomic_write(path) as temporary:
+        temporary.write_bytes(data)
+    return parity
+
+
+def _name_the_batch(graph: Any) -> None:
+    """Call the free dimension what it is; the exporter numbers it."""
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        for dimension in value.type.tensor_type.shape.dim:
+            if dimension.dim_param:
+                dimension.dim_param = "batch"

@@ -1,0 +1,144 @@
+"""Pictures on their way to a network, whatever they come from: files, arrays, folders or named datasets.
+
+A picture is bytes, RGB or grey, until a network's intake prepares it. Pictures come as a stream, so that a folder of
+any size passes through little memory; what cannot be read is named, and stops the stream unless someone takes note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from reslab.data.catalogue import open_data
+from reslab.data.dataset import Dataset, Split
+from reslab.data.photos.decoding import BadImage, Pixels, read_pixels
+from reslab.data.photos.folder import SUFFIXES, PhotoSplit
+from reslab.errors import UserError
+
+Image = str | Path | Pixels
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """One image (channels, height, width) in bytes, of which `brightest` is white; its label, where one is known."""
+
+    name: str
+    pixels: Tensor
+    brightest: int = 255
+    label: int | None = None
+
+
+OnBad = Callable[[BadImage], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pictures:
+    """Labelled pictures that can be gone through again and again; bad ones go to `on_bad`, or stop the way."""
+
+    split: Split | PhotoSplit
+    brightest: int = 255
+    on_bad: OnBad | None = None
+
+    def __len__(self) -> int:
+        return len(self.split)
+
+    def __iter__(self) -> Iterator[Picture]:
+        for index, label in enumerate(self.split.labels.tolist()):
+            try:
+                if isinstance(self.split, PhotoSplit):
+                    name, pixels = self.split.files[index], _channels_first(read_pixels(self.split.path(index)))
+                else:
+                    name, pixels = f"image {index}", torch.from_numpy(self.split.images[index])
+            except BadImage as error:
+                _note(error, self.on_bad)
+            else:
+                yield Picture(name=name, pixels=pixels, brightest=self.brightest, label=label)
+
+    def spread(self, count: int) -> Pictures:
+        """Return `count` of the pictures, evenly spread; all where there are not more."""
+        chosen = np.linspace(0, len(self) - 1, min(count, len(self))).round().astype(np.int64)
+        return replace(self, split=self.split.take(chosen))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelledData:
+    """Pictures to learn from and pictures to be tested on."""
+
+    name: str
+    class_names: tuple[str, ...]
+    train: Pictures
+    test: Pictures
+
+
+def open_labelled(word: str, *, on_bad: OnBad | None = None) -> LabelledData:
+    """Open a folder of photographs, or a dataset by its name."""
+    data = open_data(word)
+    brightest = data.brightest if isinstance(data, Dataset) else 255
+    return LabelledData(
+        name=data.name,
+        class_names=data.class_names,
+        train=Pictures(split=data.train, brightest=brightest, on_bad=on_bad),
+        test=Pictures(split=data.test, brightest=brightest, on_bad=on_bad),
+    )
+
+
+def find_images(words: Iterable[str | Path]) -> list[Path]:
+    """Return the image files that paths stand for; a folder stands for all under it, by name."""
+    found: list[Path] = []
+    for path in map(Path, words):
+        if not path.is_dir():
+            found.append(path)
+            continue
+        inside = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and _is_seen(file, path))
+        if not inside:
+            raise UserError(f"{path} has no images; give files, or a folder that has some")
+        found += inside
+    return found
+
+
+def read_images(images: Iterable[Image], *, on_bad: OnBad | None = None) -> Iterator[Picture]:
+    """Read images one by one; a bad one is handed to `on_bad` and left out, or stops the stream where there is none."""
+    for index, image in enumerate(images, start=1):
+        name = str(image) if isinstance(image, (str, Path)) else f"image {index}"
+        try:
+            pixels = read_pixels(Path(image)) if isinstance(image, (str, Path)) else _check_array(image, name)
+        except BadImage as error:
+            _note(error, on_bad)
+        else:
+            yield Picture(name=name, pixels=_channels_first(pixels))
+
+
+def as_sequence(images: Any) -> Sequence[Image]:
+    """Return images as a sequence; one alone counts too."""
+    return [images] if isinstance(images, (str, Path)) or hasattr(images, "__array_interface__") else list(images)
+
+
+def _note(error: BadImage, on_bad: OnBad | None) -> None:
+    if on_bad is None:
+        raise error
+    on_bad(error)
+
+
+def _is_seen(file: Path, folder: Path) -> bool:
+    return file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parts)
+
+
+def _check_array(image: Any, name: str) -> Pixels:
+    pixels = np.asarray(image)
+    if pixels.ndim == 2:
+        pixels = pixels[:, :, None]
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] not in (1, 3) or not pixels.size:
+        raise BadImage(
+            f"{name} is an array of {pixels.dtype} and shape {pixels.shape}; give bytes (height, width, 3 or 1)"
+        )
+    return pixels
+
+
+def _channels_first(pixels: Pixels) -> Tensor:
+    return torch.from_numpy(pixels.transpose(2, 0, 1).copy())

@@ -1,0 +1,112 @@
+"""What a trained network takes pictures for: its first few guesses, each with its probability.
+
+The preprocessing travels with the weights, so a predictor needs a network and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from reslab.data.photos.decoding import Pixels
+from reslab.delivery.explanation import find_evidence, paint
+from reslab.delivery.intake import make_batches, make_intake, tell_misfit
+from reslab.delivery.pictures import Image, OnBad, as_sequence, read_images
+from reslab.errors import UserError
+from reslab.networks import Network
+from reslab.networks.execution import Execution
+from reslab.spec import Preprocess
+
+BATCH = 32
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A class, by its name, and how probable the network finds it."""
+
+    name: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a picture is taken for, the most probable first."""
+
+    image: str
+    guesses: tuple[Guess, ...]
+
+
+class Predictor:
+    """A network ready for pictures: files, or arrays of bytes (height, width, RGB).
+
+    `preprocess` replaces what came with the weights; `channels_last` is the layout of memory it runs in.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        preprocess: Preprocess | None = None,
+        channels_last: bool = True,
+        device: str = "cpu",
+    ) -> None:
+        execution = Execution(channels_last=channels_last)
+        self.intake = make_intake(network, preprocess=preprocess, execution=execution, device=device)
+        self.network = network.eval().to(device)
+        execution.prepare_network(self.network)
+        self.class_names = network.class_names or tuple(f"class {number}" for number in range(network.spec.classes))
+
+    @torch.no_grad()
+    def predict(
+        self,
+        images: Image | Iterable[Image],
+        *,
+        top: int = 5,
+        on_bad: OnBad | None = None,
+        progress: Callable[[int], None] = lambda done: None,
+    ) -> list[Prediction]:
+        """Return the `top` guesses for each image, in their order.
+
+        An image that cannot be used raises an error that names it; with `on_bad` it is handed there and left out.
+        """
+        if top < 1:
+            raise UserError(f"top is {top}; give a number of guesses above 0")
+        predictions: list[Prediction] = []
+        for pictures, prepared in make_batches(
+            read_images(as_sequence(images), on_bad=on_bad), self.intake, size=BATCH
+        ):
+            with tell_misfit(self.network, prepared):
+                probabilities = self.network(prepared).softmax(1).cpu()
+            for picture, row in zip(pictures, probabilities, strict=True):
+                predictions.append(Prediction(picture.name, self._first(row, top)))
+            progress(len(predictions))
+        return predictions
+
+    def explain(self, image: Image, *, target: str | None = None) -> Pixels:
+        """Return what the network sees of an image, with the evidence for a class laid over it (Grad-CAM).
+
+        `target` is the class's name, by default the first guess.
+        """
+        if target is not None and target not in self.class_names:
+            raise UserError(f"there is no class '{target}'; the network knows {', '.join(self.class_names[:10])}")
+        (picture,) = read_images(as_sequence(image))
+        chosen = None if target is None else self.class_names.index(target)
+        evidence = find_evidence(self.network, self.intake.prepare(picture), chosen)
+        return paint(self.intake.frame(picture)[0].cpu(), evidence[0].cpu())
+
+    def _first(self, probabilities: Tensor, top: int) -> tuple[Guess, ...]:
+        best = probabilities.topk(min(top, len(probabilities)))
+        return tuple(
+            Guess(self.class_names[index], value)
+            for index, value in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        )
+
+
+def to_plain(prediction: Prediction) -> dict[str, Any]:
+    """Return a prediction as plain data."""
+    guesses = [{"class": guess.name, "probability": guess.probability} for guess in prediction.guesses]
+    return {"image": prediction.image, "guesses": guesses}

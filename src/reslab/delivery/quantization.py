@@ -1,0 +1,108 @@
+"""ONNX files in eight bits: activations from 0 to 255, weights signed and scaled a channel, ranges seen on real images.
+
+The static quantization of onnxruntime, in its QDQ form; what it costs in accuracy is measured, never assumed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import statistics
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from reslab.delivery.export import Deployed, onnx_runner, require_onnx
+from reslab.delivery.pictures import Picture
+from reslab.errors import UserError
+from reslab.files import atomic_write
+
+WARM_UP, TIMED = 3, 15
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnnxScore:
+    """How an ONNX file does on labelled pictures, how large it is, and how long one picture takes on this CPU."""
+
+    error_percent: float
+    images: int
+    size_bytes: int
+    milliseconds: float
+
+
+def quantize(deployed: Deployed, source: Path, target: Path, pictures: Iterable[Picture]) -> None:
+    """Write the eight-bit version of an ONNX file, its ranges as `pictures` show them."""
+    require_onnx()
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    class Reader(CalibrationDataReader):
+        def __init__(self) -> None:
+            self.frames = ({"pixels": deployed.intake.frame(picture).contiguous().numpy()} for picture in pictures)
+
+        def get_next(self) -> Any:
+            return next(self.frames, None)
+
+    with tempfile.TemporaryDirectory() as folder, _quiet():
+        prepared, small = Path(folder) / "prepared.onnx", Path(folder) / "small.onnx"
+        quant_pre_process(str(source), str(prepared), skip_symbolic_shape=True)
+        quantize_static(
+            prepared,
+            small,
+            Reader(),
+            quant_format=QuantFormat.QDQ,
+            activation_type=QuantType.QUInt8,
+            weight_type=QuantType.QInt8,
+            per_channel=True,
+        )
+        with atomic_write(target) as temporary:
+            temporary.write_bytes(small.read_bytes())
+
+
+def score_onnx(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -> OnnxScore:
+    """Test an ONNX file on labelled pictures, one at a time, and time it."""
+    _, onnxruntime = require_onnx()
+    run = onnx_runner(onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]))
+    wrong = images = 0
+    frame = torch.zeros(1, *deployed.input_shape)
+    for picture in pictures:
+        frame = deployed.intake.frame(picture).contiguous()
+        wrong += int(run(frame).argmax(1)) != picture.label
+        images += 1
+    if not images:
+        raise UserError("there is no image to test on that can be read; give other data")
+    seconds = []
+    for _ in range(WARM_UP + TIMED):
+        begun = time.perf_counter()
+        run(frame)
+        seconds.append(time.perf_counter() - begun)
+    return OnnxScore(
+        error_percent=100 * wrong / images,
+        images=images,
+        size_bytes=path.stat().st_size,
+        milliseconds=1000 * statistics.median(seconds[WARM_UP:]),
+    )
+
+
+def refuse_other_classes(deployed: Deployed, names: tuple[str, ...], *, data: str) -> None:
+    """Refuse labels that mean something else to the network."""
+    known = deployed.network.class_names
+    if (known is not None and known != names) or len(names) != deployed.network.spec.classes:
+        raise UserError(
+            f"{data} has other classes than {deployed.intake.network} was trained for; give data that has them"
+        )
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the quantizer's advice out of what a user reads."""
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)

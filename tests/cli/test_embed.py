@@ -1,0 +1,55 @@
+"""`reslab embed`, end to end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.delivery.conftest import fill, make_network
+
+from reslab.delivery.embedding import read_embedding
+from reslab.networks import save_model
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with weights, a folder of classes and a folder of images."""
+    monkeypatch.chdir(tmp_path)
+    save_model(make_network(), "mine.safetensors")
+    fill(Path("photos/ants"), 5, bright=20)
+    fill(Path("photos/bees"), 5, bright=150)
+    return tmp_path
+
+
+def test_a_folder_of_classes_and_a_few_images(reslab, here: Path) -> None:
+    """The first has labels and all its images, the second none; layers by name."""
+    outcome = reslab("embed", "mine.safetensors", "photos", "--out", "f.safetensors", "--layer", "conv3_x")
+    assert outcome.code == 0, outcome.err
+    assert "wrote f.safetensors: 10 images x 32 features of conv3_x, with labels of 2 classes" in outcome.out
+    found = read_embedding(Path("f.safetensors"))
+    assert found.class_names == ("ants", "bees")
+    for name, label in zip(found.names, found.labels.tolist(), strict=True):  # pyright: ignore[reportOptionalMemberAccess]
+        assert name.startswith(found.class_names[label])
+    words = ["photos/ants", "photos/bees/photo-0.png"]
+    assert "6 images x 64 features" in reslab("embed", "mine.safetensors", *words, "--out", "g.safetensors").out
+    assert read_embedding(Path("g.safetensors")).labels is None
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["photos", "--out", "f.npy"], "name a file that ends in .safetensors"),
+        (["--out", "f.safetensors"], "embed needs images"),
+        (["photos", "--out", "f.safetensors", "--layer", "conv9"], "has no layer 'conv9'"),
+        (["photos", "--out", "f.safetensors", "data=digits"], "embed knows no field 'data'"),
+        (["photos/bad", "data.on_bad_image=skip", "--out", "f.safetensors"], "there is no image that can be read"),
+        (["none.png", "--out", "f.safetensors"], "none.png cannot be read"),
+    ],
+)
+def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, here: Path) -> None:
+    """Exit code 2, one line, and no file."""
+    outcome = reslab("embed", "mine.safetensors", *words)
+    assert outcome.code == 2
+    assert sentence in outcome.err
+    assert len(outcome.err.strip().splitlines()) == 1
+    assert not Path("f.safetensors").exists()

@@ -1,0 +1,71 @@
+"""`reslab export`, end to end; ONNX itself is tested once, in tests/delivery and here."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from tests.delivery.conftest import fill, make_network
+
+from reslab.networks import save_model
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with weights and photographs of both classes."""
+    monkeypatch.chdir(tmp_path)
+    save_model(make_network(), "mine.safetensors")
+    fill(Path("photos/ants"), 5, bright=20)
+    fill(Path("photos/bees"), 5, bright=150)
+    return tmp_path
+
+
+def test_onnx_and_eight_bits(reslab, here: Path) -> None:
+    """Two files; what they take, how they agree, and what eight bits cost."""
+    outcome = reslab("export", "mine.safetensors", "photos", "--int8", "photos")
+    assert outcome.code == 0, outcome.err
+    assert "takes   pixels batch x 3 x 16 x 16, RGB, 0 to 255, resized to 20 and cropped to 16 before" in outcome.out
+    assert "gives   logits batch x 2: ants, bees" in outcome.out
+    assert "check   10 images: logits within" in outcome.out
+    assert "On 2 test images of photos" in outcome.out
+    assert "times smaller" in outcome.out
+    assert {path.name for path in here.iterdir()} == {"mine.safetensors", "mine.onnx", "mine-int8.onnx", "photos"}
+    assert Path("mine-int8.onnx").stat().st_size < Path("mine.onnx").stat().st_size
+
+
+def test_a_program(reslab, here: Path) -> None:
+    """torch.export's, checked on synthetic photographs."""
+    outcome = reslab("export", "mine.safetensors", "--format", "torch-export", "--out", "out/it.pt2")
+    assert "check   8 synthetic photographs" in outcome.out
+    assert torch.export.load("out/it.pt2").module()(torch.zeros(3, 3, 16, 16)).shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["mine.safetensors", "--format", "keras"], "--format is 'keras'; choose onnx, torch-export or torchvision"),
+        (["mine.safetensors", "--out", "x.pth"], "a file of onnx ends in .onnx"),
+        (["mine.safetensors", "--format", "torchvision", "--int8", "photos"], "--int8 goes with --format onnx"),
+        (["mine.safetensors", "--format", "torchvision"], "something else in torchvision's form"),
+        (["mine.safetensors", "--int8", "nowhere"], "'nowhere'"),
+        (["mine.safetensors", "--int8", "digits"], "digits has other classes than"),
+        (["mine.safetensors", "seed=1"], "export knows no field 'seed'"),
+        (["mine.safetensors", "preprocess.crop=none"], "add preprocess.crop=16"),
+        (["resnet-20"], "'resnet-20' without weights has random ones"),
+    ],
+)
+def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, here: Path) -> None:
+    """Exit code 2, one line, and no file."""
+    outcome = reslab("export", *words)
+    assert outcome.code == 2
+    assert sentence in outcome.err
+    assert len(outcome.err.strip().splitlines()) == 1
+    assert {path.name for path in here.iterdir()} == {"mine.safetensors", "photos"}
+
+
+def test_without_onnx(reslab, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What to install is named before anything is done."""
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert "install it with `pip install reslab[export]`" in reslab("export", "mine.safetensors").err

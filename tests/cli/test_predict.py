@@ -1,0 +1,116 @@
+"""`reslab predict`, end to end."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+from tests.delivery.conftest import fill, make_network
+
+from reslab.cli.predict import _percent
+from reslab.networks import create_model, save_model
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with weights, two folders of photographs and something that is none."""
+    monkeypatch.chdir(tmp_path)
+    save_model(make_network(), "mine.safetensors")
+    fill(Path("photos/a"), 2, bright=20)
+    fill(Path("photos/b"), 1, bright=150)
+    Path("bad.jpg").write_bytes(b"no image")
+    torch.save(create_model("cifar-resnet-8", shortcut="B").state_dict(), "bare.pth")
+    return tmp_path
+
+
+def test_a_line_an_image(reslab, here: Path) -> None:
+    """Folders are gone through; the folder all share is said once, and so is the preprocessing."""
+    outcome = reslab("predict", "mine.safetensors", "photos")
+    assert outcome.code == 0, outcome.err
+    lines = [line for line in outcome.out.splitlines() if line]
+    assert lines[0].endswith("pixels 0-1, resize 20, crop 16, mean 0.4 0.5 0.6, std 0.2 0.3 0.25")
+    assert lines[1].split()[:3] == ["image", "in", "photos"]
+    assert [line.split()[0] for line in lines[2:]] == ["a/photo-0.png", "a/photo-1.png", "b/photo-0.png"]
+    assert all("ants" in line and "bees" in line and line.count("%") == 2 for line in lines[2:])
+
+
+def test_rounding_claims_nothing() -> None:
+    """Neither certainty nor impossibility."""
+    assert [_percent(value) for value in (0.0004, 0.25, 0.9996)] == ["<0.1 %", "25.0 %", ">99.9 %"]
+
+
+def test_json_from_standard_input(reslab, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """- reads a list of paths; probabilities add up; `--top` cuts."""
+    monkeypatch.setattr("sys.stdin", io.StringIO("photos/b/photo-0.png\n\nphotos/a/photo-1.png\n"))
+    told = json.loads(reslab("predict", "mine.safetensors", "-", "--json").out)
+    assert [one["image"] for one in told] == ["photos/b/photo-0.png", "photos/a/photo-1.png"]
+    assert sum(guess["probability"] for guess in told[0]["guesses"]) == pytest.approx(1)
+    (one,) = json.loads(reslab("predict", "mine.safetensors", "photos/b", "--json", "--top", "1").out)
+    assert [guess["class"] for guess in one["guesses"]] == [told[0]["guesses"][0]["class"]]
+
+
+def test_explanations_are_written(reslab, here: Path) -> None:
+    """A PNG for each, also where two images have one name; JSON says where."""
+    assert "wrote 3 pictures to maps" in reslab("predict", "mine.safetensors", "photos", "--explain", "maps").out
+    assert sorted(path.name for path in Path("maps").iterdir()) == ["photo-0-2.png", "photo-0.png", "photo-1.png"]
+    with Image.open("maps/photo-0.png") as image:
+        assert (image.format, image.size) == ("PNG", (452, 224))
+    told = json.loads(reslab("predict", "mine.safetensors", "photos", "--explain", "maps", "--json").out)
+    assert told[2]["explanation"] == "maps/photo-0-2.png"
+
+
+def test_shipped_weights_look_at_a_photograph(reslab, here: Path) -> None:
+    """A network of small images, told to resize; without, one sentence with what to add."""
+    fill(Path("large"), 1, bright=90)
+    words = ["predict", "resnet-20", "large/photo-0.png", "weights=cifar10"]
+    outcome = reslab(*words, "preprocess.resize=32", "preprocess.crop=32", "--json")
+    assert outcome.code == 0, outcome.err
+    assert len(json.loads(outcome.out)[0]["guesses"]) == 5
+    outcome = reslab(*words)
+    assert outcome.code == 2
+    assert "is 30x24 and resnet-20 takes 32x32" in outcome.err
+    assert "add preprocess.resize=32 preprocess.crop=32" in outcome.err
+
+
+def test_a_name_with_an_equals_sign_is_an_image(reslab, here: Path) -> None:
+    """If there is such a file."""
+    Path("photos/b/photo-0.png").rename("a=b.png")
+    assert json.loads(reslab("predict", "mine.safetensors", "a=b.png", "--json").out)[0]["image"] == "a=b.png"
+
+
+def test_bad_images_stop_or_are_named(reslab, here: Path) -> None:
+    """As asked; the others are told all the same."""
+    words = ["predict", "mine.safetensors", "bad.jpg", "photos/b", "--json"]
+    assert "bad.jpg is no image that can be read" in reslab(*words).err
+    outcome = reslab(*words, "data.on_bad_image=skip")
+    assert outcome.code == 0
+    assert "warning: skipped: bad.jpg is no image that can be read" in outcome.err
+    assert [one["image"] for one in json.loads(outcome.out)] == ["photos/b/photo-0.png"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["mine.safetensors"], "predict needs an image; give files, folders, or -"),
+        (["mine.safetensors", "none.jpg"], "none.jpg cannot be read: No such file or directory; check the file"),
+        (["mine.safetensors", "photos", "--top", "0"], "top is 0"),
+        (["mine.safetensors", "photos", "size=3"], "predict knows no field 'size'"),
+        (["mine.safetensors", "bad.jpg", "data.on_bad_image=hide"], "choose stop or skip"),
+        (["resnet-18", "photos"], "'resnet-18' without weights has random ones"),
+        (["cifar-resnet-8 shortcut=B", "weights=bare.pth", "photos"], "does not say how its images are prepared; give"),
+        (["mine.safetensors", "photos", "--tip", "3"], "there is no option --tip; --help lists those there are"),
+        (["mine.safetensors", "photos", "--tip=3"], "there is no option --tip"),
+        (["mine.safetensors", "photos", "preprocess.crop=40"], "photos/a/photo-0.png: crop is 40 and the images are"),
+        (["mine.safetensors", "photos", "--explain", "bad.jpg/maps"], "cannot write bad.jpg/maps"),
+    ],
+)
+def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, here: Path) -> None:
+    """Exit code 2, one line that says what to do."""
+    outcome = reslab("predict", *words)
+    assert outcome.code == 2
+    assert sentence in outcome.err
+    assert len(outcome.err.strip().splitlines()) == 1

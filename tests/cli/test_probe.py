@@ -1,0 +1,70 @@
+"""`reslab probe`, end to end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.delivery.conftest import fill, make_network
+
+from reslab.networks import save_model
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with weights and photographs that any feature tells apart."""
+    monkeypatch.chdir(tmp_path)
+    save_model(make_network(), "mine.safetensors")
+    fill(Path("photos/ants"), 15, bright=20)
+    fill(Path("photos/bees"), 15, bright=150)
+    return tmp_path
+
+
+def test_a_table_a_layer(reslab, here: Path) -> None:
+    """The stem and every stage; the photographs are told apart."""
+    outcome = reslab("probe", "mine.safetensors", "photos")
+    assert outcome.code == 0, outcome.err
+    assert "24 training and 6 test images of photos, 2 classes; always guessing the commonest: 50.0 %" in outcome.out
+    rows = [line.split() for line in outcome.out.splitlines() if line.startswith("conv")]
+    assert [row[0] for row in rows] == ["conv1", "conv2_x", "conv3_x", "conv4_x"]
+    assert rows[0][1] == "100.0"
+
+
+def test_json_of_one_layer_of_a_dataset(reslab, here: Path) -> None:
+    """A dataset by name, resized to what the network takes; grey becomes colour."""
+    words = ["preprocess.resize=16", "preprocess.crop=16", "--layer", "conv4_x", "--json"]
+    told = json.loads(reslab("probe", "mine.safetensors", "digits", *words).out)
+    assert (told["data"], list(told["layers"])) == ("digits", ["conv4_x"])
+    assert told["layers"]["conv4_x"]["linear"] > 50
+    assert list(told["layers"]["conv4_x"]["neighbours"]) == ["1", "5", "20"]
+
+
+def test_bad_images_stop_or_are_named(reslab, here: Path) -> None:
+    """As asked; each is named once, whoever reads it."""
+    Path("photos/ants/zbad.jpg").write_bytes(b"no image")
+    assert "zbad.jpg is no image" in reslab("probe", "mine.safetensors", "photos", "--layer", "conv1").err
+    for words in (["probe"], ["embed", "--out", "f.safetensors"], ["export", "--format", "torch-export"]):
+        outcome = reslab(words[0], "mine.safetensors", "photos", "data.on_bad_image=skip", *words[1:])
+        assert outcome.code == 0, outcome.err
+        assert outcome.err.count("warning: skipped: photos/ants/zbad.jpg") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "probe takes one folder or dataset and got none"),
+        (["photos", "digits"], "probe takes one folder or dataset and got 2"),
+        (["phots"], "'phots'"),
+        (["photos", "--layer", "conv9_x"], "has no layer 'conv9_x'"),
+        (["photos", "seed=x"], "seed is 'x'"),
+        (["photos", "recipe=fast"], "probe knows no field 'recipe'"),
+        (["photos/ants"], "has no folders of images"),
+    ],
+)
+def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, here: Path) -> None:
+    """Exit code 2, one line that says what to do."""
+    outcome = reslab("probe", "mine.safetensors", *words)
+    assert outcome.code == 2
+    assert sentence in outcome.err
+    assert len(outcome.err.strip().splitlines()) == 1

@@ -1,0 +1,66 @@
+"""Files, arrays, folders and datasets become pictures; what cannot is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from reslab.data.photos.decoding import BadImage
+from reslab.delivery.pictures import as_sequence, find_images, open_labelled, read_images
+from reslab.errors import UserError
+
+
+def test_folders_stand_for_what_is_under_them(photos: Path, tmp_path: Path) -> None:
+    """Recursively, by name, without hidden files and other things; files stand for themselves."""
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "a.png").touch()
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    for name in ("deep/er/b.JPG", "deep/c.png", "notes.txt", "._d.png"):
+        (tmp_path / name).touch()
+    assert find_images([tmp_path, "x.jpg"]) == [tmp_path / "deep/c.png", tmp_path / "deep/er/b.JPG", Path("x.jpg")]
+    assert len(find_images([photos])) == 32
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="empty has no images; give files, or a folder that has some"):
+        find_images([tmp_path / "empty"])
+
+
+def test_arrays_and_pillow_images_are_images_too(photos: Path) -> None:
+    """The same bytes as from the file, alone or among others; grey has one channel."""
+    path = photos / "val/ants/photo-0.png"
+    with Image.open(path) as image:
+        array = np.asarray(image)
+        (from_pillow,) = read_images(as_sequence(image))
+    from_file, from_array, grey = read_images([path, array, array[:, :, 0]])
+    assert torch.equal(from_file.pixels, from_array.pixels)
+    assert torch.equal(from_file.pixels, from_pillow.pixels)
+    assert (from_file.name, from_array.name, grey.pixels.shape) == (str(path), "image 2", (1, 24, 30))
+
+
+def test_a_bad_image_is_named_or_left_out(photos: Path, tmp_path: Path) -> None:
+    """The stream stops at it, or goes on when someone takes note."""
+    (tmp_path / "bad.jpg").write_bytes(b"no image")
+    good = photos / "val/ants/photo-0.png"
+    images = [good, tmp_path / "bad.jpg", np.zeros((4, 4, 3)), tmp_path / "none.jpg", good]
+    with pytest.raises(BadImage, match=r"bad\.jpg is no image"):
+        list(read_images(images))
+    noted: list[BadImage] = []
+    assert [picture.name for picture in read_images(images, on_bad=noted.append)] == [str(good)] * 2
+    assert "image 3 is an array of float64" in str(noted[1])
+    assert "none.jpg cannot be read: No such file" in str(noted[2])
+
+
+def test_data_by_folder_or_name(photos: Path) -> None:
+    """Both give pictures with labels, again and again, and an even choice of them."""
+    folder, digits = open_labelled(str(photos)), open_labelled("digits")
+    assert (folder.class_names, len(folder.train), len(folder.test)) == (("ants", "bees"), 24, 8)
+    assert [picture.label for picture in folder.test] == [0] * 4 + [1] * 4
+    assert [picture.label for picture in folder.train.spread(4)] == [0, 0, 1, 1]
+    assert len(folder.train.spread(100)) == 24
+    first = next(iter(digits.test))
+    assert (first.pixels.shape, first.brightest, first.label) == ((1, 8, 8), 16, int(digits.test.split.labels[0]))
+    with pytest.raises(UserError, match="did you mean 'digits'"):
+        open_labelled("digts")

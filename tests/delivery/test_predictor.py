@@ -1,0 +1,78 @@
+"""Guesses with names and probabilities, as evaluation would have them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tests.delivery.conftest import SMALL
+
+from reslab.data.photos.decoding import read_pixels
+from reslab.data.preprocessing import preprocess_images
+from reslab.delivery.predictor import Predictor, to_plain
+from reslab.errors import UserError
+from reslab.networks import Network, create_model, load_model, save_model
+
+
+def test_probabilities_are_the_networks(network: Network, photos: Path, tmp_path: Path) -> None:
+    """Through a weight file: names, order and numbers are those of the network on images prepared as for a test."""
+    paths = sorted((photos / "val" / "bees").glob("*.png"))
+    predictor = Predictor(load_model(save_model(network, tmp_path / "w.safetensors")))
+    predictions = predictor.predict(paths)
+    assert [prediction.image for prediction in predictions] == [str(path) for path in paths]
+    for path, prediction in zip(paths, predictions, strict=True):
+        pixels = torch.from_numpy(read_pixels(path).transpose(2, 0, 1).copy())[None]
+        with torch.no_grad():
+            wanted = network(preprocess_images(pixels, SMALL, brightest=255)).softmax(1)[0]
+        assert [guess.name for guess in prediction.guesses] == [("ants", "bees")[i] for i in wanted.argsort().flip(0)]
+        found = [guess.probability for guess in prediction.guesses]
+        assert found == pytest.approx(wanted.sort(descending=True).values.tolist(), rel=1e-4)
+    assert to_plain(predictions[0])["guesses"][0].keys() == {"class", "probability"}
+
+
+def test_shipped_weights_on_real_images() -> None:
+    """ResNet-20 as trained gives the probabilities recorded with a hundred images of CIFAR-10."""
+    with np.load(Path(__file__).parent.parent / "shipped" / "cifar10-subset.npz") as file:
+        images, logits = file["images"].transpose(0, 2, 3, 1), torch.from_numpy(file["resnet-20"])
+    predictor = Predictor(create_model("resnet-20", weights="cifar10"))
+    wanted = logits.softmax(1).max(1)
+    for index, prediction in enumerate(predictor.predict(list(images), top=1)):
+        (guess,) = prediction.guesses
+        assert guess.name == predictor.class_names[int(wanted.indices[index])]
+        assert guess.probability == pytest.approx(float(wanted.values[index]), abs=1e-4)
+
+
+def test_one_image_some_guesses_and_classes_without_names(network: Network, photos: Path) -> None:
+    """A path alone is an image; `top` names as many; classes without names are numbered."""
+    network.class_names = None
+    predictor = Predictor(network)
+    (prediction,) = predictor.predict(str(photos / "val/ants/photo-0.png"), top=1)
+    assert [guess.name in ("class 0", "class 1") for guess in prediction.guesses] == [True]
+    done: list[int] = []
+    assert len(predictor.predict([np.zeros((30, 40, 3), np.uint8)] * 33, progress=done.append)) == 33
+    assert done == [32, 33]
+    with pytest.raises(UserError, match="top is 0"):
+        predictor.predict([], top=0)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_a_device_gives_the_same(network: Network, photos: Path) -> None:
+    """Guesses and explanations come back from it."""
+    image = photos / "val/ants/photo-0.png"
+    (here,), (there,) = (Predictor(network, device=device).predict(image) for device in ("cpu", "cuda"))
+    for ours, theirs in zip(here.guesses, there.guesses, strict=True):
+        assert (ours.name, ours.probability) == (theirs.name, pytest.approx(theirs.probability, abs=1e-3))
+    assert Predictor(network, device="cuda").explain(image).shape == (224, 452, 3)
+
+
+def test_an_explanation_shows_both(network: Network, photos: Path) -> None:
+    """The picture as the network sees it, a gap and the picture under evidence; an unknown class is told."""
+    predictor = Predictor(network)
+    image = photos / "val/ants/photo-0.png"
+    assert predictor.explain(image).shape == (224, 224 + 4 + 224, 3)
+    assert not np.array_equal(predictor.explain(image, target="ants"), predictor.explain(image, target="bees"))
+    with pytest.raises(UserError, match="there is no class 'wasps'; the network knows ants, bees"):
+        predictor.explain(image, target="wasps")

@@ -1,0 +1,38 @@
+"""ONNX files in eight bits: smaller, nearly as right, and measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import onnxruntime
+import pytest
+from tests.delivery.conftest import fill
+
+from reslab.delivery.export import onnx_runner
+from reslab.delivery.pictures import open_labelled
+from reslab.delivery.quantization import quantize, refuse_other_classes, score_onnx
+from reslab.errors import UserError
+
+
+def test_eight_bits(exported, photos: Path, tmp_path: Path) -> None:
+    """A smaller file with quantized convolutions that is nearly as right; labels of other classes are refused."""
+    deployed, path, _ = exported
+    data, small = open_labelled(str(photos)), tmp_path / "small.onnx"
+    quantize(deployed, path, small, data.train.spread(8))
+    assert "reslab" in [entry.key for entry in onnx.load(small).metadata_props]
+    operators = [node.op_type for node in onnx.load(small).graph.node]
+    assert "QuantizeLinear" in operators
+    weights = [tensor for tensor in onnx.load(small).graph.initializer if len(tensor.dims) == 4]
+    assert weights and {tensor.data_type for tensor in weights} == {onnx.TensorProto.INT8}
+    before, after = (score_onnx(deployed, file, data.test) for file in (path, small))
+    assert before.images == after.images == 8
+    assert after.size_bytes < before.size_bytes
+    assert min(before.milliseconds, after.milliseconds) > 0
+    frame = deployed.intake.frame(next(iter(data.test)))
+    exact, rough = (onnx_runner(onnxruntime.InferenceSession(str(file)))(frame) for file in (path, small))
+    assert 0 < float((exact - rough).abs().max()) < 0.1 * float(exact.abs().max())
+    fill(tmp_path / "other" / "cats", 5, bright=9)
+    fill(tmp_path / "other" / "dogs", 5, bright=90)
+    with pytest.raises(UserError, match="other has other classes than"):
+        refuse_other_classes(deployed, open_labelled(str(tmp_path / "other")).class_names, data="other")

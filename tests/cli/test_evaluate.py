@@ -10,8 +10,10 @@ import pytest
 import torch
 from benchmarks.peers import CifarPeer
 from PIL import Image
+from tests.photographs import make_photos
 
 from reslab.data.photos.folder import read_folder
+from reslab.delivery import pictures
 from reslab.networks import create_model, save_model
 from reslab.spec import Preprocess
 from reslab.spec.codec import encode
@@ -158,3 +160,27 @@ def test_a_folder_must_be_given(reslab, folder: Path, monkeypatch) -> None:
     assert "a.safetensors was trained on insects and c.safetensors was trained on digits; write data=" in told.err
     told = reslab("evaluate", "a.safetensors", "c.safetensors", f"data={folder}")
     assert "'bees' where that has 'ants'; give the data it was trained for" in told.err
+
+
+def test_what_a_run_held_out_is_held_out_again(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its own seed, wherever it is tested: other images were trained on."""
+    monkeypatch.setenv("RESLAB_WORKERS", "0")
+    photos, runs = make_photos(tmp_path / "photos", train=10, val=1) / "train", ["--runs", str(tmp_path / "runs")]
+    words = ["network=cifar-resnet-8", "network.input_size=16", *SHORT, "data.held_out_seed=3"]
+    assert reslab("train", f"data={photos}", *words, *runs).code == 0
+    outcome = reslab("evaluate", "cifar-resnet-8", f"data={photos}", *runs, "--json")
+    assert outcome.code == 0, outcome.err
+    (run,) = (tmp_path / "runs").iterdir()
+    assert json.loads(outcome.out)["loss"] == pytest.approx(
+        json.loads((run / "result.json").read_text())["loss"], abs=0.02
+    )
+    asked = []
+    real = pictures.open_data
+    monkeypatch.setattr(
+        pictures, "open_data", lambda word, *, held_out_seed: asked.append(held_out_seed) or real(word, held_out_seed=3)
+    )
+    assert reslab("probe", "cifar-resnet-8", str(photos), "--layer", "conv1", *runs).code == 0
+    assert reslab("embed", "cifar-resnet-8", str(photos), "--out", str(tmp_path / "x.safetensors"), *runs).code == 0
+    assert reslab("export", "cifar-resnet-8", "--int8", str(photos), "--out", str(tmp_path / "x.onnx"), *runs).code == 0
+    assert asked == [3, 3, 3]
+    assert "data.held_out_seed is -1" in reslab("train", f"data={photos}", *words[:-1], "data.held_out_seed=-1").err

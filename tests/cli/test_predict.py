@@ -114,3 +114,10 @@ def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, h
     assert outcome.code == 2
     assert sentence in outcome.err
     assert len(outcome.err.strip().splitlines()) == 1
+
+
+def test_paths_may_be_relative_and_absolute(reslab, here: Path) -> None:
+    """They share no folder that could be said once."""
+    outcome = reslab("predict", "mine.safetensors", "photos/b", str(here / "photos/a"))
+    assert outcome.code == 0, outcome.err
+    assert "photos/b/photo-0.png" in outcome.out

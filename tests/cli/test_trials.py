@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.photographs import make_photos
 
 from reslab.cli.trials import read_trial, read_trial_file
 from reslab.data.digits import load_digits
+from reslab.data.photos.folder import read_folder
 from reslab.errors import UserError
+from reslab.spec.recipe import RECIPES
 from reslab.spec.toml import write_toml
 from reslab.spec.trial import Trial, trial_to_dict
 
@@ -83,3 +86,18 @@ def test_a_network_must_be_a_table(file: Path) -> None:
     file.write_text(write_toml(trial_to_dict(TRIAL) | {"network": "resnet-20"}))
     with pytest.raises(UserError, match="network is 'resnet-20'; give a table of fields"):
         read_trial_file(file, {})
+
+
+def test_fields_without_effect_are_refused(tmp_path: Path) -> None:
+    """They would give the same run another id: no files to be bad, nothing to hold out."""
+    with pytest.raises(UserError, match=r"data\.on_bad_image is for folders of photographs"):
+        read_trial({"network": "cifar-resnet-8", "data.on_bad_image": "skip"}, DIGITS)
+    photos = read_folder(make_photos(tmp_path / "photos", train=2, val=2))
+    with pytest.raises(UserError, match=r"photos has images to test on.* leave data\.held_out_seed out"):
+        read_trial({"network": "cifar-resnet-8", "data.held_out_seed": "3"}, photos)
+
+
+def test_photographs_are_trained_as_such_whatever_their_folder_is_called(tmp_path: Path) -> None:
+    """A folder named cifar10 has photographs, and gets their recipe."""
+    photos = read_folder(make_photos(tmp_path / "cifar10", train=2, val=2))
+    assert read_trial({"network": "cifar-resnet-8"}, photos).recipe == RECIPES["photos"]

@@ -12,6 +12,7 @@ from tests.photographs import make_photos
 
 from reslab.cli import main
 from reslab.cli.trials import read_trial
+from reslab.data.digits import load_digits
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.errors import UserError
 from reslab.experiments.photos import make_photo_task
@@ -108,6 +109,17 @@ def test_what_does_not_fit_is_told(photos: PhotoDataset, tmp_path: Path) -> None
         run(make_trial(photos, data__split="tuning"), photos, tmp_path)
     with pytest.raises(UserError, match="classes"):
         run(make_trial(photos, network__classes="5"), photos, tmp_path)
+
+
+def test_what_would_be_recorded_and_not_done_is_refused(photos: PhotoDataset, tmp_path: Path) -> None:
+    """Cutout of photographs; mixing, crops and colours of images of one size."""
+    with pytest.raises(UserError, match=r"augmentation\.cutout is 8, which is for images of one size; leave it out"):
+        run(make_trial(photos, recipe__augmentation__cutout="8"), photos, tmp_path)
+    digits = load_digits()
+    for field, value in {"augmentation.mixup": "0.2", "augmentation.crop": "resized", "centring": "imagenet"}.items():
+        trial = read_trial({"network": "cifar-resnet-8", f"recipe.{field}": value}, digits)
+        with pytest.raises(UserError, match=rf"recipe\.{field} is {value}, which is for photographs"):
+            run_trial(trial, digits, tmp_path)
 
 
 def test_from_the_command_line(photos: PhotoDataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

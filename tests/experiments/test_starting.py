@@ -126,3 +126,9 @@ def test_from_the_command_line(
     with pytest.raises(SystemExit):
         main(["train", f"data={photos.root}", "network=resnet-18", "weights=torchvision", "--runs", str(tmp_path)])
     assert "resnet18-f37072fd.pth cannot be fetched (no network); download it elsewhere" in capsys.readouterr().err
+
+
+def test_weights_are_not_passed_over(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:
+    """A trial that starts from scratch says so to whoever gives it weights."""
+    with pytest.raises(UserError, match="the trial starts from scratch, not from weights="):
+        run_trial(read_trial(FIELDS, photos), photos, tmp_path / "runs", weights=weights)

@@ -54,7 +54,7 @@ def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", run
         device = "cuda" if torch.cuda.is_available() else "cpu"
         extractor = open_extractor(trained, preprocess_fields(fields), device=device)
         if len(paths) == 1 and _has_classes(Path(paths[0])):
-            data = open_labelled(paths[0], on_bad=on_bad)
+            data = open_labelled(paths[0], held_out_seed=trained.held_out_seed, on_bad=on_bad)
             pictures, class_names = [data.train, data.test], data.class_names
             total = sum(map(len, pictures))
         else:

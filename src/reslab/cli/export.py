@@ -63,7 +63,8 @@ def export(
         trained = load_trained(subject, fields, runs_root(runs))
         images = find_images(paths)
         deployed = deploy(trained, preprocess_fields(fields))
-        data = None if int8 is None else open_int8_data(deployed, int8, on_bad=on_bad)
+        seed = trained.held_out_seed
+        data = None if int8 is None else open_int8_data(deployed, int8, held_out_seed=seed, on_bad=on_bad)
         path = out or Path(_stem(trained.origin) + FORMATS[format])
         status.update(f"writing {path}, and checking it")
         parity = write_export(deployed, path, format, read_images(images, on_bad=on_bad) if images else None)

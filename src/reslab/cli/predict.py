@@ -113,7 +113,10 @@ def _percent(probability: float) -> str:
 
 def _common_folder(images: list[str]) -> str:
     """Return the folder all of several images are in, so that it is said once."""
-    return os.path.commonpath([Path(image).parent for image in images]) if len(images) > 1 else ""
+    folders = [Path(image).parent for image in images]
+    if len(folders) < 2 or len({folder.is_absolute() for folder in folders}) > 1:
+        return ""
+    return os.path.commonpath(folders)
 
 
 def _explain(predictor: Predictor, predictions: list[Prediction], folder: Path) -> list[Path]:

@@ -44,7 +44,7 @@ def probe(subject: str, *words: str, layer: str | None = None, json: bool = Fals
         from reslab.experiments.probe import open_extractor, probe_layers
 
         trained = load_trained(subject, fields, runs_root(runs))
-        data = open_labelled(names[0], on_bad=on_bad)
+        data = open_labelled(names[0], held_out_seed=trained.held_out_seed, on_bad=on_bad)
         device = "cuda" if torch.cuda.is_available() else "cpu"
         extractor = open_extractor(trained, preprocess_fields(fields), device=device)
         status.stop()

@@ -72,7 +72,8 @@ def _open(fields: Mapping[str, str], *members: Trained) -> Dataset | PhotoDatase
     from reslab.data.catalogue import LOADERS, load_dataset, open_data
 
     if "data" in fields:
-        return open_data(fields["data"])
+        seeds = [trained.held_out_seed for trained in members if trained.data]
+        return open_data(fields["data"], held_out_seed=seeds[0] if seeds else 0)
     names = {trained.data.name: trained.origin for trained in members if trained.data}
     if not names:
         raise UserError(f"{members[0].origin} does not say what data it is for; write data=cifar10")

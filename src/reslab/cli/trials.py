@@ -40,7 +40,8 @@ def read_trial(fields: dict[str, str], dataset: Dataset | PhotoDataset, *, weigh
     if dataset.side is not None:
         implied["input_size"] = dataset.side
     epochs = groups["recipe"].pop("epochs", None)
-    recipe = find_recipe(fields.get("recipe", RECIPE_OF.get(dataset.name, "photos")), groups["recipe"])
+    usual = "photos" if dataset.side is None else RECIPE_OF.get(dataset.name, "cifar-paper")
+    recipe = find_recipe(fields.get("recipe", usual), groups["recipe"])
     if epochs is not None:
         images = convert(float, epochs, where="recipe.epochs") * len(dataset.train)
         recipe = replace(recipe, iterations=max(1, round(images / recipe.batch)))
@@ -61,6 +62,10 @@ def _choose_data(dataset: Dataset | PhotoDataset, fields: dict[str, Any]) -> Dat
     for field in ("name", "fingerprint"):
         if field in fields:
             raise UserError(f"data.{field} follows from the data; write data=NAME")
+    if "on_bad_image" in fields and dataset.side is not None:
+        raise UserError(f"data.on_bad_image is for folders of photographs; {dataset.name} has no files: leave it out")
+    if "held_out_seed" in fields and not getattr(dataset, "held_out", False):
+        raise UserError(f"{dataset.name} has images to test on, so none are drawn: leave data.held_out_seed out")
     return override(DataSpec(name=dataset.name, fingerprint=dataset.fingerprint), fields)
 
 

@@ -76,9 +76,9 @@ class LabelledData:
     test: Pictures
 
 
-def open_labelled(word: str, *, on_bad: OnBad | None = None) -> LabelledData:
+def open_labelled(word: str, *, held_out_seed: int = 0, on_bad: OnBad | None = None) -> LabelledData:
     """Open a folder of photographs, or a dataset by its name."""
-    data = open_data(word)
+    data = open_data(word, held_out_seed=held_out_seed)
     brightest = data.brightest if isinstance(data, Dataset) else 255
     return LabelledData(
         name=data.name,

@@ -36,9 +36,11 @@ def export(deployed: Deployed, path: Path, form: str, pictures: Iterable[Picture
     return WRITERS[form](deployed, path, make_pictures(deployed.intake) if pictures is None else pictures)
 
 
-def open_int8_data(deployed: Deployed, word: str, *, on_bad: OnBad | None = None) -> LabelledData:
+def open_int8_data(
+    deployed: Deployed, word: str, *, held_out_seed: int = 0, on_bad: OnBad | None = None
+) -> LabelledData:
     """Open the data that eight bits are tried on: a folder or dataset of the classes the network knows."""
-    data = open_labelled(word, on_bad=on_bad)
+    data = open_labelled(word, held_out_seed=held_out_seed, on_bad=on_bad)
     refuse_other_classes(deployed, data.class_names, data=data.name)
     return data
 

@@ -21,6 +21,7 @@ from reslab.experiments.classification import LabelledTask
 from reslab.networks.execution import Execution
 from reslab.spec import Preprocess
 from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
+from reslab.spec.recipe import AugmentationSpec
 from reslab.spec.trial import Trial
 
 TEST_SIDE = 256  # for crops of REFERENCE_SIDE
@@ -72,6 +73,13 @@ class PhotoTask(LabelledTask):
         return ", ".join(names) + (", ..." if len(keys) > len(names) else "")
 
 
+def refuse_photo_recipe(trial: Trial) -> None:
+    """Refuse a trial on images of one size that asks for what is done to photographs only."""
+    _refuse_changed(trial.recipe.augmentation, ("crop", "colour", "policy", "mixup", "cutmix"), kind="photographs")
+    if trial.recipe.centring != "mean-image":
+        raise UserError(f"recipe.centring is {trial.recipe.centring}, which is for photographs; leave it out")
+
+
 def refuse_unfit_recipe(trial: Trial) -> None:
     """Refuse a trial that is meant for images of one size."""
     if trial.recipe.augmentation.crop == "padded":
@@ -79,8 +87,17 @@ def refuse_unfit_recipe(trial: Trial) -> None:
             "recipe.augmentation.crop is padded, which is for images of one size; "
             "choose shorter-side or resized, or recipe=photos"
         )
+    small = ("padding", "mean_first", "edges", "alternating_flips", "cutout")
+    _refuse_changed(trial.recipe.augmentation, small, kind="images of one size")
     if trial.data.split != "full":
         raise UserError(f"data.split is {trial.data.split}; a folder of photographs has its own val, or holds some out")
+
+
+def _refuse_changed(augmentation: AugmentationSpec, fields: tuple[str, ...], *, kind: str) -> None:
+    """Refuse what would be recorded and not be done."""
+    for field in fields:
+        if (value := getattr(augmentation, field)) != getattr(AugmentationSpec(), field):
+            raise UserError(f"recipe.augmentation.{field} is {value}, which is for {kind}; leave it out")
 
 
 def make_photo_task(trial: Trial, dataset: PhotoDataset, *, device: torch.device | str) -> PhotoTask:

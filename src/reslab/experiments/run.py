@@ -17,7 +17,7 @@ from reslab.data.memory import forget_peak_memory, peak_memory
 from reslab.data.photos.folder import PhotoDataset
 from reslab.experiments.board import Board
 from reslab.experiments.classification import log_scores, make_task, refuse_misfit
-from reslab.experiments.photos import make_photo_task, refuse_unfit_recipe
+from reslab.experiments.photos import make_photo_task, refuse_photo_recipe, refuse_unfit_recipe
 from reslab.experiments.starting import load_start, warn_of_other_preparation
 from reslab.networks import build, measure_cost, save_model
 from reslab.networks.freezing import freeze
@@ -60,6 +60,7 @@ def run_trial(
     if isinstance(dataset, PhotoDataset):
         refuse_unfit_recipe(trial)
     else:
+        refuse_photo_recipe(trial)
         augmentation, side = trial.recipe.augmentation, min(dataset.train.images.shape[-2:])
         refuse_small_images(side, padding=augmentation.padding, edges=augmentation.edges, cutout=augmentation.cutout)
     with run.working(), reproducible():

@@ -37,6 +37,8 @@ def start_from(trial: Trial, weights: str | Path, *, network: str, overrides: Ma
 def load_start(network: Network, trial: Trial, weights: str | Path | None) -> Weights | None:
     """Load what a trial starts from into its network; return what was loaded, if anything."""
     if trial.start is None:
+        if weights is not None:
+            raise UserError(f"the trial starts from scratch, not from weights={weights}; leave these out")
         return None
     if weights is None:
         raise UserError(f"the trial starts from weights with digest {trial.start[:12]}; give them: weights=FILE")

@@ -38,6 +38,11 @@ class Trained:
     data: DataSpec | None = None
     channels_last: bool = True
 
+    @property
+    def held_out_seed(self) -> int:
+        """What drew the test images of a folder that has none of its own: others were trained on."""
+        return self.data.held_out_seed if self.data else 0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:

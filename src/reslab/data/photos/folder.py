@@ -82,6 +82,8 @@ class PhotoDataset:
 
 def read_folder(root: Path, *, seed: int = 0) -> PhotoDataset:
     """Read a folder of photographs; `seed` draws what is held out where there is nothing to test on."""
+    if seed < 0:
+        raise UserError(f"data.held_out_seed is {seed}; give a whole number of 0 or more")
     _refuse_no_folder(root)
     train = root / "train" if (root / "train").is_dir() else root
     val = next((root / name for name in VAL_NAMES if train != root and (root / name).is_dir()), None)

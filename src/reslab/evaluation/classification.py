@@ -35,6 +35,11 @@ class Counts:
         self.beyond_five = torch.zeros((), dtype=torch.long, device=device)
         self.loss = torch.zeros((), dtype=torch.float64, device=device)
 
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """What is counted: of disjoint sets of images, each adds up."""
+        return self.confusion, self.beyond_five, self.loss
+
     @torch.no_grad()
     def add(self, logits: Tensor, labels: Tensor) -> None:
         """Count a batch; nothing here waits for the device."""
@@ -47,7 +52,7 @@ class Counts:
 
     def clear(self) -> None:
         """Count from zero."""
-        for tensor in (self.confusion, self.beyond_five, self.loss):
+        for tensor in self.tensors:
             tensor.zero_()
 
     def read(self) -> Scores:

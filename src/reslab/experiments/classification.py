@@ -18,13 +18,14 @@ from reslab.data.dataset import Dataset, Split
 from reslab.data.sampling import Sampler
 from reslab.data.streaming import Batches, make_batches
 from reslab.errors import UserError
-from reslab.evaluation.classification import Counts, Scores, score
+from reslab.evaluation.classification import Counts, Scores
 from reslab.networks import Network
 from reslab.networks.execution import Execution
 from reslab.spec import Spec
 from reslab.spec.recipe import AugmentationSpec
 from reslab.spec.trial import SplitName, Trial
 from reslab.training.capture import capture as record
+from reslab.training.processes import ALONE, Processes
 
 EVALUATION_BATCH = 500
 TUNING_PARTS = 10  # one of them is held back
@@ -51,11 +52,15 @@ class ClassificationTask:
     data: Placement
     sampler: Sampler
     execution: Execution
+    processes: Processes = ALONE
 
     def load(self, step: int, count: int) -> tuple[Tensor, Tensor]:
-        """Return the augmented images and the labels of `count` iterations from `step` on."""
-        batch = self.trial.recipe.batch
-        images, labels = self.train.augmented(self.sampler.draw(step, batch, count=count))
+        """Return the augmented images and the labels of `count` iterations from `step` on: this process's share."""
+        recipe, processes = self.trial.recipe, self.processes
+        draw = self.sampler.draw(step, recipe.batch, count=count)
+        draw = draw.share(processes.rank, processes.count, parts=count * recipe.accumulate)
+        images, labels = self.train.augmented(draw)
+        batch = recipe.batch // processes.count
         return self.execution.prepare(images).unflatten(0, (count, batch)), labels.unflatten(0, (count, batch))
 
     def loss(self, network: Network, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
@@ -106,9 +111,14 @@ class ClassificationTask:
         return evaluate
 
     def score(self, network: Network) -> Scores:
-        """Score the network on every test image."""
+        """Score the network on every test image; each process tests its share of them."""
         network.eval()
-        return score(network, self._test_batches(), classes=self.trial.network.classes)
+        counts = Counts(classes=self.trial.network.classes, device=next(network.parameters()).device)
+        with torch.no_grad():
+            for images, labels in self._test_batches():
+                counts.add(network(images), labels)
+        self.processes.sum(*counts.tensors)
+        return counts.read()
 
     def images(self) -> Iterator[Tensor]:
         """Yield every training image once, as it is: what the exact statistics of normalizations are taken over.
@@ -126,8 +136,9 @@ class ClassificationTask:
         return ", ".join(map(str, indices[:8])) + (", ..." if len(indices) > 8 else "")
 
     def _test_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
-        for first in range(0, len(self.test), EVALUATION_BATCH):
-            images, labels = self.test.plain(first, first + EVALUATION_BATCH)
+        share = self.processes.share(len(self.test))
+        for first in range(share.start, share.stop, EVALUATION_BATCH):
+            images, labels = self.test.plain(first, min(first + EVALUATION_BATCH, share.stop))
             yield self.execution.prepare(images), labels
 
 
@@ -140,7 +151,9 @@ def log_scores(scores: Scores) -> dict[str, float]:
     }
 
 
-def make_task(trial: Trial, dataset: Dataset, *, device: torch.device | str) -> ClassificationTask:
+def make_task(
+    trial: Trial, dataset: Dataset, *, device: torch.device | str, processes: Processes = ALONE
+) -> ClassificationTask:
     """Put a trial's data on `device` and pair it with its loss and scores."""
     augmentation = trial.recipe.augmentation
     data = place(dataset, trial.data.split, augmentation, device=device)
@@ -153,7 +166,7 @@ def make_task(trial: Trial, dataset: Dataset, *, device: torch.device | str) -> 
         hole_places=data.train.size - augmentation.cutout + 1 if augmentation.cutout else 1,
     )
     execution = Execution(channels_last=trial.recipe.channels_last, precision=trial.recipe.precision)
-    return ClassificationTask(trial=trial, data=data, sampler=sampler, execution=execution)
+    return ClassificationTask(trial=trial, data=data, sampler=sampler, execution=execution, processes=processes)
 
 
 def place(

@@ -113,7 +113,8 @@ class Recipe:
     """Everything about a training run that is not the network, the data or the seed.
 
     The average of the weights is the weights themselves up to the fraction `average_from` of the run, and decays by
-    `average_decay` an iteration from there on.
+    `average_decay` an iteration from there on. Where several processes share a batch, each normalizes its own part of
+    it, or all of them the whole: `sync_norms`.
     """
 
     iterations: int = 64_000
@@ -127,6 +128,7 @@ class Recipe:
     average_decay: float = 0.0
     average_from: float = 0.0
     exact_norms: bool = False
+    sync_norms: bool = False
     precision: Literal["fp32", "bf16"] = "fp32"
     channels_last: bool = True
     evaluate_every: int = 1_000

@@ -150,12 +150,11 @@ def _warn_of_other_count(run: RunDirectory, trial: Trial, count: int, warn: Call
         return
     before = run.read("provenance")["sittings"][-1].get("processes", 1)
     if before != count:
-        norms = (
-            "" if trial.recipe.sync_norms else f", and each normalizes {trial.recipe.batch // count} images by itself"
-        )
+        part = trial.recipe.batch // trial.recipe.accumulate // count
+        norms = "" if trial.recipe.sync_norms else f", and {part} images at a time are normalized"
         warn(
-            f"the run had {before} processes so far and goes on with {count}: "
-            f"the batch is the same, sums are taken in another order{norms}"
+            f"the run had {before} process{'es' * (before > 1)} so far and goes on with {count}: "
+            f"the batches are the same, sums are taken in another order{norms}"
         )
 
 

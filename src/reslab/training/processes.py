@@ -11,7 +11,6 @@ import contextlib
 import datetime
 import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,12 +19,15 @@ from typing import TypeVar
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.rendezvous import rendezvous
 
 from reslab.errors import UserError
 from reslab.spec.recipe import Recipe
+from reslab.training.rendezvous import find_corner
 
 T = TypeVar("T")
 TIMEOUT_SECONDS = 600.0
+STANDARD_INPUT = 0
 
 
 @dataclass(frozen=True)
@@ -147,9 +149,11 @@ def joined() -> Iterator[Processes]:
         threading.Thread(target=_stop_with_launcher, daemon=True).start()
     timeout = datetime.timedelta(seconds=processes.timeout_seconds)
     with processes._listening():
+        place = rendezvous(launcher or "env://", processes.rank, count, timeout=timeout)
+        store = find_corner(next(place)[0], rank=processes.rank, count=count, timeout=timeout)
         dist.init_process_group(
             "nccl" if torch.cuda.is_available() else "gloo",
-            init_method=launcher or "env://",
+            store=store,
             rank=processes.rank,
             world_size=count,
             timeout=2 * timeout,  # nccl ends a process without a word: let gloo be the first to lose patience
@@ -161,7 +165,7 @@ def joined() -> Iterator[Processes]:
 
 def _stop_with_launcher() -> None:
     """Stop, as if asked to, when the launcher is gone: it holds the other end of standard input open."""
-    while os.read(sys.stdin.fileno(), 1):
+    while os.read(STANDARD_INPUT, 1):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 

@@ -71,9 +71,8 @@ def time_table(cluster: Cluster = Cluster()) -> list[str]:  # noqa: B008
     ]
     for count in COUNTS:
         each = efficiency(seconds, size, count, cluster)
-        shared = (
-            f"{efficiency(seconds / count, size, count, cluster):.0%}" if BATCH % count == 0 else "cannot be shared"
-        )
+        part = efficiency(seconds / count, size, count, cluster)
+        shared = "cannot be shared" if BATCH % count else f"{part:.0%}"
         milliseconds = 1e3 * all_reduce_seconds(size, count, cluster)
         rows.append(
             f"| {count} | {milliseconds:.2f} ms | {each:.1%} | {count * IMAGES_PER_SECOND * each:,.0f} | {shared} |"

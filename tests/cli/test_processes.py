@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -87,19 +88,25 @@ def start(words: list[str], root: Path, **variables: str) -> Iterator[Started]:
                     os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_saves_and_all_end_with_its_code(number: signal.Signals, code: int, tmp_path: Path) -> None:
-    """Sent to the launcher; the run can go on from there."""
-    with start([*OURS, *LONG, "--processes", "2"], tmp_path) as started:
-        started.reach(20)
-        started.launcher.send_signal(number)
-        ended, said = started.end()
-    assert ended == code, said
-    assert "the state is saved" in said
-    run = started.run()
+def test_signals_save_and_all_end_with_their_code(tmp_path: Path) -> None:
+    """Sent to the launcher; the same command goes on from where it stopped."""
+    step, run = 0, None
+    for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+        with start([*OURS, *LONG, "--processes", "2"], tmp_path) as started:
+            started.reach(step + 1)
+            started.launcher.send_signal(number)
+            ended, said = started.end()
+        assert ended == code, said
+        assert "the state is saved" in said
+        run = started.run()
+        assert run is not None
+        assert run.state == "interrupted"
+        assert started.step() > step
+        step = started.step()
     assert run is not None
-    assert run.state == "interrupted"
-    assert started.step() % 20, "it was saved where it stopped"
+    logged = [json.loads(line)["step"] for line in (run.path / "metrics.jsonl").read_text().splitlines()]
+    assert logged == list(range(20, step + 1, 20))
+    assert len(run.read("provenance")["sittings"]) == 2
 
 
 @pytest.mark.parametrize("rank", [0, 1])
@@ -119,7 +126,11 @@ def test_without_a_launcher_the_processes_stop(tmp_path: Path) -> None:
         started.reach(20)
         started.launcher.kill()
         until(lambda: not started.workers())
-    assert started.step() % 20
+    run = started.run()
+    assert run is not None
+    assert run.state == "interrupted"
+    logged = (run.path / "metrics.jsonl").read_text().splitlines()
+    assert started.step() >= 20 * len(logged), "what it came to was saved"
 
 
 @pytest.fixture(scope="module")

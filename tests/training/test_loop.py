@@ -10,15 +10,20 @@ import torch
 from tests.experiments.faults import DIGITS, make_trial, outcome
 from tests.experiments.shared import make_shared_trial, metrics, train
 from tests.processes import run_in_processes
+from torch import Tensor
+from torch.nn import functional as F
 
 from reslab.data.sampling import Sampler
 from reslab.errors import UserError
-from reslab.experiments.classification import make_task
+from reslab.experiments.classification import ClassificationTask, make_task
 from reslab.experiments.run import run_trial
-from reslab.networks import load_model
+from reslab.networks import Network, build, load_model
 from reslab.runs.directory import RunDirectory
+from reslab.spec import find
 from reslab.spec.trial import Trial
 from reslab.training.processes import ALONE, Processes
+from reslab.training.state import TrainingState
+from reslab.training.stepping import Runtime, Stepper
 
 OPTIONS: list[dict[str, object]] = [
     {},
@@ -44,6 +49,41 @@ def test_two_processes_are_one(options: dict[str, object], tmp_path: Path) -> No
         torch.testing.assert_close(weights[1][name], tensor, rtol=1e-3, atol=1e-4)
     assert [run.read("provenance")["sittings"][0]["processes"] for run in runs] == [1, 2]
     assert sum(map(sum, runs[1].result()["confusion"])) == len(DIGITS.test)
+
+
+class InFloat64(ClassificationTask):
+    """Digits in float64, where rounding does not grow to something one sees within a run."""
+
+    def load(self, step: int, count: int) -> tuple[Tensor, Tensor]:
+        images, labels = super().load(step, count)
+        return images.double(), labels
+
+    def loss(self, network: Network, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        logits = network(batch[0])
+        return F.cross_entropy(logits, batch[1]), (logits.argmax(1) != batch[1]).sum()
+
+
+def trace(processes: Processes) -> tuple[list[float], Tensor]:
+    """The summed loss after each of forty iterations of ResNet-20, and the weights they end with."""
+    trial = make_shared_trial(batch=64)
+    task = InFloat64(**vars(make_task(trial, DIGITS, device="cpu", processes=processes)))
+    torch.manual_seed(1)
+    state = TrainingState(build(find("resnet-20", {"channels": 1})).double(), trial.recipe, processes=processes)
+    stepper = Stepper(state, task, trial.recipe, seed=1, runtime=Runtime())
+    losses = []
+    for step in range(40):
+        stepper.advance(step, warmed_at=None)
+        losses.append(state.read_tally().loss)
+    return losses, state.optimizer.weights.flat
+
+
+@pytest.mark.slow
+def test_in_float64_two_processes_are_one_to_nine_digits() -> None:
+    """Float32 rounds two sums in different orders, and training makes more of that at each step; here it cannot."""
+    (losses, weights), _ = run_in_processes(trace, 2)
+    expected, whole = trace(ALONE)
+    np.testing.assert_allclose(losses, expected, rtol=1e-9)
+    torch.testing.assert_close(weights, whole, rtol=1e-7, atol=1e-9)
 
 
 def test_norms_of_shares_are_something_else(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from reslab.training.rendezvous import find_corner
 T = TypeVar("T")
 TIMEOUT_SECONDS = 600.0
 STANDARD_INPUT = 0
+LATE, GONE = ("timed out", "timeout"), ("peer", "pipe", "closed", "refused", "recv", "gloo")
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,11 @@ class Processes:
         """Say it in a sentence when another process is gone or answers no more."""
         try:
             yield
-        except RuntimeError as error:  # gloo's own
-            late = "timed out" in str(error).lower() or "timeout" in str(error).lower()
+        except RuntimeError as error:  # gloo has none of its own, only words
+            words = str(error).lower()
+            late = any(word in words for word in LATE)
+            if not late and not any(word in words for word in GONE):
+                raise
             what = f"did not answer for {self.timeout_seconds:g} seconds" if late else "is gone"
             remedy = "; RESLAB_TIMEOUT=SECONDS waits longer" if late else ""
             raise UserError(

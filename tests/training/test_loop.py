@@ -65,7 +65,7 @@ class InFloat64(ClassificationTask):
 
 def trace(processes: Processes) -> tuple[list[float], Tensor]:
     """The summed loss after each of forty iterations of ResNet-20, and the weights they end with."""
-    trial = make_shared_trial(batch=64)
+    trial = make_shared_trial(batch=64, iterations=40)
     task = InFloat64(**vars(make_task(trial, DIGITS, device="cpu", processes=processes)))
     torch.manual_seed(1)
     state = TrainingState(build(find("resnet-20", {"channels": 1})).double(), trial.recipe, processes=processes)

@@ -64,14 +64,14 @@ class InFloat64(ClassificationTask):
 
 
 def trace(processes: Processes) -> tuple[list[float], Tensor]:
-    """The summed loss after each of forty iterations of ResNet-20, and the weights they end with."""
-    trial = make_shared_trial(batch=64, iterations=40)
+    """The summed loss after each of twenty iterations of ResNet-20, and the weights they end with."""
+    trial = make_shared_trial(batch=64, iterations=20)
     task = InFloat64(**vars(make_task(trial, DIGITS, device="cpu", processes=processes)))
     torch.manual_seed(1)
     state = TrainingState(build(find("resnet-20", {"channels": 1})).double(), trial.recipe, processes=processes)
     stepper = Stepper(state, task, trial.recipe, seed=1, runtime=Runtime())
     losses = []
-    for step in range(40):
+    for step in range(20):
         stepper.advance(step, warmed_at=None)
         losses.append(state.read_tally().loss)
     return losses, state.optimizer.weights.flat

@@ -50,6 +50,8 @@ def test_train_and_look_at_the_run(reslab, tmp_path: Path) -> None:
         (["network=resnet-20", "network.channels=3"], "digits has images of 1 channel"),
         (["network=resnet-20", "network.dimensions=1"], "digits has images of 1 channel"),
         (["network=resnet-20", "data.split=half"], "choose full or tuning"),
+        (["network=resnet-20", "recipe.batch=16", "--processes", "3"], "which 3 processes cannot share evenly"),
+        (["network=resnet-20", "--processes", "0"], "--processes is 0"),
         (["network=resnet-20", "data.name=x"], "data.name follows from the data"),
     ],
 )

@@ -21,6 +21,7 @@ from reslab.networks import load_model
 from reslab.runs.directory import list_runs
 from reslab.spec.trial import Trial
 from reslab.training.loop import Stopped
+from reslab.training.processes import Processes
 
 FIELDS = {
     "network": "cifar-resnet-8", "network.input_size": "24", "recipe.batch": "8", "recipe.iterations": "30",
@@ -77,6 +78,19 @@ def test_the_papers_preset_subtracts_a_mean_image(photos: PhotoDataset, tmp_path
     assert network.preprocess.per_pixel_mean
     assert network.mean_image is not None
     assert network.mean_image.shape == (3, 24, 24)
+
+
+def test_processes_share_every_batch_and_the_test(photos: PhotoDataset) -> None:
+    """Two of them see what one sees, each image once."""
+    trial = make_trial(photos)
+    alone = make_photo_task(trial, photos, device="cpu")
+    pair = [make_photo_task(trial, photos, device="cpu", processes=Processes(rank, 2)) for rank in range(2)]
+    images, labels = alone.load(1, 2)
+    shares = [task.load(1, 2) for task in pair]
+    assert torch.equal(torch.cat([share[0] for share in shares], dim=1), images)
+    assert torch.equal(torch.cat([share[1] for share in shares], dim=1), labels)
+    tested = [label for task in pair for _, labels in task.test_batches() for label in labels.tolist()]
+    assert tested == photos.test.labels.tolist()
 
 
 def test_epochs_are_counted_in_images(photos: PhotoDataset) -> None:

@@ -96,7 +96,7 @@ def test_a_trial_knows_its_start_by_content(photos: PhotoDataset, weights: str, 
 
 def test_resuming_needs_no_weights(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:
     """The checkpoint has them; the end is that of a run never stopped."""
-    trial = start(photos, weights)
+    trial = start(photos, weights, recipe__freeze="conv3")
     whole = run_trial(trial, photos, tmp_path / "whole", weights=weights)
     steps = iter([False] * 4 + [True])
     with pytest.raises(Stopped):

@@ -93,13 +93,13 @@ class StopSignals:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         for number, handler in self.before.items():
             signal.signal(number, handler)
-        if error is None or self.received is None:
+        if error is None:
             return
         from reslab.training.loop import Stopped
 
         if isinstance(error, Stopped):
             progress_console.print("stopped; the state is saved: run the same command to go on")
-            sys.exit(EXIT_OF[self.received])
+            sys.exit(EXIT_OF[self.received or signal.SIGTERM])  # or another process of the run was asked
 
     def _receive(self, number: int, frame: object) -> None:
         if self.received is not None:

@@ -1,10 +1,16 @@
-"""`reslab train [TRIAL.toml] data=... network=... [recipe=...] [seed=...] [field=value ...] [--dry-run]`."""
+"""`reslab train [TRIAL.toml] data=... network=... [recipe=...] [seed=...] [field=value ...] [--dry-run]`.
+
+With `--processes N`, or under torchrun, several processes do what is written here; the first alone prints.
+"""
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reslab.cli.processes import is_started_by_launcher, run_in_processes
 from reslab.cli.progress import StopSignals, TrialBars, make_bars, summarize
 from reslab.cli.show import console, memory, progress_console
 from reslab.cli.subjects import runs_root, split_words
@@ -19,7 +25,9 @@ if TYPE_CHECKING:
     from reslab.experiments.estimate import Estimate
 
 
-def train(*fields: str, runs: Path | None = None, compile: bool = False, dry_run: bool = False) -> None:
+def train(
+    *fields: str, runs: Path | None = None, processes: int = 1, compile: bool = False, dry_run: bool = False
+) -> None:
     """Train a network; run the same command again to go on where it stopped.
 
     Ctrl-C and SIGTERM save the state first and end with exit codes 130 and 143.
@@ -32,6 +40,8 @@ def train(*fields: str, runs: Path | None = None, compile: bool = False, dry_run
         weights=FILE|cifar10|torchvision starts from those, with a classifier of its own where classes differ.
     runs
         The folder for runs; RESLAB_RUNS, or runs.
+    processes
+        How many processes on this machine share each batch, a GPU each; `torchrun -m reslab train` is for several.
     compile
         Put torch.compile under the training, and not our own kernels: slower to start, faster where there are none.
     dry_run
@@ -43,6 +53,8 @@ def train(*fields: str, runs: Path | None = None, compile: bool = False, dry_run
             raise UserError(
                 f"train takes field=value pairs or one TOML file and got '{subject}'; write network={subject}"
             )
+    if processes < 1 or (processes > 1 and is_started_by_launcher()):
+        raise UserError(f"--processes is {processes}; give 1 or more, and none where torchrun has started them already")
     root = runs_root(runs)
     with progress_console.status("loading"):
         import torch
@@ -51,6 +63,7 @@ def train(*fields: str, runs: Path | None = None, compile: bool = False, dry_run
         from reslab.experiments.estimate import check_room, estimate_run, measure_speed
         from reslab.experiments.run import run_trial
         from reslab.runs.directory import RunDirectory
+        from reslab.training.processes import joined, refuse_undivided
 
         if subjects:
             place = given.pop("data", None)
@@ -71,38 +84,54 @@ def train(*fields: str, runs: Path | None = None, compile: bool = False, dry_run
     if run.state == "finished" and not dry_run:
         console.print(f"{run.path} is finished: {summarize(run.result())}", soft_wrap=True)
         return
-    if not dry_run:
-        console.print(f"{run.state} run {run.path}", soft_wrap=True)
-    with progress_console.status("timing a few steps"):
-        estimate = estimate_run(trial, dataset, run, speed=measure_speed(trial, device=device), device=device)
-    if dry_run:
-        print("\n".join(f"# {line}" for line in [run.path.name, *_describe(estimate, trial)]), end="\n\n")
-        print(write_toml(trial_to_dict(trial)), end="")
+    if processes > 1 and not dry_run:
+        refuse_undivided(trial.recipe, processes)
+        place = ["--runs", str(runs)] if runs else []
+        code = run_in_processes(["train", *fields, *place, *["--compile"] * compile], processes)
+        if code:
+            sys.exit(code)
         return
-    console.print("\n".join(_describe(estimate, trial)), soft_wrap=True)
-    if warning := check_room(estimate, run, device=device):
-        progress_console.print(f"warning: {warning}", soft_wrap=True)
-    with StopSignals() as stop, make_bars() as progress:
-        run_trial(
-            trial,
-            dataset,
-            root,
-            weights=weights,
-            device=device,
-            compile=compile,
-            progress=TrialBars(progress, [trial]).begin(trial),
-            warn=lambda sentence: progress.console.print(f"warning: {sentence}", soft_wrap=True),
-            should_stop=stop.wanted,
-        )
-    console.print(summarize(run.result()))
-    console.print(f"wrote {run.weights}", soft_wrap=True)
+    with joined() as group:
+        if not group.first:
+            console.quiet = progress_console.quiet = True
+        if not dry_run:
+            console.print(f"{run.state} run {run.path}", soft_wrap=True)
+        with progress_console.status("timing a few steps"):
+            share = replace(trial, recipe=replace(trial.recipe, batch=trial.recipe.batch // group.count))
+            speed = measure_speed(share, device=device)
+            speed = replace(speed, test_seconds=speed.test_seconds / group.count)
+            estimate = estimate_run(share, dataset, run, speed=speed, device=device)
+        if dry_run:
+            print("\n".join(f"# {line}" for line in [run.path.name, *_describe(estimate, trial)]), end="\n\n")
+            print(write_toml(trial_to_dict(trial)), end="")
+            return
+        console.print("\n".join(_describe(estimate, trial, group.count)), soft_wrap=True)
+        if group.first and (warning := check_room(estimate, run, device=device)):
+            progress_console.print(f"warning: {warning}", soft_wrap=True)
+        with StopSignals() as stop, make_bars() as progress:
+            run_trial(
+                trial,
+                dataset,
+                root,
+                weights=weights,
+                device=device,
+                processes=group,
+                compile=compile,
+                progress=TrialBars(progress, [trial]).begin(trial),
+                warn=lambda sentence: progress.console.print(f"warning: {sentence}", soft_wrap=True),
+                should_stop=stop.wanted,
+            )
+        if group.first:
+            console.print(summarize(run.result()))
+            console.print(f"wrote {run.weights}", soft_wrap=True)
 
 
-def _describe(estimate: Estimate, trial: Trial) -> list[str]:
+def _describe(estimate: Estimate, trial: Trial, processes: int = 1) -> list[str]:
     done = f", {estimate.done:,} of them done" if estimate.done else ""
+    shared = f" by {processes} processes" if processes > 1 else ""
     return [
-        f"{estimate.iterations:,} iterations of {trial.recipe.batch} images ({estimate.epochs:,.1f} epochs), "
-        f"seed {trial.seed}{done}",
-        f"about {duration(estimate.seconds)}, {memory(estimate.memory_bytes)} of memory, "
+        f"{estimate.iterations:,} iterations of {trial.recipe.batch} images ({estimate.epochs * processes:,.1f} epochs)"
+        f"{shared}, seed {trial.seed}{done}",
+        f"about {duration(estimate.seconds)}, {memory(estimate.memory_bytes)} of memory{' each' if shared else ''}, "
         f"{memory(estimate.disk_bytes)} of disk",
     ]

@@ -35,6 +35,10 @@ class Draw:
         """Return the images from position `first` up to `last`."""
         return Draw(**{name: array[first:last] for name, array in vars(self).items()})
 
+    def share(self, rank: int, count: int, *, parts: int) -> Draw:
+        """Return what the process `rank` of `count` takes: its share of each of the `parts` a draw is used in."""
+        return Draw(**{name: array.reshape(parts, count, -1)[:, rank].ravel() for name, array in vars(self).items()})
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sampler:

@@ -46,6 +46,11 @@ class Counts:
         self.confidence = torch.zeros(BINS, dtype=torch.float64, device=device)
         self.right = torch.zeros(BINS, dtype=torch.long, device=device)
 
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """What is counted: of disjoint sets of images, each adds up."""
+        return self.confusion, self.beyond_five, self.loss, self.confidence, self.right
+
     @torch.no_grad()
     def add(self, logits: Tensor, labels: Tensor) -> None:
         """Count a batch; nothing here waits for the device."""
@@ -63,7 +68,7 @@ class Counts:
 
     def clear(self) -> None:
         """Count from zero."""
-        for tensor in (self.confusion, self.beyond_five, self.loss, self.confidence, self.right):
+        for tensor in self.tensors:
             tensor.zero_()
 
     def read(self) -> Scores:

@@ -23,7 +23,7 @@ from reslab.data.photos.folder import PhotoDataset
 from reslab.data.sampling import Sampler
 from reslab.data.streaming import Batches, make_batches
 from reslab.errors import UserError
-from reslab.evaluation.classification import Counts, Scores, score
+from reslab.evaluation.classification import Counts, Scores
 from reslab.networks import Network
 from reslab.networks.execution import Execution
 from reslab.spec import Preprocess, Spec
@@ -31,6 +31,7 @@ from reslab.spec.preprocess import PER_PIXEL_MEAN
 from reslab.spec.recipe import AugmentationSpec
 from reslab.spec.trial import SplitName, Trial
 from reslab.training.capture import capture as record
+from reslab.training.processes import ALONE, Processes
 
 EVALUATION_BATCH = 500
 TUNING_PARTS = 10  # one of them is held back
@@ -49,12 +50,13 @@ _placing = threading.Lock()
 _placements: WeakValueDictionary[tuple[object, ...], Placement] = WeakValueDictionary()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LabelledTask(abc.ABC):
     """A trial whose images have one label each: its loss and its scores."""
 
     trial: Trial
     execution: Execution
+    processes: Processes = ALONE
 
     @property
     @abc.abstractmethod
@@ -77,7 +79,7 @@ class LabelledTask(abc.ABC):
 
     @abc.abstractmethod
     def test_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield every test image once, with its label."""
+        """Yield every test image of this process's share once, with its label."""
 
     def loss(self, network: Network, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         """Return the mean cross-entropy of a batch, and how many of its images were wrong.
@@ -110,12 +112,17 @@ class LabelledTask(abc.ABC):
         return lambda: log_scores(self.score(network))
 
     def score(self, network: Network) -> Scores:
-        """Score the network on every test image."""
+        """Score the network on every test image; each process tests its share of them."""
         network.eval()
-        return score(network, self.test_batches(), classes=self.trial.network.classes)
+        counts = Counts(classes=self.trial.network.classes, device=next(network.parameters()).device)
+        with torch.no_grad():
+            for images, labels in self.test_batches():
+                counts.add(network(images), labels)
+        self.processes.sum(*counts.tensors)
+        return counts.read()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ClassificationTask(LabelledTask):
     """A trial on images of one size, which lie on a device or go there."""
 
@@ -123,9 +130,12 @@ class ClassificationTask(LabelledTask):
     sampler: Sampler
 
     def load(self, step: int, count: int) -> tuple[Tensor, Tensor]:
-        """Return the augmented images and the labels of `count` iterations from `step` on."""
-        batch = self.trial.recipe.batch
-        images, labels = self.train.augmented(self.sampler.draw(step, batch, count=count))
+        """Return the augmented images and the labels of `count` iterations from `step` on: this process's share."""
+        recipe, processes = self.trial.recipe, self.processes
+        draw = self.sampler.draw(step, recipe.batch, count=count)
+        draw = draw.share(processes.rank, processes.count, parts=count * recipe.accumulate)
+        images, labels = self.train.augmented(draw)
+        batch = recipe.batch // processes.count
         return self.execution.prepare(images).unflatten(0, (count, batch)), labels.unflatten(0, (count, batch))
 
     @property
@@ -193,9 +203,10 @@ class ClassificationTask(LabelledTask):
         return ", ".join(map(str, indices[:8])) + (", ..." if len(indices) > 8 else "")
 
     def test_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield every test image once, with its label."""
-        for first in range(0, len(self.test), EVALUATION_BATCH):
-            images, labels = self.test.plain(first, first + EVALUATION_BATCH)
+        """Yield every test image of this process's share once, with its label."""
+        share = self.processes.share(len(self.test))
+        for first in range(share.start, share.stop, EVALUATION_BATCH):
+            images, labels = self.test.plain(first, min(first + EVALUATION_BATCH, share.stop))
             yield self.execution.prepare(images), labels
 
 
@@ -208,7 +219,9 @@ def log_scores(scores: Scores) -> dict[str, float]:
     }
 
 
-def make_task(trial: Trial, dataset: Dataset, *, device: torch.device | str) -> ClassificationTask:
+def make_task(
+    trial: Trial, dataset: Dataset, *, device: torch.device | str, processes: Processes = ALONE
+) -> ClassificationTask:
     """Put a trial's data on `device` and pair it with its loss and scores."""
     augmentation = trial.recipe.augmentation
     data = place(dataset, trial.data.split, augmentation, device=device)
@@ -221,7 +234,7 @@ def make_task(trial: Trial, dataset: Dataset, *, device: torch.device | str) -> 
         hole_places=data.train.size - augmentation.cutout + 1 if augmentation.cutout else 1,
     )
     execution = Execution(channels_last=trial.recipe.channels_last, precision=trial.recipe.precision)
-    return ClassificationTask(trial=trial, data=data, sampler=sampler, execution=execution)
+    return ClassificationTask(trial=trial, data=data, sampler=sampler, execution=execution, processes=processes)
 
 
 def place(

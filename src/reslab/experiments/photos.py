@@ -15,7 +15,7 @@ from torch import Tensor
 from reslab.data.photos.batches import PhotoBatches, mean_photo
 from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.loading import count_workers
-from reslab.data.photos.sampling import REFERENCE_SIDE
+from reslab.data.photos.sampling import REFERENCE_SIDE, Share
 from reslab.errors import UserError
 from reslab.experiments.classification import LabelledTask
 from reslab.networks.execution import Execution
@@ -23,19 +23,20 @@ from reslab.spec import Preprocess
 from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
 from reslab.spec.recipe import AugmentationSpec
 from reslab.spec.trial import Trial
+from reslab.training.processes import ALONE, Processes
 
 TEST_SIDE = 256  # for crops of REFERENCE_SIDE
 EVALUATION_BATCH = 50
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PhotoTask(LabelledTask):
     """A trial on a folder of photographs."""
 
     batches: PhotoBatches
 
     def load(self, step: int, count: int) -> tuple[Tensor, ...]:
-        """Return the batches of `count` iterations from `step` on."""
+        """Return the batches of `count` iterations from `step` on: this process's share."""
         loaded = [self.batches.load(number) for number in range(step, step + count)]
         images, *rest = zip(*loaded, strict=True)
         prepared = torch.stack([self.execution.prepare(image) for image in images])
@@ -62,8 +63,9 @@ class PhotoTask(LabelledTask):
             yield self.execution.prepare(images)
 
     def test_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield every test image once, with its label."""
-        for images, labels in self.batches.tests(self.batches.dataset.test, EVALUATION_BATCH):
+        """Yield every test image of this process's share once, with its label."""
+        tested = self.batches.dataset.test
+        for images, labels in self.batches.tests(tested.take(self.processes.share(len(tested))), EVALUATION_BATCH):
             yield self.execution.prepare(images), labels
 
     def name_images(self, step: int) -> str:
@@ -100,7 +102,9 @@ def _refuse_changed(augmentation: AugmentationSpec, fields: tuple[str, ...], *, 
             raise UserError(f"recipe.augmentation.{field} is {value}, which is for {kind}; leave it out")
 
 
-def make_photo_task(trial: Trial, dataset: PhotoDataset, *, device: torch.device | str) -> PhotoTask:
+def make_photo_task(
+    trial: Trial, dataset: PhotoDataset, *, device: torch.device | str, processes: Processes = ALONE
+) -> PhotoTask:
     """Pair a trial with a folder of photographs."""
     recipe = trial.recipe
     crop = trial.network.input_shape[-1]
@@ -118,6 +122,7 @@ def make_photo_task(trial: Trial, dataset: PhotoDataset, *, device: torch.device
         batch=recipe.batch,
         skip=trial.data.on_bad_image == "skip",
         device=device,
+        share=Share(processes.rank, processes.count, recipe.accumulate),
     )
     execution = Execution(channels_last=recipe.channels_last, precision=recipe.precision)
-    return PhotoTask(trial=trial, execution=execution, batches=batches)
+    return PhotoTask(trial=trial, execution=execution, processes=processes, batches=batches)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from reslab.data.batches import refuse_small_images
 from reslab.data.dataset import Dataset
 from reslab.data.memory import forget_peak_memory, peak_memory
 from reslab.data.photos.folder import PhotoDataset
+from reslab.errors import UserError
 from reslab.experiments.board import Board
 from reslab.experiments.classification import log_scores, make_task, refuse_misfit
 from reslab.experiments.photos import make_photo_task, refuse_photo_recipe, refuse_unfit_recipe
@@ -30,6 +32,7 @@ from reslab.spec.codec import encode
 from reslab.spec.trial import Trial
 from reslab.training.capture import alone
 from reslab.training.loop import Surroundings, fit
+from reslab.training.processes import ALONE, Processes, refuse_undivided
 from reslab.training.stepping import choose_runtime, mix_seed, reproducible
 
 INITIALIZING = threading.Lock()  # weights are drawn from torch's generator, which all threads share
@@ -43,6 +46,7 @@ def run_trial(
     weights: str | Path | None = None,
     device: str = "cpu",
     together: int = 1,
+    processes: Processes = ALONE,
     compile: bool = False,
     progress: Callable[[int, dict[str, float]], None] = lambda step, metrics: None,
     warn: Callable[[str], None] = lambda sentence: None,
@@ -53,21 +57,24 @@ def run_trial(
     `weights` is what it starts from, if it does, needed at its beginning only.
     On CUDA an iteration is captured as one graph, where the network allows it; `compile` puts torch.compile under it.
     `together` is how many trials share the device at most, for the record: timings are of this one among them, and
-    the peak of memory is that of all.
+    the peak of memory is that of all. Of several `processes`, all call this; the first alone reads and writes the run.
     """
     run = RunDirectory.of(trial, root)
     refuse_misfit(name_of(trial.network), trial.network, dataset, remedy="leave network.* fields to follow the data")
+    refuse_undivided(trial.recipe, processes.count)
     if isinstance(dataset, PhotoDataset):
         refuse_unfit_recipe(trial)
     else:
         refuse_photo_recipe(trial)
         augmentation, side = trial.recipe.augmentation, min(dataset.train.images.shape[-2:])
         refuse_small_images(side, padding=augmentation.padding, edges=augmentation.edges, cutout=augmentation.cutout)
-    with run.working(), reproducible():
-        if run.state == "finished":
+    with run.working() if processes.first else contextlib.nullcontext(), reproducible():
+        if processes.ask_first(trial.id) != trial.id:
+            raise UserError(f"process {processes.rank} was given another trial than process 0; give all the same")
+        if processes.ask_first(run.state == "finished"):
             return run
         make = make_photo_task if isinstance(dataset, PhotoDataset) else make_task
-        task = make(trial, dataset, device=device)  # pyright: ignore[reportArgumentType]
+        task = make(trial, dataset, device=device, processes=processes)  # pyright: ignore[reportArgumentType]
         with INITIALIZING:
             torch.manual_seed(trial.seed)
             network = build(trial.network)
@@ -78,9 +85,18 @@ def run_trial(
         if trial.recipe.freeze is not None:
             freeze(network, trial.recipe.freeze)
         network.to(device)
-        runtime = choose_runtime(network, trial.recipe, device, image_shape=task.image_shape, compile=compile)
+        runtime = choose_runtime(
+            network,
+            trial.recipe,
+            device,
+            image_shape=task.image_shape,
+            compile=compile,
+            processes=processes,
+        )
         surroundings = describe_surroundings() | {"device": _name_device(device), "together": together}
-        run.begin(trial, surroundings | asdict(runtime))
+        if processes.first:
+            _warn_of_other_count(run, trial, processes.count, warn)
+            run.begin(trial, surroundings | asdict(runtime) | {"processes": processes.count})
         task.execution.prepare_network(network)
         log, timings = StepLog(run.path / "metrics.jsonl"), StepLog(run.path / "timings.jsonl")
         clock = _Clock(timings, batch=trial.recipe.batch, device=device)
@@ -104,11 +120,12 @@ def run_trial(
             trial.recipe,
             seed=trial.seed,
             runtime=runtime,
+            processes=processes,
             around=Surroundings(
                 checkpoints=run.checkpoints,
-                record=record,
+                record=record if processes.first else lambda metrics: None,
                 rewind=rewind,
-                evaluating=clock.stop,
+                evaluating=clock.stop if processes.first else lambda step: None,
                 progress=progress,
                 warn=warn,
                 should_stop=should_stop,
@@ -120,6 +137,9 @@ def run_trial(
                 draw_from(network, torch.Generator(device).manual_seed(seed))  # dropout is on
                 update_bn(task.images(), network)
             scores = task.score(network)  # again: exact statistics change what the log's last entry saw
+        if not processes.first:
+            processes.ask_first(None)  # until the result is written
+            return run
         network.class_names = dataset.class_names
         network.preprocess, network.mean_image = task.preprocess, task.mean_image
         cost = measure_cost(trial.network, input_shape=task.image_shape)
@@ -136,7 +156,22 @@ def run_trial(
         provenance = {"trial": trial.id, "data": encode(trial.data)}
         save_model(network, run.weights, metrics={"error_percent": scores.error_percent}, provenance=provenance)
         run.finish(result)
+        processes.ask_first(None)
     return run
+
+
+def _warn_of_other_count(run: RunDirectory, trial: Trial, count: int, warn: Callable[[str], None]) -> None:
+    """Say what changes where a run goes on with another number of processes than it had."""
+    if not list(run.checkpoints.glob("step-*")):
+        return
+    before = run.read("provenance")["sittings"][-1].get("processes", 1)
+    if before != count:
+        part = trial.recipe.batch // trial.recipe.accumulate // count
+        norms = "" if trial.recipe.sync_norms else f", and {part} images at a time are normalized"
+        warn(
+            f"the run had {before} process{'es' * (before > 1)} so far and goes on with {count}: "
+            f"the batches are the same, sums are taken in another order{norms}"
+        )
 
 
 class _Clock:

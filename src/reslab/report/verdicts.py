@@ -27,6 +27,7 @@ IMMATERIAL = {
     "recipe.precision",
     "recipe.channels_last",
     "recipe.evaluate_every",
+    "recipe.sync_norms",
 }
 # How a run differs from a setting: each material field with the run's value and the setting's.
 Differences: TypeAlias = tuple[tuple[str, Any, Any], ...]

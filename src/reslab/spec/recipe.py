@@ -144,6 +144,7 @@ class Recipe:
     `average_decay` an iteration from there on. `centring` says what is subtracted from an image: the mean image of the
     training images, or ImageNet's mean colour, its deviation then being divided by. `freeze` names the last stage that
     is left as it was (stem, conv2, ..., or body for all but the classifier).
+    Where several processes share a batch, each normalizes its own part of it, or all of them the whole: `sync_norms`.
     """
 
     iterations: int = 64_000
@@ -159,6 +160,7 @@ class Recipe:
     average_decay: float = 0.0
     average_from: float = 0.0
     exact_norms: bool = False
+    sync_norms: bool = False
     precision: Literal["fp32", "bf16"] = "fp32"
     channels_last: bool = True
     evaluate_every: int = 1_000

@@ -15,6 +15,7 @@ from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.spec.recipe import Recipe
 from reslab.training.checkpoint import Checkpoint, load_newest, save_checkpoint
+from reslab.training.processes import ALONE, Processes
 from reslab.training.schedule import is_warm, learning_rate
 from reslab.training.state import Tally, TrainingState
 from reslab.training.stepping import Runtime, Stepper, Task
@@ -54,10 +55,20 @@ class Surroundings:
 
 
 def fit(
-    network: Network, task: Task, recipe: Recipe, *, seed: int, around: Surroundings, runtime: Runtime = AS_IT_STANDS
+    network: Network,
+    task: Task,
+    recipe: Recipe,
+    *,
+    seed: int,
+    around: Surroundings,
+    runtime: Runtime = AS_IT_STANDS,
+    processes: Processes = ALONE,
 ) -> None:
-    """Train `network` to the end of `recipe`, from the newest checkpoint if there is one."""
-    state = TrainingState(network, recipe)
+    """Train `network` to the end of `recipe`, from the newest checkpoint if there is one.
+
+    Of several `processes` the first alone reads and writes; all go through the same iterations and decisions.
+    """
+    state = TrainingState(network, recipe, processes=processes)
     position = _resume(state, around)
     stepper = Stepper(state, task, recipe, seed=seed, runtime=runtime)
     try:
@@ -82,8 +93,9 @@ def _advance_to_the_end(stepper: Stepper, position: Position, around: Surroundin
         if _is_warming(recipe, position):
             _feel_warmth(recipe, position, _read(state, task))
         evaluating = position.step % recipe.evaluate_every == 0 or position.step == recipe.iterations
-        stopping = around.should_stop()
-        saving = evaluating or stopping or time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS
+        due = time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS
+        stopping, due = state.processes.agree(around.should_stop(), due)
+        saving = evaluating or stopping or due
         if saving or stepper.waiting_is_free:
             tally = _read(state, task)
         if evaluating:
@@ -94,9 +106,11 @@ def _advance_to_the_end(stepper: Stepper, position: Position, around: Surroundin
             around.record(metrics)
         around.progress(position.step, metrics)
         if saving:
-            save_checkpoint(around.checkpoints, _checkpoint(state, position))
+            if state.processes.first:
+                save_checkpoint(around.checkpoints, _checkpoint(state, position))
             saved_at = time.monotonic()
         if stopping and position.step < recipe.iterations:
+            state.processes.agree(True)  # nobody leaves before the first has saved
             raise Stopped
 
 
@@ -143,14 +157,15 @@ def _checkpoint(state: TrainingState, position: Position) -> Checkpoint:
 
 
 def _resume(state: TrainingState, around: Surroundings) -> Position:
-    """Load the newest whole checkpoint in place and cut the metric log back to it."""
-    checkpoint = load_newest(around.checkpoints, around.warn)
-    if checkpoint is None:
-        around.rewind(0, 0)
-        return Position()
-    state.load(checkpoint.tensors)
-    values = dict(checkpoint.values)
-    state.set_tally(Tally(**values.pop("tally")))
-    position = Position(step=checkpoint.step, **values)
-    around.rewind(position.step, position.judged_at)
-    return position
+    """Load the newest whole checkpoint in place, cut the metric log back to it, and let all processes have it."""
+    position = Position()
+    if state.processes.first:
+        checkpoint = load_newest(around.checkpoints, around.warn)
+        if checkpoint is not None:
+            state.load(checkpoint.tensors)
+            values = dict(checkpoint.values)
+            state.set_tally(Tally(**values.pop("tally")))
+            position = Position(step=checkpoint.step, **values)
+        around.rewind(position.step, position.judged_at)
+    state.share()
+    return state.processes.ask_first(position)

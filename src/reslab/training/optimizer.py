@@ -7,7 +7,7 @@ stretch of memory, those that decay first, so an update is a handful of operatio
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import torch
 from torch import Tensor, nn
@@ -34,14 +34,15 @@ class PaperSGD:
         self.rates = self._rates(head) if spec.body_rate != 1 else None
 
     @torch.no_grad()
-    def gather(self) -> Tensor:
-        """Take the gradients at hand into one tensor, and return their norm.
+    def gather(self, average: Callable[[Tensor], None] = lambda gradients: None) -> Tensor:
+        """Take the gradients at hand into one tensor, `average` them in place, and return their norm.
 
         It is finite if all of them are, unless they are so large that nothing is to be saved.
         """
         torch.cat([_flat_gradient(weight) for weight in self.parameters.values()], out=self.gradients)
         for weight in self.parameters.values():
             weight.grad = None
+        average(self.gradients)
         self.norm = self.gradients.norm()
         return self.norm
 

@@ -19,6 +19,7 @@ from reslab.networks.freezing import head_parameters
 from reslab.spec.recipe import Recipe
 from reslab.training.flat import FlatTensors
 from reslab.training.optimizer import PaperSGD
+from reslab.training.processes import ALONE, Processes
 
 LOSS, WRONG, LAST_WRONG, FAILED_AT = range(4)
 
@@ -40,8 +41,8 @@ class TrainingState:
     asks for one; nothing that is done to run the trained one faster touches it.
     """
 
-    def __init__(self, network: Network, recipe: Recipe) -> None:
-        self.network = network
+    def __init__(self, network: Network, recipe: Recipe, *, processes: Processes = ALONE) -> None:
+        self.network, self.processes = network, processes
         self.optimizer = PaperSGD(network, recipe.optimizer, head=head_parameters(network.spec))
         floats = {name: buffer for name, buffer in network.named_buffers() if buffer.is_floating_point()}
         counts = {name: buffer for name, buffer in network.named_buffers() if name not in floats}
@@ -66,7 +67,10 @@ class TrainingState:
         """
         rate, share, step = controls
         failed = self.tally[FAILED_AT]
-        finite = (loss + self.optimizer.gather()).abs() < math.inf
+        norm = self.optimizer.gather(self.processes.average)
+        if self.processes.count > 1:
+            loss, wrong = self._pool(loss, wrong, before=before[0])
+        finite = (loss + norm).abs() < math.inf
         torch.where(finite | (failed >= 0), failed, step, out=failed)
         allowed = failed < 0
         self.optimizer.step(rate, allowed)
@@ -80,6 +84,21 @@ class TrainingState:
         self.tally[LOSS] += torch.where(allowed, loss, 0.0)
         self.tally[WRONG] += torch.where(allowed, wrong, 0)
         self.tally[LAST_WRONG] = wrong
+
+    def _pool(self, loss: Tensor, wrong: Tensor, *, before: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the loss and the wrong images of the whole batch; statistics move by the mean of all their moves.
+
+        Moves, because what has not moved must stay what it is to the bit.
+        """
+        moves = (self.statistics.flat - before).double()
+        together = torch.cat([torch.stack([loss, wrong.double()]), moves])
+        self.processes.sum(together)
+        torch.add(before, together[2:] / self.processes.count, out=self.statistics.flat)
+        return together[0] / self.processes.count, together[1]
+
+    def share(self) -> None:
+        """Make the state what it is in the first process."""
+        self.processes.take_from_first([*self._changing(), *[weight.data for weight in self._frozen().values()]])
 
     def read_tally(self) -> Tally:
         """Wait for the device and return the tally."""
@@ -125,7 +144,12 @@ class TrainingState:
         tensors = dict(network.named_parameters()) | dict(network.named_buffers())
         for part in self.averages or self.parts:
             part.attach({name: tensors[name] for name in part.views})
+        for name, weight in self._frozen().items():
+            tensors[name].data = weight.data
         return network
+
+    def _frozen(self) -> dict[str, Tensor]:
+        return {name: weight for name, weight in self.network.named_parameters() if not weight.requires_grad}
 
     def _changing(self) -> list[Tensor]:
         parts = [*self.parts, self.optimizer.velocities, *self.averages]

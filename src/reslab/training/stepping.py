@@ -18,8 +18,10 @@ from torch import Tensor
 from reslab.networks import Network
 from reslab.networks.fused import can_fuse, fuse, is_available
 from reslab.networks.randomness import draw_from
+from reslab.networks.synchronized import synchronize_norms
 from reslab.spec.recipe import Recipe
 from reslab.training.capture import capture
+from reslab.training.processes import ALONE, Processes
 from reslab.training.schedule import learning_rate
 from reslab.training.state import TrainingState
 
@@ -70,14 +72,22 @@ class Runtime:
 
 
 def choose_runtime(
-    network: Network, recipe: Recipe, device: torch.device | str, *, image_shape: tuple[int, ...], compile: bool = False
+    network: Network,
+    recipe: Recipe,
+    device: torch.device | str,
+    *,
+    image_shape: tuple[int, ...],
+    compile: bool = False,
+    processes: Processes = ALONE,
 ) -> Runtime:
     """Capture on CUDA, unless the network recomputes its activations, which asks the device questions midway.
 
+    What several processes sum on the way is not captured either, so there nothing is.
     Our own kernels are used where there are any for all of the network, made for images of its spec's size: in
     bfloat16, unless it is to be compiled.
     """
     capture = torch.device(device).type == "cuda" and not getattr(network, "checkpointing", False)
+    capture = capture and processes.count == 1
     narrow = recipe.precision == "bf16" and recipe.channels_last
     fitting = can_fuse(network.spec) and network.spec.input_shape == image_shape
     fused = capture and narrow and fitting and not compile and is_available(device)
@@ -120,6 +130,9 @@ class Stepper:
         self.network = state.network
         if runtime.fused:
             self.network.weighted_logits = fuse(self.network)
+        self.take_back = None
+        if recipe.sync_norms and state.processes.count > 1:
+            self.take_back = synchronize_norms(self.network, state.processes)
         if runtime.compile:
             self.network.weighted_logits = torch.compile(self.network.weighted_logits)
         self.device = state.tally.device
@@ -135,6 +148,8 @@ class Stepper:
     def leave(self) -> None:
         """Give the network back as it was: nothing that stood in for its own methods stays behind."""
         vars(self.network).pop("weighted_logits", None)
+        if self.take_back is not None:
+            self.take_back()
 
     @property
     def waiting_is_free(self) -> bool:
@@ -150,7 +165,9 @@ class Stepper:
         if self.runtime.capture and self.replay is None:
             self.replay = self._capture()
         if self.generator is not None:
-            self.generator.manual_seed(mix_seed(self.seed, step))
+            # Of each process its own: what they draw is for different images.
+            number = step * self.state.processes.count + self.state.processes.rank
+            self.generator.manual_seed(mix_seed(self.seed, number))
         if self.replay is not None:
             self.replay()
         else:
@@ -190,10 +207,11 @@ class Stepper:
 
     def _iterate(self) -> None:
         """Forward, backward, update: nothing here waits for the device or depends on what it computed."""
-        parts, size = self.recipe.accumulate, self.recipe.batch // self.recipe.accumulate
+        batch, parts = self.recipe.batch // self.state.processes.count, self.recipe.accumulate
+        size = batch // parts
         before = self.state.copy_statistics()
         losses, wrongs = [], []
-        for first in range(0, self.recipe.batch, size):
+        for first in range(0, batch, size):
             loss, wrong = self.task.loss(self.network, tuple(place[first : first + size] for place in self.batch))
             loss = loss / parts if parts > 1 else loss
             loss.backward()

@@ -23,7 +23,7 @@ from reslab.data.photos.loading import (
     stream_batches,
     stream_tests,
 )
-from reslab.data.photos.sampling import MIXING, PhotoSampler, generator
+from reslab.data.photos.sampling import MIXING, WHOLE, PhotoSampler, Share, generator
 from reslab.errors import UserError
 from reslab.spec import Preprocess
 from reslab.spec.recipe import AugmentationSpec
@@ -62,13 +62,14 @@ class PhotoBatches:
         batch: int,
         skip: bool,
         device: torch.device | str,
+        share: Share = WHOLE,
     ) -> None:
         assert preprocess.crop is not None
         self.dataset, self.augmentation, self.preprocess = dataset, augmentation, preprocess
         self.mean_image, self.seed, self.batch, self.device = mean_image, seed, batch, torch.device(device)
         self.sampler = PhotoSampler(count=len(dataset.train), seed=seed)
         self.crops = TrainingCrops(dataset.train, augmentation, side=preprocess.crop, seed=seed, skip=skip)
-        self.workers = count_workers(device)
+        self.workers, self.share = count_workers(device), share
         self.bad: set[str] = set()
         self._next: int | None = None
         self._stream: Iterator[Decoded] = iter(())
@@ -76,7 +77,9 @@ class PhotoBatches:
     def load(self, step: int) -> tuple[Tensor, ...]:
         """Return the images and labels of an iteration; where they are mixed, the neighbours' labels and our share."""
         if step != self._next:
-            self._stream = stream_batches(self.crops, self.sampler, batch=self.batch, first=step, workers=self.workers)
+            self._stream = stream_batches(
+                self.crops, self.sampler, batch=self.batch, first=step, workers=self.workers, share=self.share
+            )
         decoded: Decoded = next(self._stream)
         self._next = step + 1
         self._note(decoded.bad)

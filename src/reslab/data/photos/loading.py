@@ -24,7 +24,16 @@ from torch.utils.data import DataLoader, Dataset
 
 from reslab.data.photos.decoding import BadImage, Box, Pixels, read_crop, read_pixels
 from reslab.data.photos.folder import PhotoSplit
-from reslab.data.photos.sampling import COLOUR, CROP, PhotoSampler, generator, resized_box, shorter_side_box
+from reslab.data.photos.sampling import (
+    COLOUR,
+    CROP,
+    WHOLE,
+    PhotoSampler,
+    Share,
+    generator,
+    resized_box,
+    shorter_side_box,
+)
 from reslab.data.preprocessing import preprocess_images
 from reslab.errors import UserError
 from reslab.spec import Preprocess
@@ -153,28 +162,30 @@ def prepare_photo(pixels: Pixels, preprocess: Preprocess, mean_image: Tensor | N
 
 
 class _Steps:
-    """The keys of every batch from `first` on, without end."""
+    """The keys of our share of every batch from `first` on, without end."""
 
-    def __init__(self, sampler: PhotoSampler, *, batch: int, first: int) -> None:
-        self.sampler, self.batch, self.first = sampler, batch, first
+    def __init__(self, sampler: PhotoSampler, *, batch: int, first: int, share: Share) -> None:
+        self.sampler, self.batch, self.first, self.share = sampler, batch, first, share
 
     def __iter__(self) -> Iterator[list[Key]]:
         step = self.first
         while True:
-            yield self.sampler.draw(step, self.batch)
+            yield self.share.of(self.sampler.draw(step, self.batch))
             step += 1
 
 
 def stream_batches(
-    crops: TrainingCrops, sampler: PhotoSampler, *, batch: int, first: int, workers: int
+    crops: TrainingCrops, sampler: PhotoSampler, *, batch: int, first: int, workers: int, share: Share = WHOLE
 ) -> Iterator[Decoded]:
-    """Yield the batches from step `first` on, in their order, made ahead by `workers` processes."""
-    return _iterate(crops, _Steps(sampler, batch=batch, first=first), workers=workers)
+    """Yield our share of the batches from step `first` on, in their order, made ahead by `workers` processes."""
+    return _iterate(crops, _Steps(sampler, batch=batch, first=first, share=share), workers=workers)
 
 
 def stream_tests(crops: CentralCrops, *, batch: int, workers: int) -> Iterator[tuple[Tensor, Tensor, tuple[str, ...]]]:
     """Yield every image once, in order, in batches of one size, give or take an image."""
     count = len(crops.files)
+    if not count:
+        return iter(())
     batches = -(-count // batch)
     bounds = [count * number // batches for number in range(batches + 1)]
     return _iterate(crops, [range(*pair) for pair in itertools.pairwise(bounds)], workers=workers)

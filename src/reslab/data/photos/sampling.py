@@ -26,6 +26,24 @@ def generator(seed: int, *, epoch: int, image: int, stream: int) -> np.random.Ge
     return np.random.Generator(np.random.Philox(key=seed, counter=[0, image, epoch, stream]))
 
 
+@dataclass(frozen=True)
+class Share:
+    """Of every batch, in the `parts` it is used in, what the process `rank` of `count` takes."""
+
+    rank: int = 0
+    count: int = 1
+    parts: int = 1
+
+    def of(self, keys: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return the keys that are this process's."""
+        size = len(keys) // (self.parts * self.count)
+        starts = [(part * self.count + self.rank) * size for part in range(self.parts)]
+        return [key for start in starts for key in keys[start : start + size]]
+
+
+WHOLE = Share()
+
+
 @dataclass(frozen=True, kw_only=True)
 class PhotoSampler:
     """The endless sequence of training images for one seed: every image once an epoch, batches run on across ends."""

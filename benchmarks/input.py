@@ -32,7 +32,7 @@ from torchvision.datasets import ImageFolder
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from reslab.data.photos.batches import PhotoBatches
+from reslab.data.photos.batches import BadImages, PhotoBatches
 from reslab.data.photos.decoding import read_pixels
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.data.photos.loading import stream_batches
@@ -66,7 +66,7 @@ def our_batches(dataset: PhotoDataset, *, workers: int, floats: bool) -> Iterato
         mean_image=None,
         seed=0,
         batch=BATCH,
-        skip=False,
+        bad=BadImages(dataset),
         device="cpu",
     )
     batches.workers = workers

@@ -6,13 +6,13 @@ mean image of the training images (the paper's way) or by ImageNet's mean and de
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from reslab.data.photos.batches import PhotoBatches, mean_photo
+from reslab.data.photos.batches import BadImages, PhotoBatches, mean_photo
 from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.loading import count_workers
 from reslab.data.photos.sampling import REFERENCE_SIDE, Share
@@ -103,15 +103,20 @@ def _refuse_changed(augmentation: AugmentationSpec, fields: tuple[str, ...], *, 
 
 
 def make_photo_task(
-    trial: Trial, dataset: PhotoDataset, *, device: torch.device | str, processes: Processes = ALONE
+    trial: Trial,
+    dataset: PhotoDataset,
+    *,
+    device: torch.device | str,
+    processes: Processes = ALONE,
+    warn: Callable[[str], None] = lambda sentence: None,
 ) -> PhotoTask:
-    """Pair a trial with a folder of photographs."""
-    recipe = trial.recipe
+    """Pair a trial with a folder of photographs; `warn` is told of those that are skipped."""
+    recipe, bad = trial.recipe, BadImages(dataset, skip=trial.data.on_bad_image == "skip", warn=warn)
     crop = trial.network.input_shape[-1]
     resize = round(TEST_SIDE * crop / REFERENCE_SIDE)
     mean_image, preprocess = None, Preprocess(resize=resize, crop=crop, mean=IMAGENET_MEAN, std=IMAGENET_STD)
     if recipe.centring == "mean-image":
-        mean_image = mean_photo(dataset.train, resize=resize, crop=crop, workers=count_workers(device))
+        mean_image = mean_photo(dataset.train, resize=resize, crop=crop, workers=count_workers(device), bad=bad)
         preprocess = Preprocess(resize=resize, crop=crop, per_pixel_mean=True)
     batches = PhotoBatches(
         dataset,
@@ -120,7 +125,7 @@ def make_photo_task(
         mean_image=mean_image,
         seed=trial.seed,
         batch=recipe.batch,
-        skip=trial.data.on_bad_image == "skip",
+        bad=bad,
         device=device,
         share=Share(processes.rank, processes.count, recipe.accumulate),
     )

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -73,7 +74,7 @@ def run_trial(
             raise UserError(f"process {processes.rank} was given another trial than process 0; give all the same")
         if processes.ask_first(run.state == "finished"):
             return run
-        make = make_photo_task if isinstance(dataset, PhotoDataset) else make_task
+        make = partial(make_photo_task, warn=warn) if isinstance(dataset, PhotoDataset) else make_task
         task = make(trial, dataset, device=device, processes=processes)  # pyright: ignore[reportArgumentType]
         with INITIALIZING:
             torch.manual_seed(trial.seed)

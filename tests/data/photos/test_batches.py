@@ -11,7 +11,7 @@ import pytest
 import torch
 from tests.photographs import make_photos
 
-from reslab.data.photos.batches import PhotoBatches, mean_photo
+from reslab.data.photos.batches import BadImages, PhotoBatches, mean_photo
 from reslab.data.photos.decoding import read_pixels
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.data.photos.loading import prepare_photo
@@ -31,7 +31,7 @@ def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PhotoDataset:
 
 def make(dataset: PhotoDataset, augmentation: AugmentationSpec = CROPS, **changes: Any) -> PhotoBatches:
     settings: dict[str, Any] = {
-        "preprocess": PREPROCESS, "mean_image": None, "seed": 1, "batch": 6, "skip": False, "device": "cpu",
+        "preprocess": PREPROCESS, "mean_image": None, "seed": 1, "batch": 6, "bad": BadImages(dataset), "device": "cpu",
     }  # fmt: skip
     return PhotoBatches(dataset, augmentation=augmentation, **settings | changes)
 
@@ -96,7 +96,7 @@ def test_the_mean_image_is_that_of_central_crops(photos: PhotoDataset) -> None:
     each = [
         prepare_photo(read_pixels(photos.train.path(index)), preprocess, None) for index in range(len(photos.train))
     ]
-    mean = mean_photo(photos.train, resize=28, crop=24, workers=0)
+    mean = mean_photo(photos.train, resize=28, crop=24, workers=0, bad=BadImages(photos))
     assert torch.allclose(mean, torch.cat(each).mean(0), atol=1e-6)
 
 
@@ -106,14 +106,29 @@ def test_bad_images_stop_or_are_skipped_up_to_a_limit(photos: PhotoDataset) -> N
     with pytest.raises(UserError, match=r"000\.jpg is no image"):
         for step in range(3):
             make(photos).load(step)
-    skipping = make(photos, skip=True)
+    told: list[str] = []
+    skipping = make(photos, bad=BadImages(photos, skip=True, warn=told.append))
     for step in range(3):
         skipping.load(step)
-    assert len(skipping.bad) == 1
-    photos.train.path(5).write_bytes(b"")
-    with pytest.raises(UserError, match="more than 1 images are bad, which is too many to skip"):
-        for step in range(3, 9):
-            skipping.load(step)
+    assert len(told) == 1 and told[0].startswith("skipped: ") and "000.jpg is no image" in told[0]
     photos.test.path(0).write_bytes(b"")
-    with pytest.raises(UserError, match=r"val/.*000\.jpg is no image"):
+    with pytest.raises(UserError, match="more than 1 images are bad, which is too many to skip"):
         list(skipping.tests(photos.test, 4))
+    for index in range(len(photos.train)):
+        photos.train.path(index).write_bytes(b"")
+    with pytest.raises(UserError, match="more than 1 images are bad"):
+        make(photos, bad=BadImages(photos, skip=True)).load(0)
+
+
+def test_skipped_images_are_left_out_of_tests_and_means(photos: PhotoDataset) -> None:
+    """The others are tested, and averaged, as they are without them; a batch of bad ones alone is none."""
+    good = torch.cat([images for images, _ in make(photos).tests(photos.test, 1)])
+    photos.test.path(2).write_bytes(b"")
+    batches = list(make(photos, bad=BadImages(photos, skip=True)).tests(photos.test, 1))
+    assert torch.equal(torch.cat([images for images, _ in batches]), good[[0, 1, 3, 4, 5]])
+    assert torch.cat([labels for _, labels in batches]).tolist() == [0, 0, 1, 1, 1]
+    with pytest.raises(UserError, match=r"002\.jpg is no image"):
+        list(make(photos).tests(photos.test, 4))
+    options = {"resize": 28, "crop": 24, "workers": 0}
+    rest = mean_photo(photos.test.take(np.array([0, 1, 3, 4, 5])), bad=BadImages(photos), **options)
+    assert torch.allclose(mean_photo(photos.test, bad=BadImages(photos, skip=True), **options), rest)

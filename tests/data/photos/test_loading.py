@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +29,24 @@ from reslab.spec import Preprocess
 from reslab.spec.recipe import AugmentationSpec
 
 CROPS = AugmentationSpec(crop="resized", colour=0.1)
+
+
+ENDLESS = """
+import sys, time
+from pathlib import Path
+from reslab.data.photos.folder import read_folder
+from reslab.data.photos.loading import TrainingCrops, stream_batches
+from reslab.data.photos.sampling import PhotoSampler
+from reslab.spec.recipe import AugmentationSpec
+
+if __name__ == "__main__":
+    split = read_folder(Path(sys.argv[1])).train
+    crops = TrainingCrops(split, AugmentationSpec(crop="resized"), side=24, seed=5)
+    stream = stream_batches(crops, PhotoSampler(count=len(split), seed=5), batch=4, first=0, workers=1)
+    next(stream)
+    print("begun", flush=True)
+    time.sleep(100)
+"""
 
 
 def take(crops: TrainingCrops, *, workers: int, first: int = 0, count: int = 3) -> list[torch.Tensor]:
@@ -74,6 +94,41 @@ def test_a_killed_worker_is_told(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="a process that decodes images was killed"):
         for _ in range(20):
             next(stream)
+
+
+@pytest.mark.slow
+def test_workers_leave_ctrl_c_to_whom_they_work_for(tmp_path: Path) -> None:
+    """A terminal sends it to all; the run is to save its state, for which it may need a batch more."""
+    split = read_folder(make_photos(tmp_path)).train
+    crops = TrainingCrops(split, CROPS, side=24, seed=5)
+    stream = stream_batches(crops, PhotoSampler(count=len(split), seed=5), batch=4, first=0, workers=1)
+    next(stream)
+    (worker,) = torch.multiprocessing.active_children()
+    assert worker.pid is not None
+    os.kill(worker.pid, signal.SIGINT)
+    assert len([next(stream) for _ in range(8)]) == 8
+    assert worker.is_alive()
+
+
+@pytest.mark.slow
+def test_workers_end_with_a_run_that_is_killed(tmp_path: Path) -> None:
+    """They and the server they come from: what they were to print to is closed by all."""
+    make_photos(tmp_path / "photos")
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    command = [sys.executable, str(tmp_path / "endless.py"), str(tmp_path / "photos")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as run:
+        assert run.stdout is not None and run.stdout.readline() == b"begun\n"
+        run.kill()
+        assert run.communicate(timeout=30)[0] == b""
+
+
+def test_names_need_not_be_text(tmp_path: Path) -> None:
+    """Old archives leave names in other encodings than ours."""
+    make_photos(tmp_path)
+    (tmp_path / "train/blues/000.jpg").rename(tmp_path / "train/blues" / os.fsdecode(b"caf\xe9.jpg"))
+    split = read_folder(tmp_path).train
+    keys = [(0, index) for index in range(len(split))]
+    assert not TrainingCrops(split, CROPS, side=24, seed=5)[keys].bad
 
 
 def test_a_bad_image_is_named_or_the_next_stands_in(tmp_path: Path) -> None:

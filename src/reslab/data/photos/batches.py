@@ -7,7 +7,7 @@ its eigenvalue. Mixing joins every image with its neighbour in the batch, whose 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -35,17 +35,43 @@ MOST_BAD = 0.01  # of the images, before skipping them is no remedy
 MEAN_IMAGES = 10_000  # that the mean image is taken over, where there are more
 
 
-def mean_photo(split: PhotoSplit, *, resize: int, crop: int, workers: int) -> Tensor:
+class BadImages:
+    """What to do about bad images: the first stops the run; or each is told once and skipped, up to a few."""
+
+    def __init__(
+        self, dataset: PhotoDataset, *, skip: bool = False, warn: Callable[[str], None] = lambda sentence: None
+    ) -> None:
+        self.skip, self.warn = skip, warn
+        self.most = max(1, math.floor(MOST_BAD * (len(dataset.train) + len(dataset.test))))
+        self.told: set[str] = set()
+
+    def note(self, bad: tuple[str, ...]) -> None:
+        """Tell of bad images, or stop at them."""
+        for sentence in bad:
+            if not self.skip:
+                raise UserError(sentence)
+            if sentence in self.told:
+                continue
+            self.told.add(sentence)
+            if len(self.told) > self.most:
+                raise UserError(
+                    f"more than {self.most} images are bad, which is too many to skip; the last one: {sentence}"
+                )
+            self.warn(f"skipped: {sentence}")
+
+
+def mean_photo(split: PhotoSplit, *, resize: int, crop: int, workers: int, bad: BadImages) -> Tensor:
     """Return the mean image of a split's central crops, on a scale where white is one."""
     if len(split) > MEAN_IMAGES:
         split = split.take(np.linspace(0, len(split) - 1, MEAN_IMAGES).round().astype(np.int64))
     total = torch.zeros(3, crop, crop, dtype=torch.float64)
     crops = CentralCrops(split, Preprocess(resize=resize, crop=crop), mean_image=None)
-    for images, _, bad in stream_tests(crops, batch=50, workers=workers):
-        if bad:
-            raise UserError(bad[0])
+    count = 0
+    for images, _, found in stream_tests(crops, batch=50, workers=workers):
+        bad.note(found)
         total += images.double().sum(0)
-    return (total / len(split)).float()
+        count += len(images)
+    return (total / count).float()
 
 
 class PhotoBatches:
@@ -60,7 +86,7 @@ class PhotoBatches:
         mean_image: Tensor | None,
         seed: int,
         batch: int,
-        skip: bool,
+        bad: BadImages,
         device: torch.device | str,
         share: Share = WHOLE,
     ) -> None:
@@ -68,9 +94,9 @@ class PhotoBatches:
         self.dataset, self.augmentation, self.preprocess = dataset, augmentation, preprocess
         self.mean_image, self.seed, self.batch, self.device = mean_image, seed, batch, torch.device(device)
         self.sampler = PhotoSampler(count=len(dataset.train), seed=seed)
-        self.crops = TrainingCrops(dataset.train, augmentation, side=preprocess.crop, seed=seed, skip=skip)
+        self.crops = TrainingCrops(dataset.train, augmentation, side=preprocess.crop, seed=seed, skip=bad.skip)
         self.workers, self.share = count_workers(device), share
-        self.bad: set[str] = set()
+        self.bad = bad
         self._next: int | None = None
         self._stream: Iterator[Decoded] = iter(())
 
@@ -82,7 +108,7 @@ class PhotoBatches:
             )
         decoded: Decoded = next(self._stream)
         self._next = step + 1
-        self._note(decoded.bad)
+        self.bad.note(decoded.bad)
         images, labels = self._to_device(decoded)
         return self._mix(step, images, labels)
 
@@ -90,20 +116,9 @@ class PhotoBatches:
         """Yield every image of a split once, in order, as a network is tested on it."""
         crops = CentralCrops(split, self.preprocess, mean_image=self.mean_image)
         for images, labels, bad in stream_tests(crops, batch=size, workers=self.workers):
-            if bad:
-                raise UserError(bad[0])
-            yield images.to(self.device), labels.to(self.device)
-
-    def _note(self, bad: tuple[str, ...]) -> None:
-        """Stop at a bad image; where they are skipped, at more than a few."""
-        if not bad:
-            return
-        if not self.crops.skip:
-            raise UserError(bad[0])
-        self.bad |= set(bad)
-        most = max(1, math.floor(MOST_BAD * len(self.dataset.train)))
-        if len(self.bad) > most:
-            raise UserError(f"more than {most} images are bad, which is too many to skip; the last one: {bad[-1]}")
+            self.bad.note(bad)
+            if len(images):
+                yield images.to(self.device), labels.to(self.device)
 
     def _to_device(self, decoded: Decoded) -> tuple[Tensor, Tensor]:
         pixels = send(decoded.pixels.numpy(), self.device).permute(0, 3, 1, 2).float().div_(255)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -68,7 +70,7 @@ class _Files:
     """A split's files and labels as tensors."""
 
     def __init__(self, split: PhotoSplit) -> None:
-        names = [name.encode() for name in split.files]
+        names = [os.fsencode(name) for name in split.files]
         self.root = split.root
         self.text = torch.frombuffer(bytearray(b"".join(names)), dtype=torch.uint8).share_memory_()
         self.ends = torch.tensor([len(name) for name in names]).cumsum(0).share_memory_()
@@ -79,7 +81,7 @@ class _Files:
 
     def path(self, index: int) -> Path:
         first = int(self.ends[index - 1]) if index else 0
-        return self.root / self.text[first : int(self.ends[index])].numpy().tobytes().decode()
+        return self.root / os.fsdecode(self.text[first : int(self.ends[index])].numpy().tobytes())
 
 
 class TrainingCrops(Dataset[Decoded]):
@@ -103,8 +105,8 @@ class TrainingCrops(Dataset[Decoded]):
                     bad.append(str(error))
                     if not self.skip:
                         return Decoded(torch.empty(0), torch.empty(0), torch.empty(0), tuple(bad))
-            else:
-                raise UserError(f"none of the images under {self.files.root} can be read")
+            else:  # all of them are
+                return Decoded(torch.empty(0), torch.empty(0), torch.empty(0), tuple(bad))
             labels.append(int(self.files.labels[index]))
             shifts.append(self._shift(epoch, index))
         colours = torch.from_numpy(np.stack(shifts))
@@ -140,19 +142,20 @@ class TrainingCrops(Dataset[Decoded]):
 
 
 class CentralCrops(Dataset[tuple[Tensor, Tensor, tuple[str, ...]]]):
-    """Decodes and prepares a batch of images as they are tested, by their indices."""
+    """Decodes and prepares a batch of images as they are tested, by their indices; and says which are bad."""
 
     def __init__(self, split: PhotoSplit, preprocess: Preprocess, *, mean_image: Tensor | None) -> None:
         self.files, self.preprocess, self.mean_image = _Files(split), preprocess, mean_image
 
     def __getitem__(self, indices: Sequence[int]) -> tuple[Tensor, Tensor, tuple[str, ...]]:
-        prepared = []
+        prepared, good, bad = [torch.empty(0, 3, self.preprocess.crop or 0, self.preprocess.crop or 0)], [], []
         for index in indices:
             try:
                 prepared.append(prepare_photo(read_pixels(self.files.path(index)), self.preprocess, self.mean_image))
+                good.append(index)
             except BadImage as error:
-                return torch.empty(0), torch.empty(0), (str(error),)
-        return torch.cat(prepared), self.files.labels[list(indices)], ()
+                bad.append(str(error))
+        return torch.cat(prepared), self.files.labels[good], tuple(bad)
 
 
 def prepare_photo(pixels: Pixels, preprocess: Preprocess, mean_image: Tensor | None) -> Tensor:
@@ -191,6 +194,20 @@ def stream_tests(crops: CentralCrops, *, batch: int, workers: int) -> Iterator[t
     return _iterate(crops, [range(*pair) for pair in itertools.pairwise(bounds)], workers=workers)
 
 
+def _settle_worker(number: int) -> None:
+    """Leave Ctrl-C to the process that trains, and end with it even where it is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    # torch's workers watch their parent, which is the server they were forked from; and that one waits for them.
+    parent = torch.multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
 def _iterate(dataset: Dataset[Any], keys: Any, *, workers: int) -> Iterator[Any]:
     context = None
     if workers:
@@ -203,6 +220,7 @@ def _iterate(dataset: Dataset[Any], keys: Any, *, workers: int) -> Iterator[Any]
         num_workers=workers,
         prefetch_factor=AHEAD if workers else None,
         multiprocessing_context=context,
+        worker_init_fn=_settle_worker,
         generator=torch.Generator(),  # else it draws from everyone's
     )
     try:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from reslab.cli.trials import read_trial, read_trial_file
 from reslab.data.digits import load_digits
 from reslab.errors import UserError
+from reslab.experiments.trials import read_trial, read_trial_file
 from reslab.spec.toml import write_toml
 from reslab.spec.trial import Trial, trial_to_dict
 

@@ -31,13 +31,13 @@ from torch.optim.swa_utils import update_bn
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from reslab.cli.trials import read_trial
 from reslab.data.catalogue import load_dataset
 from reslab.data.dataset import Dataset
 from reslab.errors import UserError
 from reslab.experiments.classification import divide, make_task
 from reslab.experiments.run import INITIALIZING
 from reslab.experiments.together import settle
+from reslab.experiments.trials import read_trial
 from reslab.networks import build
 from reslab.networks.randomness import draw_from
 from reslab.spec.codec import convert

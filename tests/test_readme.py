@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
+from tests.photographs import make_photos
 
 from reslab.cli import main
 from reslab.cli.show import count, printed
@@ -31,22 +33,34 @@ def test_the_table_is_what_we_count() -> None:
         assert [cell.strip() for cell in cells.split("|")] == expected
 
 
-def test_the_python_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The README's Python block, as it stands."""
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A reader's folder, with a few photographs."""
     monkeypatch.chdir(tmp_path)
-    (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    exec(compile(code, "README.md", "exec"), {})
-    assert list((tmp_path / "weights").glob("resnet-56-*.safetensors"))
+    photos = make_photos(tmp_path / "photos", train=3, val=2)
+    shutil.copy(photos / "val" / "blues" / "000.jpg", tmp_path / "photo.jpg")
+    return tmp_path
 
 
-def test_the_commands_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Every `reslab` line of the README, bar the one that needs a file of the reader's."""
-    monkeypatch.chdir(tmp_path)
+def test_the_python_runs(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The README's Python blocks, as they stand."""
+    building, training = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    exec(compile(building, "README.md", "exec"), {})
+    assert list((desk / "weights").glob("resnet-56-*.safetensors"))
+    exec(compile(training, "README.md", "exec"), {})
+    assert capsys.readouterr().out.splitlines()[-1].split()[0] in ("blues", "greens")
+
+
+@pytest.mark.slow
+def test_the_commands_run(desk: Path) -> None:
+    """Every `reslab` line, bar the one that needs a file of the reader's; photographs for two iterations."""
     commands = re.findall(r"^reslab (.*)$", README, flags=re.MULTILINE)
     assert len(commands) >= 5
+    short = ["recipe.iterations=2", "network.input_size=64"]
     for command in commands:
         if "resnet50.pth" not in command:
-            main(shlex.split(command, comments=True))
+            main([*shlex.split(command, comments=True), *(short if "train data=photos" in command else [])])
+    assert list((desk / "maps").glob("*.png"))
 
 
 def test_links_lead_somewhere() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reslab.delivery.predictor import Predictor
     from reslab.errors import UserError
+    from reslab.experiments.train import train
     from reslab.networks import (
         Network,
         build,
@@ -42,11 +43,13 @@ __all__ = [
     "measure_cost",
     "read_weights",
     "save_model",
+    "train",
 ]
 
 _HOMES = {
     "reslab.delivery.predictor": ("Predictor",),
     "reslab.errors": ("UserError",),
+    "reslab.experiments.train": ("train",),
     "reslab.spec": ("NetworkSpec", "Preprocess", "StageSpec", "StemSpec", "find", "list_models"),
     "reslab.networks": (
         "Network",

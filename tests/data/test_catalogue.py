@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from reslab.cli.trials import RECIPE_OF
 from reslab.data.catalogue import LOADERS, load_dataset, open_data
 from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
+from reslab.experiments.trials import RECIPE_OF
 from reslab.spec.recipe import RECIPES
 
 

@@ -11,12 +11,12 @@ import torch
 from tests.photographs import make_photos
 
 from reslab.cli import main
-from reslab.cli.trials import read_trial
 from reslab.data.digits import load_digits
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.errors import UserError
 from reslab.experiments.photos import make_photo_task
 from reslab.experiments.run import run_trial
+from reslab.experiments.trials import read_trial
 from reslab.networks import load_model
 from reslab.runs.directory import list_runs
 from reslab.spec.trial import Trial

@@ -9,11 +9,11 @@ import torch
 from tests.photographs import make_photos
 
 from reslab.cli import main
-from reslab.cli.trials import read_trial
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
 from reslab.experiments.starting import digest_weights
+from reslab.experiments.trials import read_trial
 from reslab.networks import create_model, load_model, save_model
 from reslab.networks.weights import published
 from reslab.runs.directory import RunDirectory, list_runs

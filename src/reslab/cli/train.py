@@ -14,8 +14,8 @@ from reslab.cli.processes import is_started_by_launcher, run_in_processes
 from reslab.cli.progress import StopSignals, TrialBars, make_bars, summarize
 from reslab.cli.show import console, memory, progress_console
 from reslab.cli.subjects import runs_root, split_words
-from reslab.cli.trials import read_trial, read_trial_file
 from reslab.errors import UserError
+from reslab.experiments.trials import read_trial, read_trial_file
 from reslab.report.words import duration
 from reslab.spec.codec import convert
 from reslab.spec.toml import write_toml

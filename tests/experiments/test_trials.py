@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tests.photographs import make_photos
 
-from reslab.cli.trials import read_trial, read_trial_file
 from reslab.data.digits import load_digits
 from reslab.data.photos.folder import read_folder
 from reslab.errors import UserError
+from reslab.experiments.trials import read_trial, read_trial_file
 from reslab.spec.recipe import RECIPES
 from reslab.spec.toml import write_toml
 from reslab.spec.trial import Trial, trial_to_dict

@@ -1,4 +1,4 @@
-"""A trial as the command line asks for it: by names and fields, or as a TOML file with fields overridden."""
+"""A trial as one asks for it: by names and fields, or as a TOML file with fields overridden."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RECIPE_OF = {
 GROUPS = ("data", "network", "recipe")
 
 
-def read_trial(fields: dict[str, str], dataset: Dataset | PhotoDataset, *, weights: str | None = None) -> Trial:
+def read_trial(fields: dict[str, str], dataset: Dataset | PhotoDataset, *, weights: str | Path | None = None) -> Trial:
     """Make the trial that fields ask for; the data decides image size, channels and classes unless they say so.
 
     Photographs have no size of their own: they are cropped to what the network takes. With `weights` to start from,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http.client import IncompleteRead
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from reslab.experiments.trials import read_trial
 from reslab.networks import create_model, load_model, save_model
 from reslab.networks.weights import published
 from reslab.runs.directory import RunDirectory, list_runs
+from reslab.spec import find
 from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
 from reslab.training.loop import Stopped
 
@@ -109,7 +111,7 @@ def test_resuming_needs_no_weights(photos: PhotoDataset, weights: str, tmp_path:
 def test_from_the_command_line(
     photos: PhotoDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Shipped weights, with a word about their preparation; torchvision's, where its host is out of reach."""
+    """Shipped weights, with a word about their preparation."""
     monkeypatch.setenv("COLUMNS", "300")
     words = [f"{name}={text}" for name, text in FIELDS.items() if name != "network"]
     words += [f"data={photos.root}", "network=resnet-20", "recipe.freeze=body", "--runs", str(tmp_path / "runs")]
@@ -118,14 +120,18 @@ def test_from_the_command_line(
     (run,) = list_runs(tmp_path / "runs")
     assert RunDirectory(run.path).trial().start
 
+
+@pytest.mark.parametrize("error", [OSError("no network"), RuntimeError("invalid hash"), IncompleteRead(b"")])
+def test_weights_out_of_reach_are_told(error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one sentence, whatever went wrong on the way."""
+
     def refuse(*_: object, **__: object) -> None:
-        raise OSError("no network")
+        raise error
 
     monkeypatch.setattr(published.torch.hub, "download_url_to_file", refuse)
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "hub"))
-    with pytest.raises(SystemExit):
-        main(["train", f"data={photos.root}", "network=resnet-18", "weights=torchvision", "--runs", str(tmp_path)])
-    assert "resnet18-f37072fd.pth cannot be fetched (no network); download it elsewhere" in capsys.readouterr().err
+    with pytest.raises(UserError, match=r"resnet18-f37072fd\.pth cannot be fetched \(.*\); download it elsewhere"):
+        published.fetch_torchvision(find("resnet-18"))
 
 
 def test_weights_are_not_passed_over(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:

@@ -15,9 +15,8 @@ from reslab.cli.progress import StopSignals, TrialBars, make_bars, summarize
 from reslab.cli.show import console, memory, progress_console
 from reslab.cli.subjects import runs_root, split_words
 from reslab.errors import UserError
-from reslab.experiments.trials import read_trial, read_trial_file
+from reslab.experiments.trials import read_held_out_seed, read_trial, read_trial_file
 from reslab.report.words import duration
-from reslab.spec.codec import convert
 from reslab.spec.toml import write_toml
 from reslab.spec.trial import Trial, trial_to_dict
 
@@ -75,8 +74,7 @@ def train(
                     f"{subjects[0]} is about other data than the {dataset.name} here; check data.fingerprint"
                 )
         else:
-            held_out_seed = convert(int, given.get("data.held_out_seed", "0"), where="data.held_out_seed")
-            dataset = open_data(given.get("data", "digits"), held_out_seed=held_out_seed)
+            dataset = open_data(given.get("data", "digits"), held_out_seed=read_held_out_seed(given))
             weights = given.pop("weights", None)
             trial = read_trial(given, dataset, weights=weights)
     run = RunDirectory.of(trial, root)

@@ -6,13 +6,10 @@ what confidence and accuracy differ by in a bin, weighted by its guesses (Guo et
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-
-from reslab.networks import Network
 
 BINS = 15
 
@@ -86,14 +83,3 @@ class Counts:
             ece_percent=100 * sum(abs(sure - hits) for sure, hits in zip(confidence, right, strict=True)) / count,
             mean_confidence_percent=100 * sum(confidence) / count,
         )
-
-
-@torch.no_grad()
-def score(network: Network, batches: Iterable[tuple[Tensor, Tensor]], *, classes: int) -> Scores:
-    """Score `network`, as its mode is, on batches of prepared images and labels."""
-    counts: Counts | None = None
-    for images, labels in batches:
-        counts = counts or Counts(classes=classes, device=labels.device)
-        counts.add(network(images), labels)
-    assert counts is not None, "there are no images to score on"
-    return counts.read()

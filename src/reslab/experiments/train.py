@@ -10,7 +10,7 @@ import torch
 
 from reslab.data.catalogue import open_data
 from reslab.experiments.run import run_trial
-from reslab.experiments.trials import read_trial
+from reslab.experiments.trials import read_held_out_seed, read_trial
 from reslab.runs.directory import RunDirectory
 
 
@@ -30,7 +30,7 @@ def train(
     anything. The run has `result()`, and `weights` to load. A GPU is used where there is one.
     """
     given = {name: str(value) for name, value in (fields or {}).items()}
-    dataset = open_data(str(data), held_out_seed=int(given.get("data.held_out_seed", 0)))
+    dataset = open_data(str(data), held_out_seed=read_held_out_seed(given))
     trial = read_trial({"network": network, "seed": str(seed)} | given, dataset, weights=weights)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     return run_trial(trial, dataset, Path(runs), weights=weights, device=device, progress=progress)

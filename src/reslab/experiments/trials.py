@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,6 +57,11 @@ def read_trial(fields: dict[str, str], dataset: Dataset | PhotoDataset, *, weigh
     from reslab.experiments.starting import start_from
 
     return start_from(trial, weights, network=fields["network"], overrides=implied | groups["network"])
+
+
+def read_held_out_seed(fields: Mapping[str, str]) -> int:
+    """Return what is to draw the images held out, which decides what the data is."""
+    return convert(int, fields.get("data.held_out_seed", "0"), where="data.held_out_seed")
 
 
 def _choose_data(dataset: Dataset | PhotoDataset, fields: dict[str, Any]) -> DataSpec:

@@ -39,13 +39,12 @@ from reslab.data.photos.loading import TrainingCrops, stream_batches
 from reslab.data.photos.sampling import PhotoSampler
 from reslab.spec.recipe import AugmentationSpec
 
-if __name__ == "__main__":
-    split = read_folder(Path(sys.argv[1])).train
-    crops = TrainingCrops(split, AugmentationSpec(crop="resized"), side=24, seed=5)
-    stream = stream_batches(crops, PhotoSampler(count=len(split), seed=5), batch=4, first=0, workers=1)
-    next(stream)
-    print("begun", flush=True)
-    time.sleep(100)
+split = read_folder(Path(sys.argv[1])).train
+crops = TrainingCrops(split, AugmentationSpec(crop="resized"), side=24, seed=5)
+stream = stream_batches(crops, PhotoSampler(count=len(split), seed=5), batch=4, first=0, workers=1)
+next(stream)
+print("begun", flush=True)
+time.sleep(100)
 """
 
 
@@ -112,7 +111,7 @@ def test_workers_leave_ctrl_c_to_whom_they_work_for(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_workers_end_with_a_run_that_is_killed(tmp_path: Path) -> None:
-    """They and the server they come from: what they were to print to is closed by all."""
+    """They and the server they come from: what they were to print to is closed by all. Scripts need no guard."""
     make_photos(tmp_path / "photos")
     (tmp_path / "endless.py").write_text(ENDLESS)
     command = [sys.executable, str(tmp_path / "endless.py"), str(tmp_path / "photos")]

@@ -7,14 +7,17 @@ millions, and every worker would copy them.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -194,6 +197,17 @@ def stream_tests(crops: CentralCrops, *, batch: int, workers: int) -> Iterator[t
     return _iterate(crops, [range(*pair) for pair in itertools.pairwise(bounds)], workers=workers)
 
 
+@contextlib.contextmanager
+def _main_unseen() -> Iterator[None]:
+    """Start processes that do not run the user's script again: they need nothing of it, and it may have no guard."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
 def _settle_worker(number: int) -> None:
     """Leave Ctrl-C to the process that trains, and end with it even where it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -224,7 +238,9 @@ def _iterate(dataset: Dataset[Any], keys: Any, *, workers: int) -> Iterator[Any]
         generator=torch.Generator(),  # else it draws from everyone's
     )
     try:
-        yield from loader
+        with _main_unseen():
+            batches = iter(loader)  # starts the workers
+        yield from batches
     except (RuntimeError, ConnectionError, EOFError) as error:
         if isinstance(error, RuntimeError) and "DataLoader worker" not in str(error):
             raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import urllib.error
+from http.client import HTTPException
 from pathlib import Path
 
 import torch
@@ -31,7 +31,7 @@ def fetch_torchvision(spec: Spec) -> Path:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             torch.hub.download_url_to_file(weights.url, str(path), hash_prefix=path.stem.rpartition("-")[2])
-        except (urllib.error.URLError, OSError) as error:
+        except (OSError, HTTPException, RuntimeError) as error:  # the last for another digest than the name's
             reason = getattr(error, "reason", error)
             raise UserError(
                 f"{weights.url} cannot be fetched ({reason}); download it elsewhere and give weights=FILE"

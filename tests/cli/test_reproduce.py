@@ -131,8 +131,10 @@ def test_judging_needs_no_torch(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "got 0; choose table-6, fig-1, fig-6, fig-7 or shortcuts"),
+        ([], "got 0; choose table-1, table-6, fig-1, fig-6, fig-7 or shortcuts"),
         (["table-66"], "did you mean 'table-6'"),
+        (["table-1", "--seeds", "2"], "table-1 is counted and trains nothing"),
+        (["fig-1", "--measure"], "--measure is for table-1"),
         (["fig-1", "--only", "plain-20,plain-65"], "fig-1 has no 'plain-65'; did you mean 'plain-56'"),
         (["fig-1", "--only", "vgg-16"], "it has plain-20, plain-56"),
         (["fig-1", "--seeds", "0"], "--seeds is 0"),

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from reslab.cli.progress import StopSignals, TrialBars, make_bars
 from reslab.cli.show import console, make_table, memory, print_json, progress_console
 from reslab.cli.subjects import runs_root, split_words
+from reslab.cli.table_1 import reproduce_table_1
 from reslab.errors import UserError, choices, suggest
 from reslab.paper.claims import CLAIMS, Claim
 from reslab.paper.measurements import ResponseStd
@@ -21,6 +22,8 @@ from reslab.report.words import duration, ours, place, signed
 from reslab.runs.directory import RunDirectory
 from reslab.spec.codec import encode
 
+COUNTED = "table-1"
+PLACES = (COUNTED, *CLAIMS)
 MOST_TOGETHER = 32  # torch has so many streams of a kind
 
 
@@ -32,6 +35,7 @@ def reproduce(
     runs: Path | None = None,
     together: int | None = None,
     compile: bool = False,
+    measure: bool = False,
     json: bool = False,
 ) -> None:
     """Run what is missing of a table or figure, and print ours beside published, with verdicts.
@@ -42,8 +46,8 @@ def reproduce(
     Parameters
     ----------
     words
-        table-6, fig-1, fig-6, fig-7 or shortcuts; then fields to change, such as recipe.iterations=2000: a reduced
-        setting.
+        table-1, table-6, fig-1, fig-6, fig-7 or shortcuts; then fields to change, such as recipe.iterations=2000: a
+        reduced setting. Of table-1 everything is counted, and nothing trained.
     seeds
         Run seeds 1 to N; without it, seed 1.
     only
@@ -56,11 +60,20 @@ def reproduce(
         Train so many at once, as memory allows; on a GPU up to 8, else 1.
     compile
         Put torch.compile under the training, and not our own kernels: slower to start, faster where there are none.
+    measure
+        Of table-1, also time its networks here, and on a GPU find the largest batch that fits.
     json
         Print JSON.
     """
     subjects, fields = split_words(words)
+    if subjects == [COUNTED]:
+        if fields or seeds or only or from_ or runs or together or compile:
+            raise UserError(f"{COUNTED} is counted and trains nothing; it takes --measure and --json alone")
+        reproduce_table_1(measure=measure, json=json)
+        return
     claims = choose_claims(subjects, only)
+    if measure:
+        raise UserError(f"--measure is for {COUNTED}; leave it out")
     if seeds is not None and seeds < 1:
         raise UserError(f"--seeds is {seeds}; give a whole number of at least 1")
     if together is not None and not 1 <= together <= MOST_TOGETHER:
@@ -88,10 +101,10 @@ def reproduce(
 def choose_claims(subjects: Sequence[str], only: str) -> list[Claim]:
     """Return the claims of the table or figure that `subjects` name, those about the networks `only` names."""
     if len(subjects) != 1:
-        raise UserError(f"reproduce takes one table or figure and got {len(subjects)}; choose {choices(CLAIMS)}")
+        raise UserError(f"reproduce takes one table or figure and got {len(subjects)}; choose {choices(PLACES)}")
     table = subjects[0]
     if table not in CLAIMS:
-        raise UserError(f"there is no '{table}' to reproduce{suggest(table, CLAIMS) or f'; choose {choices(CLAIMS)}'}")
+        raise UserError(f"there is no '{table}' to reproduce{suggest(table, PLACES) or f'; choose {choices(PLACES)}'}")
     networks = list(dict.fromkeys(setting.network for claim in CLAIMS[table] for setting in claim.settings))
     wanted = [name.strip().lower().replace("_", "-") for name in only.split(",") if name.strip()]
     for name in wanted:

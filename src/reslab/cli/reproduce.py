@@ -24,6 +24,8 @@ from reslab.runs.directory import RunDirectory
 from reslab.spec.codec import encode
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
     from reslab.data.dataset import Dataset
     from reslab.data.photos.folder import PhotoDataset
     from reslab.evaluation.crops import ProtocolName
@@ -208,14 +210,19 @@ def _run(
     for claim in claims:
         if claim.settings and isinstance(claim.measurement, ByProtocol):
             protocols.add(claim.measurement.protocol)
-
-    def measure(run: RunDirectory) -> None:
-        if responses and isinstance(dataset, Dataset):
-            responses_of(run, dataset, device=device)
-        for protocol in protocols:
-            score_run(run, dataset, protocol, device=device)
-
     with StopSignals() as stop, make_bars() as progress:
+
+        def measure(run: RunDirectory) -> None:
+            if responses and isinstance(dataset, Dataset):
+                responses_of(run, dataset, device=device)
+            for protocol in protocols:
+                bar = progress.add_task(f"{run.path.name}: {protocol}", total=len(dataset.test))
+                score_run(run, dataset, protocol, device=device, progress=lambda done, bar=bar: show(bar, done))
+                progress.remove_task(bar)
+
+        def show(bar: TaskID, done: int) -> None:
+            progress.update(bar, completed=done)
+
         run_missing(
             trials,
             dataset,

@@ -66,7 +66,8 @@ def _print_memory(counted: list[Counted]) -> None:
 
 def _print_times(measured: list[Measured], where: str) -> None:
     fits = any(one.largest_batch for one in measured)
-    title = f"\nMeasured on {where}: milliseconds for {measured[0].batch} images, float32"
+    images = "an image" if measured[0].batch == 1 else f"{measured[0].batch} images"
+    title = f"\nMeasured on {where}: milliseconds for {images}, float32"
     table = make_table(title, "", "forward", "forward and backward", *(["largest batch that fits"] if fits else []))
     for one in measured:
         seconds = [f"{1e3 * value:,.1f}" for value in (one.forward_seconds, one.step_seconds)]

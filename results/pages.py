@@ -11,11 +11,10 @@ from pathlib import Path
 
 from reslab.files import write_text
 from reslab.networks import Weights, create_model, read_weights
-from reslab.paper.claims import CLAIMS
 from reslab.report.markdown import write_table, write_verdicts
 from reslab.report.pages import WORDS, tabulate_verdicts
 from reslab.report.records import RunRecord, read_records
-from reslab.report.reporting import judge_runs
+from reslab.report.reporting import judge_runs, tables_about
 from reslab.report.verdicts import Verdict
 from reslab.report.words import count, duration, percent, place, short_commit
 from reslab.shipped import FOLDER, list_shipped
@@ -67,10 +66,11 @@ def main() -> None:
 
 def render() -> dict[Path, str]:
     """Return what each page should hold."""
-    judged = judge_runs([claim for claims in CLAIMS.values() for claim in claims], RESULTS)
     records, damages = read_records(RESULTS)
     assert not damages, damages
-    tables = {name: [verdict for verdict in judged.verdicts if verdict.claim.table == name] for name in CLAIMS}
+    claims = tables_about(records)
+    judged = judge_runs([claim for members in claims.values() for claim in members], RESULTS)
+    tables = {name: [verdict for verdict in judged.verdicts if verdict.claim.table == name] for name in claims}
     readme = REPOSITORY / "README.md"
     blocks = {"table-6": write_verdicts(tables["table-6"]), "summary": _write_summary(tables)}
     return {

@@ -9,7 +9,7 @@ import pytest
 from rich.progress import Progress
 
 from reslab.cli.progress import StopSignals, TrialBars
-from reslab.paper.claims import Setting
+from reslab.paper.claim import Setting
 from reslab.training.loop import Stopped
 
 TRIALS = [Setting(network="plain-20", recipe="cifar-paper").trial(seed) for seed in (1, 2)]

@@ -13,12 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.photographs import make_photos
 
 from reslab.data import catalogue
 from reslab.data.dataset import Dataset, Split
 from reslab.experiments import estimate, together
 from reslab.experiments.run import run_trial
-from reslab.paper.claims import Setting
+from reslab.paper.claim import Setting
 from reslab.runs.directory import RunDirectory
 
 SHORT = ["recipe.iterations=2", "recipe.evaluate_every=1", "recipe.batch=4"]
@@ -56,6 +57,37 @@ def test_what_is_missing_is_run_and_judged(reslab, tmp_path: Path) -> None:
     (judged,) = json.loads(reslab(*words, "--json").out)
     assert (judged["word"], judged["n"], judged["claim"]["published"]) == ("reduced setting", 2, 8.75)
     assert "data.fingerprint" in judged["remarks"]
+
+
+def test_without_imagenet_one_is_told_what_to_fetch(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table is there, nothing of it run, and the command has not failed; Table 5 states nothing to run."""
+    monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "data"))
+    outcome = reslab("reproduce", "table-2", "--runs", str(tmp_path))
+    assert outcome.code == 0, outcome.err
+    assert "table-2 needs ImageNet (ILSVRC-2012)" in outcome.err
+    assert "`reslab data prepare imagenet SOURCE`" in outcome.err
+    rows = [line.split() for line in outcome.out.splitlines()]
+    assert ["ResNet-34", "top-1", "error", "%,", "10-crop", "25.03", "not", "run"] in rows
+    outcome = reslab("reproduce", "table-5", "--runs", str(tmp_path))
+    assert (outcome.code, "3.57" in outcome.out) == (0, True)
+    assert "it is shown as published" in outcome.err
+
+
+def test_other_photographs_are_a_reduced_setting(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trained on, tested with ten crops, and judged as what they are; again, nothing is trained."""
+    monkeypatch.setattr(estimate, "SECONDS", 0.02)
+    photos = make_photos(tmp_path / "photos", train=2, val=1)
+    words = ["reproduce", "table-2", "--only", "resnet-18", f"data={photos}", "--runs", str(tmp_path / "runs")]
+    words += ["recipe.iterations=1", "recipe.batch=2", "recipe.exact_norms=false"]
+    outcome = reslab(*words)
+    assert outcome.code == 0, outcome.err
+    assert "reduced setting" in outcome.out
+    assert "without ImageNet: 4 and 2 images of photos instead" in outcome.out
+    (run,) = [RunDirectory(path) for path in (tmp_path / "runs").iterdir()]
+    outcome = reslab(*words, "--json")
+    assert "finished: 1, to run: 0" in outcome.err
+    (judged,) = json.loads(outcome.out)
+    assert judged["values"] == [run.read("analysis/10-crop")["error_percent"]]
 
 
 @pytest.mark.usefixtures("small")
@@ -131,14 +163,21 @@ def test_judging_needs_no_torch(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "got 0; choose table-6, fig-1, fig-6, fig-7 or shortcuts"),
+        (
+            [],
+            "got 0; choose table-1, table-2, table-3, table-4, table-5, fig-4, table-6, fig-1",
+        ),
         (["table-66"], "did you mean 'table-6'"),
+        (["table-1", "--seeds", "2"], "table-1 is counted and trains nothing"),
+        (["fig-1", "--measure"], "--measure is for table-1"),
         (["fig-1", "--only", "plain-20,plain-65"], "fig-1 has no 'plain-65'; did you mean 'plain-56'"),
         (["fig-1", "--only", "vgg-16"], "it has plain-20, plain-56"),
         (["fig-1", "--seeds", "0"], "--seeds is 0"),
         (["fig-1", "--together", "0"], "--together is 0; give a whole number from 1 to 32"),
         (["fig-1", "--together", "33"], "--together is 33"),
         (["fig-1"], "fetch it with `reslab data fetch cifar10`"),
+        (["fig-1", "data=photos"], "data= is for the tables that train on ImageNet, and fig-1 is none of them"),
+        (["table-2", "data=nowhere"], "there is no folder nowhere"),
         (["fig-1", "--from", "nowhere"], "there is no folder nowhere"),
         (["fig-1", "--from", ".", "recipe.batch=4"], "--from judges the runs that are there"),
         (["fig-1", "--from", ".", "--seeds", "2"], "leave out the fields, and what is said about training"),

@@ -10,6 +10,7 @@ import pytest
 import torch
 from benchmarks.peers import CifarPeer
 from PIL import Image
+from tests.photographs import make_photos
 
 from reslab.data import stored
 from reslab.data.dataset import Dataset, Split
@@ -17,7 +18,7 @@ from reslab.data.digits import load_digits
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.data.sources import PUBLISHED
 from reslab.errors import UserError
-from reslab.experiments.evaluate import evaluate, evaluate_ensemble
+from reslab.experiments.evaluate import evaluate, evaluate_ensemble, score_run
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import Inputs, Trained, choose_inputs, load_file, load_run
 from reslab.networks import create_model
@@ -216,3 +217,27 @@ def test_bad_photographs_are_counted(photos: PhotoDataset) -> None:
         photos.test.path(index).write_bytes(b"")
     with pytest.raises(UserError, match="none of the 6 images"):
         choose_inputs(trained, photos, skip_bad=True)
+
+
+def test_a_run_is_scored_by_a_protocol_once(tmp_path: Path) -> None:
+    """On its own data only; the scores are those of `evaluate`, lie in its analysis, and what is damaged is redone."""
+    photos = read_folder(make_photos(tmp_path / "photos", train=3, val=2))
+    trial = Trial(
+        data=DataSpec(name=photos.name, fingerprint=photos.fingerprint),
+        network=find("resnet-18", {"classes": 2, "input_size": 32}),
+        recipe=find_recipe("imagenet-paper", {"iterations": 1, "batch": 2, "exact_norms": "false"}),
+    )
+    run = run_trial(trial, photos, tmp_path / "runs")
+    assert run.result()["data_images"] == [6, 4]
+    found = score_run(run, photos, "10-crop")
+    trained = load_run(run)
+    scores = evaluate(trained, choose_inputs(trained, photos), protocol="10-crop")
+    assert found == {name: value for name, value in scores.items() if name not in ("confusion", "class_error_percent")}
+    assert (found["images"], found["shorter_sides"]) == (4, [37])
+    run.write("analysis/10-crop", found | {"error_percent": 1.5})
+    assert score_run(run, photos, "10-crop")["error_percent"] == 1.5
+    (run.path / "analysis" / "10-crop.json").write_text("{")
+    assert score_run(run, photos, "10-crop") == found
+    others = read_folder(make_photos(tmp_path / "others", train=3, val=2))
+    with pytest.raises(UserError, match="was not trained on others"):
+        score_run(run, others, "10-crop")

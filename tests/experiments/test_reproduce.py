@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.photographs import make_photos
 
 from reslab.data.dataset import Dataset, Split
 from reslab.errors import UserError
-from reslab.experiments import together
-from reslab.experiments.reproduce import expand, run_missing
+from reslab.experiments import reproduce, together
+from reslab.experiments.reproduce import expand, on_these, open_imagenet, run_missing
 from reslab.paper.claims import CLAIMS
 from reslab.runs.directory import RunDirectory
 from reslab.spec import name_of
@@ -91,3 +92,27 @@ def _run_all(
         should_stop=should_stop,
         measure=measure,
     )
+
+
+def test_photographs_stand_in_for_imagenet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As themselves: their name and classes, told as lacking ImageNet; as many as ImageNet has are taken for it."""
+    monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "data"))
+    assert open_imagenet(None) is None
+    place = make_photos(tmp_path / "birds", train=2, val=1)
+    dataset = open_imagenet(place)
+    assert dataset is not None
+    claims = on_these(CLAIMS["table-2"], dataset)
+    trials = expand(claims, dataset, seeds=1)
+    assert [(trial.data.name, trial.network.classes) for trial in trials] == [("birds", 2)] * 4
+    assert trials == [setting.trial(seed=1) for setting in dict.fromkeys(s for claim in claims for s in claim.settings)]
+    assert all("2 images of birds" in setting.lacks for claim in claims for setting in claim.settings)
+    monkeypatch.setattr(reproduce, "WHOLE", (2, 4, 2))
+    dataset = open_imagenet(place)
+    assert dataset is not None
+    assert dataset.name == "imagenet"
+    assert on_these(CLAIMS["table-2"], dataset) == list(CLAIMS["table-2"])
+    (tmp_path / "data").mkdir()
+    place.rename(tmp_path / "data" / "imagenet")
+    prepared = open_imagenet(None)
+    assert prepared is not None
+    assert prepared.root == tmp_path / "data" / "imagenet"

@@ -7,7 +7,8 @@ import os
 import pytest
 
 from reslab.data.catalogue import load_dataset
-from reslab.paper.claims import CIFAR10, CLAIMS, Claim
+from reslab.paper.claim import CIFAR10, Claim
+from reslab.paper.claims import CLAIMS
 from reslab.paper.tables import TABLE_6
 from reslab.spec.trial import trial_differences
 
@@ -21,7 +22,7 @@ def find_claim(table: str, row: str, quantity: str = "") -> Claim:
 
 def test_every_setting_is_a_trial() -> None:
     """Its network and recipe exist, on CIFAR-10's images and classes, for the paper's 64k iterations, or Highway's."""
-    for setting in {setting for claim in EVERY for setting in claim.settings}:
+    for setting in {setting for claim in EVERY for setting in claim.settings if setting.data == CIFAR10}:
         trial = setting.trial(seed=1)
         assert trial.recipe.iterations == (200_000 if setting.network.startswith("highway") else 64_000)
         assert (trial.network.classes, trial.network.channels, trial.network.input_size) == (10, 3, 32)
@@ -40,7 +41,8 @@ def test_table_6_is_the_table() -> None:
 
 def test_only_110_layers_and_more_warm_up() -> None:
     """The paper says so of 110; Highway networks have their authors' recipe, and what it lacks is told."""
-    recipes = {setting.network: setting.recipe for claim in EVERY for setting in claim.settings}
+    settings = [setting for claim in EVERY for setting in claim.settings if setting.data == CIFAR10]
+    recipes = {setting.network: setting.recipe for setting in settings}
     assert recipes["resnet-56"] == recipes["plain-110"] == "cifar-paper"
     assert recipes["resnet-110"] == recipes["resnet-1202"] == "cifar-paper-110"
     assert recipes["highway-19"] == recipes["highway-32"] == "highway"
@@ -74,8 +76,14 @@ def test_tolerances_follow_from_the_papers_own_spread() -> None:
 
 def test_the_papers_own_numbers_do_as_it_claims() -> None:
     """Each order holds in the numbers read off the figures, by more than its tolerance; for responses, at rank 10."""
-    numbers = {(claim.table, claim.row, claim.quantity): claim.published for claim in EVERY}
+    numbers = {
+        (claim.table, claim.settings[0].network, claim.quantity): claim.published
+        for claim in EVERY
+        if len(claim.settings) == 1
+    }
     for claim in (claim for claim in EVERY if claim.relation in ("rises", "falls")):
+        if claim.table == "fig-4" and "training" in claim.quantity:
+            continue  # too wide a band to read numbers off
         quantity = claim.quantity.replace("median response std", "response std, rank 10")
         series = [numbers[claim.table, setting.network, quantity] for setting in claim.settings]
         assert series == sorted(series, reverse=claim.relation == "falls")

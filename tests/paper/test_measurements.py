@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from reslab.paper.measurements import AtTheEnd, Logged, Record, ResponseStd, Unreadable, at
+from reslab.paper.measurements import AtTheEnd, ByProtocol, Logged, Record, ResponseStd, Unreadable, at
 
 RECORD = Record(
     data="cifar10",
@@ -82,3 +82,26 @@ def test_other_responses_are_not_read(responses: dict[str, object] | None, reaso
     """They are those to all images the run was tested on."""
     with pytest.raises(Unreadable, match=reason):
         ResponseStd(1).read(replace(RECORD, responses=responses))
+
+
+def test_a_test_by_another_protocol_is_read() -> None:
+    """If it is of all images the run is tested on, and there."""
+    scores = {"data": "cifar10", "images": 10, "error_percent": 7.5}
+    top1 = ByProtocol("10-crop", "error_percent")
+    assert top1.read(replace(RECORD, tests={"10-crop": scores})) == 7.5
+    for tests, why in (
+        ({}, "it is not tested by 10-crop"),
+        ({"10-crop": scores | {"images": 9}}, "of 9 images of cifar10, not of the 10 it is tested on"),
+        ({"10-crop": scores | {"data": "cifar100"}}, "of 10 images of cifar100"),
+        ({"10-crop": {"data": "cifar10", "images": 10}}, "cannot be read"),
+    ):
+        with pytest.raises(Unreadable, match=why):
+            top1.read(replace(RECORD, tests=tests))
+
+
+def test_other_iterations_scale_by_their_own_length() -> None:
+    """A curve of 600,000 iterations is read at the same fraction of a run of 64,000."""
+    halfway = Logged(metric="test_error_percent", after=295_000, upto=300_000, iterations=600_000, log_every=10_000)
+    assert halfway.read(RECORD) == 32
+    with pytest.raises(Unreadable, match="evaluates every 1,000 of 64,000"):
+        replace(halfway, log_every=5_000).read(RECORD)

@@ -15,7 +15,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from reslab.errors import UserError
-from reslab.paper.claims import CLAIMS, Claim, Setting
+from reslab.paper.claim import IMAGENET_IMAGES, Claim, Setting
+from reslab.paper.claims import CLAIMS
 from reslab.report.verdicts import IMMATERIAL, Verdict, judge
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.runs.log import StepLog
@@ -137,7 +138,7 @@ def test_unfinished_runs_are_mentioned(tmp_path: Path) -> None:
 
 def test_what_we_cannot_run_is_not_run(tmp_path: Path) -> None:
     """Methods that are not built."""
-    assert judge_one(TABLE_6["Maxout"], tmp_path).remarks == "published only: not built here"
+    assert judge_one(TABLE_6["Maxout"], tmp_path).remarks == "published only: not trained here"
 
 
 def test_what_a_recipe_lacks_is_a_reduced_setting(tmp_path: Path) -> None:
@@ -341,6 +342,16 @@ OTHER = {
     "recipe.augmentation.edges": "reflect",
     "recipe.augmentation.alternating_flips": True,
     "recipe.augmentation.cutout": 8,
+    "recipe.augmentation.crop": "resized",
+    "recipe.augmentation.sides": [256, 384],
+    "recipe.augmentation.areas": [0.25, 1.0],
+    "recipe.augmentation.colour": 0.1,
+    "recipe.augmentation.policy": "trivial",
+    "recipe.augmentation.mixup": 0.2,
+    "recipe.augmentation.cutmix": 1.0,
+    "recipe.optimizer.body_rate": 0.1,
+    "recipe.centring": "imagenet",
+    "recipe.freeze": "conv2",
     "recipe.label_smoothing": 0.1,
     "recipe.accumulate": 2,
     "recipe.average_decay": 0.99,
@@ -379,3 +390,34 @@ def test_a_result_that_came_before_the_end_does_not_count(tmp_path: Path) -> Non
     run = record(tmp_path, trial_from_dict(BASE), 6.61)
     run.finish(run.result() | {"step": 100})
     assert judge_one(TABLE_6["ResNet-110"], tmp_path).word == "not run"
+
+
+def record_imagenet(root: Path, error: float | None, *, images: tuple[int, int] | None = IMAGENET_IMAGES) -> Claim:
+    """Write down a full run of ResNet-34 on `images`, tested with ten crops if there is an error; return its claim."""
+    (claim,) = [claim for claim in CLAIMS["table-2"] if claim.row == "ResNet-34"]
+    trial = claim.settings[0].trial(seed=1)
+    run = record(root, replace(trial, data=replace(trial.data, fingerprint="f" * 64)), 28.0)
+    numbers = {} if images is None else {"data_images": list(images)}
+    run.finish(run.result() | numbers | {"confusion": [[50_000]]})
+    if error is not None:
+        run.write("analysis/10-crop", {"data": "imagenet", "images": 50_000, "error_percent": error})
+    return claim
+
+
+def test_imagenet_is_told_by_its_numbers(tmp_path: Path) -> None:
+    """No fingerprint of it is known: all of its images make it whole, and fewer, or who knows how many, do not."""
+    verdict = judge_one(record_imagenet(tmp_path / "whole", 25.3), tmp_path / "whole")
+    assert (verdict.word, verdict.mean, verdict.remarks) == ("reproduced", 25.3, "")
+    assert judge_one(record_imagenet(tmp_path / "far", 26.0), tmp_path / "far").word == "deviates"
+    verdict = judge_one(record_imagenet(tmp_path / "part", 25.3, images=(1_000, 50_000)), tmp_path / "part")
+    assert verdict.word == "reduced setting"
+    assert "data.images 1,000 and 50,000 for 1,281,167 and 50,000" in verdict.remarks
+    verdict = judge_one(record_imagenet(tmp_path / "old", 25.3, images=None), tmp_path / "old")
+    assert (verdict.word, "data.images unknown" in verdict.remarks) == ("reduced setting", True)
+
+
+def test_the_runs_own_test_does_not_stand_in_for_ten_crops(tmp_path: Path) -> None:
+    """One crop is another quantity: without the protocol's test the claim is not run."""
+    verdict = judge_one(record_imagenet(tmp_path, None), tmp_path)
+    assert verdict.word == "not run"
+    assert verdict.remarks == "a run of resnet-34 is not read: it is not tested by 10-crop"

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from reslab.cli.progress import StopSignals, TrialBars, make_bars
 from reslab.cli.show import console, make_table, memory, print_json, progress_console
 from reslab.cli.subjects import runs_root, split_words
+from reslab.cli.table_1 import reproduce_table_1
 from reslab.errors import UserError, choices, suggest
-from reslab.paper.claims import CLAIMS, Claim
-from reslab.paper.measurements import ResponseStd
+from reslab.paper.claim import CIFAR10, IMAGENET, Claim
+from reslab.paper.claims import CLAIMS
+from reslab.paper.measurements import ByProtocol, ResponseStd
 from reslab.report.markdown import gather_remarks
 from reslab.report.reporting import Judgement, judge_runs
 from reslab.report.verdicts import Verdict
@@ -21,6 +23,15 @@ from reslab.report.words import duration, ours, place, signed
 from reslab.runs.directory import RunDirectory
 from reslab.spec.codec import encode
 
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from reslab.data.dataset import Dataset
+    from reslab.data.photos.folder import PhotoDataset
+    from reslab.evaluation.crops import ProtocolName
+
+COUNTED = "table-1"
+PLACES = (COUNTED, *CLAIMS)
 MOST_TOGETHER = 32  # torch has so many streams of a kind
 
 
@@ -32,6 +43,7 @@ def reproduce(
     runs: Path | None = None,
     together: int | None = None,
     compile: bool = False,
+    measure: bool = False,
     json: bool = False,
 ) -> None:
     """Run what is missing of a table or figure, and print ours beside published, with verdicts.
@@ -42,8 +54,9 @@ def reproduce(
     Parameters
     ----------
     words
-        table-6, fig-1, fig-6, fig-7 or shortcuts; then fields to change, such as recipe.iterations=2000: a reduced
-        setting.
+        table-1 to table-6, fig-1, fig-4, fig-6, fig-7 or shortcuts; then fields to change, such as
+        recipe.iterations=2000: a reduced setting; for those about ImageNet data=PATH, where it lies, or other
+        photographs. Of table-1 everything is counted, and nothing trained.
     seeds
         Run seeds 1 to N; without it, seed 1.
     only
@@ -56,18 +69,28 @@ def reproduce(
         Train so many at once, as memory allows; on a GPU up to 8, else 1.
     compile
         Put torch.compile under the training, and not our own kernels: slower to start, faster where there are none.
+    measure
+        Of table-1, also time its networks here, and on a GPU find the largest batch that fits.
     json
         Print JSON.
     """
     subjects, fields = split_words(words)
+    if subjects == [COUNTED]:
+        if fields or seeds or only or from_ or runs or together or compile:
+            raise UserError(f"{COUNTED} is counted and trains nothing; it takes --measure and --json alone")
+        reproduce_table_1(measure=measure, json=json)
+        return
     claims = choose_claims(subjects, only)
+    if measure:
+        raise UserError(f"--measure is for {COUNTED}; leave it out")
     if seeds is not None and seeds < 1:
         raise UserError(f"--seeds is {seeds}; give a whole number of at least 1")
     if together is not None and not 1 <= together <= MOST_TOGETHER:
         raise UserError(f"--together is {together}; give a whole number from 1 to {MOST_TOGETHER}")
     if from_ is None:
         root = runs_root(runs)
-        _run(claims, fields, root, seeds=seeds or 1, together=together, compile=compile)
+        if dataset := _open(claims, subjects[0], fields.pop("data", None)):
+            claims = _run(claims, dataset, fields, root, seeds=seeds or 1, together=together, compile=compile)
     elif fields or runs or seeds or together or compile:
         raise UserError("--from judges the runs that are there; leave out the fields, and what is said about training")
     elif not from_.is_dir():
@@ -88,10 +111,10 @@ def reproduce(
 def choose_claims(subjects: Sequence[str], only: str) -> list[Claim]:
     """Return the claims of the table or figure that `subjects` name, those about the networks `only` names."""
     if len(subjects) != 1:
-        raise UserError(f"reproduce takes one table or figure and got {len(subjects)}; choose {choices(CLAIMS)}")
+        raise UserError(f"reproduce takes one table or figure and got {len(subjects)}; choose {choices(PLACES)}")
     table = subjects[0]
     if table not in CLAIMS:
-        raise UserError(f"there is no '{table}' to reproduce{suggest(table, CLAIMS) or f'; choose {choices(CLAIMS)}'}")
+        raise UserError(f"there is no '{table}' to reproduce{suggest(table, PLACES) or f'; choose {choices(PLACES)}'}")
     networks = list(dict.fromkeys(setting.network for claim in CLAIMS[table] for setting in claim.settings))
     wanted = [name.strip().lower().replace("_", "-") for name in only.split(",") if name.strip()]
     for name in wanted:
@@ -111,21 +134,56 @@ def _means(name: str, network: str) -> bool:
     return name in (network.lower(), network.split()[0])
 
 
+def _open(claims: Sequence[Claim], table: str, data: str | None) -> Dataset | PhotoDataset | None:
+    """Open what the claims are about, or say what to do where it is not here; `data` is a folder to use instead."""
+    names = {setting.data.name for claim in claims for setting in claim.settings}
+    if IMAGENET.name not in names and data is not None:
+        raise UserError(f"data= is for the tables that train on ImageNet, and {table} is none of them; leave it out")
+    if not names:
+        progress_console.print(f"{table} states no network that could be trained: it is shown as published")
+        return None
+    with progress_console.status("loading"):
+        from reslab.data.catalogue import load_dataset
+        from reslab.experiments.reproduce import open_imagenet
+
+        if IMAGENET.name not in names:
+            return load_dataset(CIFAR10.name)
+        dataset = open_imagenet(Path(data).expanduser() if data else None)
+    if dataset is None:
+        progress_console.print(
+            f"{table} needs ImageNet (ILSVRC-2012), which is not here: get it from image-net.org, then run "
+            "`reslab data prepare imagenet SOURCE`, or give data=PATH if it is unpacked; "
+            "on other photographs it is a reduced setting",
+            soft_wrap=True,
+        )
+    return dataset
+
+
 def _run(
-    claims: Sequence[Claim], fields: dict[str, str], root: Path, *, seeds: int, together: int | None, compile: bool
-) -> None:
-    """Run what the claims lack under `root`."""
+    claims: Sequence[Claim],
+    dataset: Dataset | PhotoDataset,
+    fields: dict[str, str],
+    root: Path,
+    *,
+    seeds: int,
+    together: int | None,
+    compile: bool,
+) -> Sequence[Claim]:
+    """Run what the claims lack under `root`; return them as far as `dataset` can test them."""
     with progress_console.status("loading"):
         import torch
 
-        from reslab.data.catalogue import load_dataset
+        from reslab.data.dataset import Dataset
+        from reslab.data.photos.folder import PhotoDataset
         from reslab.experiments.analyze import responses_of
         from reslab.experiments.estimate import check_room_for_set, estimate_set
-        from reslab.experiments.reproduce import expand, run_missing
+        from reslab.experiments.evaluate import score_run
+        from reslab.experiments.reproduce import expand, on_these, run_missing
         from reslab.experiments.together import most_together
-        from reslab.paper.claims import CIFAR10
 
-        dataset = load_dataset(CIFAR10.name)
+        if isinstance(dataset, PhotoDataset):
+            claims = on_these(claims, dataset)
+            together = together or 1  # one of these fills a device
         trials = expand(claims, dataset, seeds=seeds, overrides=fields)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     together = together or most_together(device)
@@ -148,12 +206,23 @@ def _run(
         if warning := check_room_for_set(estimate, missing, root, device=device):
             progress_console.print(f"warning: {warning}", soft_wrap=True)
     responses = any(isinstance(claim.measurement, ResponseStd) for claim in claims)
-
-    def measure(run: RunDirectory) -> None:
-        if responses:
-            responses_of(run, dataset, device=device)
-
+    protocols: set[ProtocolName] = set()
+    for claim in claims:
+        if claim.settings and isinstance(claim.measurement, ByProtocol):
+            protocols.add(claim.measurement.protocol)
     with StopSignals() as stop, make_bars() as progress:
+
+        def measure(run: RunDirectory) -> None:
+            if responses and isinstance(dataset, Dataset):
+                responses_of(run, dataset, device=device)
+            for protocol in protocols:
+                bar = progress.add_task(f"{run.path.name}: {protocol}", total=len(dataset.test))
+                score_run(run, dataset, protocol, device=device, progress=lambda done, bar=bar: show(bar, done))
+                progress.remove_task(bar)
+
+        def show(bar: TaskID, done: int) -> None:
+            progress.update(bar, completed=done)
+
         run_missing(
             trials,
             dataset,
@@ -166,6 +235,7 @@ def _run(
             should_stop=stop.wanted,
             measure=measure,
         )
+    return claims
 
 
 def _print(table: str, judged: Judgement, root: Path) -> None:

@@ -99,7 +99,7 @@ def estimate_run(
 
 
 def estimate_set(
-    trials: Sequence[Trial], dataset: Dataset, root: Path, *, together: int, device: str
+    trials: Sequence[Trial], dataset: Dataset | PhotoDataset, root: Path, *, together: int, device: str
 ) -> SetEstimate | None:
     """Estimate what unfinished trials need in all, `together` of them at a time; None where there are none.
 

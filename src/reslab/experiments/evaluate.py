@@ -8,16 +8,20 @@ from typing import Any
 
 import torch
 
+from reslab.data.dataset import Dataset
+from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
 from reslab.evaluation.classification import Counts, Scores
 from reslab.evaluation.crops import ProtocolName, Viewing
 from reslab.evaluation.protocols import Judge, average_softmax
 from reslab.experiments.classification import EVALUATION_BATCH
-from reslab.experiments.trained import Inputs, Trained
+from reslab.experiments.trained import Inputs, Trained, choose_inputs, load_run
+from reslab.runs.directory import RunDirectory
 from reslab.spec import name_of
 
 # What a network is shown at once: sixty-four crops of 224.
 MOST_PIXELS = 64 * 224**2
+LARGE = ("confusion", "class_error_percent")  # with a thousand classes, a million numbers
 
 
 def evaluate(
@@ -29,6 +33,31 @@ def evaluate(
 ) -> dict[str, Any]:
     """Score a network on every image of `inputs`, in float32 as it is; return the scores as plain data."""
     return evaluate_ensemble([(trained, inputs)], protocol=protocol, progress=progress)["members"][0]
+
+
+def score_run(
+    run: RunDirectory,
+    dataset: Dataset | PhotoDataset,
+    protocol: ProtocolName,
+    *,
+    device: str = "cpu",
+    progress: Callable[[int], None] = lambda done: None,
+) -> dict[str, Any]:
+    """Return the errors of a run by a protocol on all it is tested on, kept in its `analysis/`, measured once."""
+    trained = load_run(run)
+    inputs = choose_inputs(trained, dataset, skip_bad=run.trial().data.on_bad_image == "skip", device=device)
+    if not inputs.own:
+        raise UserError(f"{run.path} was not trained on {dataset.name}; give the data it was trained on")
+    try:
+        kept = run.read(f"analysis/{protocol}")
+    except UserError:  # not there, or damaged: as none
+        kept = {}
+    if kept.get("data") == inputs.data and kept.get("images", 0) + kept.get("skipped_images", 0) == len(inputs):
+        return kept
+    found = evaluate(trained, inputs, protocol=protocol, progress=progress)
+    kept = {name: value for name, value in found.items() if name not in LARGE}
+    run.write(f"analysis/{protocol}", kept)
+    return kept
 
 
 @torch.no_grad()

@@ -7,16 +7,52 @@ from dataclasses import replace
 from pathlib import Path
 
 from reslab.data.dataset import Dataset
+from reslab.data.photos.folder import PhotoDataset, read_folder
+from reslab.data.photos.imagenet import WHOLE
+from reslab.data.store import data_root
 from reslab.errors import UserError
 from reslab.experiments.together import run_together
-from reslab.paper.claims import Claim
+from reslab.paper.claim import IMAGENET, Claim
 from reslab.runs.directory import RunDirectory
 from reslab.spec.codec import override
 from reslab.spec.trial import DataSpec, Trial
 
 
+def open_imagenet(place: Path | None) -> PhotoDataset | None:
+    """Read ImageNet where it lies, or where it was prepared; None where it was not. Other photographs are themselves.
+
+    It is told by its numbers of classes and images.
+    """
+    if place is None and not (place := data_root() / IMAGENET.name).is_dir():
+        return None
+    dataset = read_folder(place)
+    return replace(dataset, name=IMAGENET.name) if _is_imagenet(dataset) else dataset
+
+
+def on_these(claims: Iterable[Claim], dataset: PhotoDataset) -> list[Claim]:
+    """Return claims about ImageNet as far as `dataset` can test them: if it is another, in a reduced setting."""
+    if _is_imagenet(dataset):
+        return list(claims)
+    data = DataSpec(name=dataset.name, fingerprint=dataset.fingerprint)
+    lacks = f"ImageNet: {len(dataset.train):,} and {len(dataset.test):,} images of {dataset.name} instead"
+    classes = len(dataset.class_names)
+    return [
+        replace(
+            claim,
+            settings=tuple(
+                replace(setting, data=data, images=None, classes=classes, lacks=lacks) for setting in claim.settings
+            ),
+        )
+        for claim in claims
+    ]
+
+
+def _is_imagenet(dataset: PhotoDataset) -> bool:
+    return (len(dataset.class_names), len(dataset.train), len(dataset.test)) == WHOLE
+
+
 def expand(
-    claims: Iterable[Claim], dataset: Dataset, *, seeds: int, overrides: Mapping[str, str] | None = None
+    claims: Iterable[Claim], dataset: Dataset | PhotoDataset, *, seeds: int, overrides: Mapping[str, str] | None = None
 ) -> list[Trial]:
     """Return the trials of seeds 1 to `seeds` that `claims` need, each once, with dotted fields overridden."""
     settings = dict.fromkeys(setting for claim in claims for setting in claim.settings)
@@ -27,7 +63,7 @@ def expand(
 
 def run_missing(
     trials: Sequence[Trial],
-    dataset: Dataset,
+    dataset: Dataset | PhotoDataset,
     root: Path,
     *,
     device: str,

@@ -150,6 +150,7 @@ def run_trial(
             **asdict(scores),
             "class_error_percent": scores.class_error_percent,
             "class_names": dataset.class_names,
+            "data_images": [len(dataset.train), len(dataset.test)],
             "params": cost.params,
             "multiply_adds": cost.multiply_adds,
             "activation_bytes": cost.activation_bytes,

@@ -16,6 +16,7 @@ import torch
 
 from reslab.data.dataset import Dataset
 from reslab.data.memory import free_memory
+from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
 from reslab.experiments.estimate import steps_done
 from reslab.experiments.run import run_trial
@@ -61,7 +62,7 @@ def longest_first(trials: Sequence[Trial], root: Path) -> list[Trial]:
 
 def run_together(
     trials: Sequence[Trial],
-    dataset: Dataset,
+    dataset: Dataset | PhotoDataset,
     root: Path,
     *,
     device: str,

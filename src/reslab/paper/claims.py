@@ -1,4 +1,4 @@
-"""What the paper claims of CIFAR-10, each with the trials that test it, how it is measured, and a tolerance.
+"""The paper's claims; those of CIFAR-10 are made here, each with its trials, its measurement and a tolerance.
 
 The paper repeats one network: ResNet-110, 6.61±0.16 over 5 runs. We take the spread of every error to be in that
 proportion to it. A number agrees if it lies within two standard deviations of the difference between one run of ours
@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
+from reslab.paper import imagenet
+from reslab.paper.claim import HIGH_RATE_SCATTER, Claim, Setting, round_up
 from reslab.paper.figures import ERROR_READ_TO, FIGURE_1, FIGURE_6, FIGURE_7, RESPONSE_READ_TO, Curve
-from reslab.paper.measurements import ITERATIONS, AtTheEnd, Logged, Measurement, ResponseStd, at
+from reslab.paper.measurements import ITERATIONS, AtTheEnd, Logged, ResponseStd, at
 from reslab.paper.tables import TABLE_6, Published
-from reslab.spec import find
-from reslab.spec.recipe import find_recipe
-from reslab.spec.trial import DataSpec, Trial
 
-CIFAR10 = DataSpec(name="cifar10", fingerprint="58faef7e467ee0860a93acdc9dcf6e90f83e3f55e8d4b7818f77d70931960668")
 RECIPES = {
     "resnet-110": "cifar-paper-110",
     "resnet-1202": "cifar-paper-110",
@@ -35,60 +33,9 @@ RELATIVE_SPREAD = next(
     for row in TABLE_6
     if row.runs and row.std_error_percent and row.mean_error_percent
 )
-# At the high rate the test error jumps from evaluation to evaluation, and the paper shows one run: our allowance.
-HIGH_RATE_SCATTER = 2.0
 # The paper repeats no measurement of responses and does not say on which images they were taken: our allowance.
 RESPONSE_SPREAD = 0.1
 ALL_PROJECTIONS = "He et al. (2016) print 12.22 for 1x1 convolutions on every shortcut, close to option C"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """What is trained: a network, its name followed by fields it overrides, on CIFAR-10 by a recipe.
-
-    `lacks` is what the published training had and the recipe cannot express.
-    """
-
-    network: str
-    recipe: str
-    lacks: str = ""
-
-    def trial(self, seed: int) -> Trial:
-        """Return the trial that tests a claim about this setting."""
-        name, *fields = self.network.split()
-        network = find(name, dict(field.split("=") for field in fields))
-        return Trial(data=CIFAR10, network=network, recipe=find_recipe(self.recipe), seed=seed)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claim:
-    """One published statement.
-
-    About one setting it is a number: near, below or above `published`; where nothing was published, it only asks. About
-    several it is that the numbers rise, or fall, in the order of the settings; then a step may go the other way by
-    `tolerance`, the whole may not. About none it is a number of others' that is only shown.
-    """
-
-    table: str
-    row: str
-    quantity: str
-    settings: tuple[Setting, ...] = ()
-    measurement: Measurement
-    relation: Literal["near", "below", "above", "rises", "falls"] = "near"
-    published: float | None = None
-    published_std: float | None = None
-    published_n: int | None = None
-    tolerance: float = 0.0
-    note: str = ""
-
-    @property
-    def published_words(self) -> str:
-        """What was published, as one reads it: 6.61 ± 0.16, > 60, rises; nothing where nothing was."""
-        if self.published is None:
-            return self.relation if len(self.settings) > 1 else ""
-        sign = {"below": "< ", "above": "> "}.get(self.relation, "")
-        spread = f" ± {self.published_std:g}" if self.published_std else ""
-        return f"{sign}{self.published:g}{spread}"
 
 
 def setting_of(network: str) -> Setting:
@@ -109,13 +56,8 @@ def ask_error(network: str, *, table: str, row: str, note: str = "") -> Claim:
     )
 
 
-def _up(value: float) -> float:
-    """Round up to 0.05."""
-    return math.ceil(round(value * 20, 6)) / 20
-
-
 def _tolerance(value: float, *, runs: int = 1, read_to: float = 0.0) -> float:
-    return _up(2 * RELATIVE_SPREAD * value * math.sqrt(1 + 1 / runs) + read_to)
+    return round_up(2 * RELATIVE_SPREAD * value * math.sqrt(1 + 1 / runs) + read_to)
 
 
 def _table_6(row: Published) -> Claim:
@@ -211,7 +153,7 @@ def _response(network: str, rank: int, value: float) -> Claim:
         settings=(setting_of(network),),
         measurement=ResponseStd(rank),
         published=value,
-        tolerance=_up(RESPONSE_SPREAD * value + RESPONSE_READ_TO),
+        tolerance=round_up(RESPONSE_SPREAD * value + RESPONSE_READ_TO),
         note="read off the figure",
     )
 
@@ -231,6 +173,7 @@ PLAIN = tuple(f"plain-{depth}" for depth in (20, 32, 44, 56))
 RESIDUAL = tuple(f"resnet-{depth}" for depth in (20, 32, 44, 56))
 
 CLAIMS: dict[str, tuple[Claim, ...]] = {
+    **imagenet.CLAIMS,
     "table-6": tuple(_table_6(row) for row in TABLE_6),
     "fig-1": (
         _order("fig-1", "train", "rises", ("plain-20", "plain-56")),

@@ -1,15 +1,15 @@
 """How a published quantity is read off the record of a run.
 
-Iterations are the paper's, of 64,000; in the log of a shorter run they stand at the same fraction of it, as the drops
-of the rate do.
+Iterations are the paper's, of 64,000 on CIFAR-10; in the log of a shorter run they stand at the same fraction of it,
+as the drops of the rate do.
 """
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
 
 ITERATIONS = 64_000
 LOG_EVERY = 1_000
@@ -21,7 +21,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What a finished run left behind, as plain data."""
+    """What a finished run left behind, as plain data; `tests` has its scores by other protocols than its own."""
 
     data: str
     iterations: int
@@ -29,6 +29,7 @@ class Record:
     result: Mapping[str, Any]
     log: Sequence[Mapping[str, float]]
     responses: Mapping[str, Any] | None
+    tests: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class AtTheEnd:
 
 @dataclass(frozen=True, kw_only=True)
 class Logged:
-    """The mean of a metric over the entries logged after iteration `after` and up to iteration `upto`.
+    """The mean of a metric over the entries logged after iteration `after` and up to iteration `upto`, of `iterations`.
 
     A training error is logged as the mean since the entry before, so a log coarser than the recipe's own would mix
     iterations that lie far apart; such a log is not read.
@@ -56,16 +57,18 @@ class Logged:
     metric: str
     after: int
     upto: int
+    iterations: int = ITERATIONS
+    log_every: int = LOG_EVERY
 
     def read(self, record: Record) -> float:
         """Return the mean."""
-        finest = record.iterations * LOG_EVERY // ITERATIONS
+        finest = record.iterations * self.log_every // self.iterations
         if record.evaluate_every > finest:
             raise Unreadable(
                 f"it evaluates every {record.evaluate_every:,} of {record.iterations:,} iterations; "
                 + (f"recipe.evaluate_every={finest} is enough" if finest else "that is too few to read a curve off")
             )
-        scale = record.iterations / ITERATIONS
+        scale = record.iterations / self.iterations
         entries = [entry for entry in record.log if self.after * scale < entry["step"] <= self.upto * scale]
         values = [value for entry in entries if isinstance(value := entry.get(self.metric), (int, float))]
         if not values:
@@ -103,7 +106,29 @@ class ResponseStd:
         return ranked[self.rank - 1]
 
 
-Measurement: TypeAlias = AtTheEnd | Logged | ResponseStd
+@dataclass(frozen=True)
+class ByProtocol:
+    """A number of a test by another protocol than the run's own, taken with the weights that were saved."""
+
+    protocol: Literal["10-crop", "multi-scale"]
+    metric: str
+
+    def read(self, record: Record) -> float:
+        """Return the number."""
+        found = record.tests.get(self.protocol)
+        if found is None:
+            raise Unreadable(f"it is not tested by {self.protocol}")
+        try:
+            images = sum(map(sum, record.result["confusion"]))
+            if found["data"] != record.data or found["images"] != images:
+                told = f"{found['images']:,} images of {found['data']}, not of the {images:,} it is tested on"
+                raise Unreadable(f"its {self.protocol} test is of {told}")
+            return float(found[self.metric])
+        except (LookupError, TypeError, ValueError) as error:
+            raise Unreadable(f"its {self.protocol} test cannot be read ({error})") from error
+
+
+Measurement: TypeAlias = AtTheEnd | Logged | ResponseStd | ByProtocol
 
 
 def at(metric: str, iteration: int) -> Logged:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reslab.errors import UserError
-from reslab.paper.claims import CLAIMS, Claim
+from reslab.paper.claim import CIFAR10, Claim
+from reslab.paper.claims import CLAIMS
 from reslab.report.records import Damage, RunRecord, read_records
 from reslab.report.site import write_site
 from reslab.report.verdicts import Verdict, judge
@@ -30,9 +31,19 @@ def report_runs(root: Path, *, out: Path | None = None) -> Report:
         if damages:
             raise UserError(f"no run in {root} is whole: {damages[0].id}: {damages[0].sentence}")
         raise UserError(f"there are no runs in {root}; make one with `reslab train` or `reslab demo`")
-    verdicts = judge([claim for claims in CLAIMS.values() for claim in claims], _whole(records, damages))
+    verdicts = judge([claim for claims in tables_about(records).values() for claim in claims], _whole(records, damages))
     index = write_site(records, damages, out or root / "report", verdicts=verdicts)
     return Report(index=index, num_runs=len(records), damages=damages)
+
+
+def tables_about(records: Sequence[RunRecord]) -> dict[str, tuple[Claim, ...]]:
+    """Return the claims, but for the tables about ImageNet where no run was trained on that."""
+    known = {CIFAR10.name, *[record.trial.data.name for record in records]}
+    return {
+        name: claims
+        for name, claims in CLAIMS.items()
+        if any(setting.data.name in known for claim in claims for setting in claim.settings)
+    }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Any, Literal, TypeAlias
 
-from reslab.paper.claims import Claim, Setting
+from reslab.paper.claim import Claim, Setting
 from reslab.paper.measurements import Record, Unreadable
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
@@ -29,6 +29,7 @@ IMMATERIAL = {
     "recipe.evaluate_every",
     "recipe.sync_norms",
 }
+PROTOCOLS = ("10-crop", "multi-scale")
 # How a run differs from a setting: each material field with the run's value and the setting's.
 Differences: TypeAlias = tuple[tuple[str, Any, Any], ...]
 
@@ -101,7 +102,7 @@ class _Sample:
 
 def _judge(claim: Claim, pieces: Sequence[_Evidence]) -> Verdict:
     if not claim.settings:
-        return Verdict(claim=claim, word="not run", remarks="published only: not built here")
+        return Verdict(claim=claim, word="not run", remarks="published only: not trained here")
     samples = [_sample(claim, setting, pieces) for setting in claim.settings]
     remarks = list(dict.fromkeys(remark for sample in samples for remark in sample.remarks))
     # Only runs that differ from their settings in the same way can be compared with each other.
@@ -136,8 +137,7 @@ def _sample(claim: Claim, setting: Setting, pieces: Sequence[_Evidence]) -> _Sam
     asked, found, unfinished, repeated, unread = setting.trial(seed=0), {}, 0, 0, []
     # Of one seed one run counts, be it copied or trained again in another precision: the one nearest the paper's.
     for piece in sorted(pieces, key=lambda piece: (piece.trial.recipe.precision != "fp32", piece.name)):
-        differing = trial_differences(piece.trial, asked)
-        kind = tuple((field, *values) for field, values in differing.items() if field not in IMMATERIAL)
+        kind = _differences(piece, setting, asked)
         if any(field == "data.name" or field.startswith("network.") for field, *_ in kind):
             continue
         if piece.record is None:
@@ -158,6 +158,17 @@ def _sample(claim: Claim, setting: Setting, pieces: Sequence[_Evidence]) -> _Sam
     if unfinished:
         unread.append(f"{_count(unfinished)} of {setting.network} unfinished")
     return _Sample(found, unread)
+
+
+def _differences(piece: _Evidence, setting: Setting, asked: Trial) -> Differences:
+    """Return what is material and not the setting's; data without a known fingerprint are told by their numbers."""
+    differing = trial_differences(piece.trial, asked)
+    if setting.images is not None:
+        differing.pop("data.fingerprint", None)
+        here = piece.record.result.get("data_images", ("unknown",)) if piece.record else setting.images
+        if tuple(here) != setting.images:
+            differing["data.images"] = (tuple(here), setting.images)
+    return tuple((field, *values) for field, values in differing.items() if field not in IMMATERIAL)
 
 
 def _compare(claim: Claim, means: Sequence[float]) -> Word:
@@ -223,6 +234,11 @@ def _read(run: RunDirectory) -> _Evidence:
             result=run.result(),
             log=StepLog(run.path / "metrics.jsonl").read(),
             responses=run.read("analysis/responses") if measured else None,
+            tests={
+                protocol: run.read(f"analysis/{protocol}")
+                for protocol in PROTOCOLS
+                if (run.path / "analysis" / f"{protocol}.json").exists()
+            },
         )
     return _Evidence(run.path.name, trial, record)
 
@@ -237,4 +253,6 @@ def _count(runs: int) -> str:
 
 def _written(value: object) -> str:
     """Write a value as people do: thousands apart, a fingerprint by its beginning."""
+    if isinstance(value, tuple):
+        return " and ".join(map(_written, value))
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)[:12]

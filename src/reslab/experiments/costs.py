@@ -1,0 +1,153 @@
+"""Table 1 counted, and what it leaves out: what each depth costs to train, counted and measured here.
+
+Multiply-adds are one image's forward pass at 224x224, what the table prints as FLOPs. Activations are what a training
+step keeps for its backward pass, in float32.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch.nn import functional as F
+
+from reslab.networks import Cost, build, measure_cost
+from reslab.networks.timing import measure_time
+from reslab.paper.tables import TABLE_1, Published
+from reslab.runs.provenance import describe_surroundings
+from reslab.spec import Spec, find
+from reslab.spec.network import NetworkSpec
+
+ROWS = tuple(row for row in TABLE_1 if row.method.startswith("ResNet"))
+BATCHES = (1, 32, 256)
+DIGIT = 1e8  # the last one printed
+TIMED = {"cpu": 1, "cuda": 32}  # images at once
+SECONDS = 5.0  # for timing a network
+LEAST = 2  # measurements: the first one warms up
+MOST = 4096  # images at once that are tried
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """One depth. `stages` has the output's side and what is there; `activation_bytes` is by the images in a batch."""
+
+    network: str
+    published: float
+    params: int
+    multiply_adds: int
+    stages: Mapping[str, tuple[int, str]]
+    activation_bytes: Mapping[int, int]
+
+    @property
+    def word(self) -> Literal["reproduced", "deviates"]:
+        """Whether our count, rounded to what is printed, is what is printed."""
+        return "reproduced" if round(self.multiply_adds / DIGIT) == round(self.published / DIGIT) else "deviates"
+
+    @property
+    def remark(self) -> str:
+        """What explains a deviation, where arithmetic does."""
+        cut = math.floor(self.multiply_adds / DIGIT) == round(self.published / DIGIT)
+        return "our count cut off after the digit printed, not rounded, is the number printed" if cut else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """Seconds on `batch` images, float32, without the optimizer; and the most images a whole step had room for.
+
+    Of several measurements the fastest counts: another process's turn is not our speed. The most images are the
+    largest power of two, tried on CUDA alone.
+    """
+
+    network: str
+    batch: int
+    forward_seconds: float
+    step_seconds: float
+    largest_batch: int | None
+
+
+def count_depths(progress: Callable[[str], None] = lambda network: None) -> Iterator[Counted]:
+    """Count the ResNets of Table 1, one after the other; `progress` hears which is next."""
+    for row in ROWS:
+        assert row.network is not None
+        progress(row.network)
+        yield _count(row, find(row.network))
+
+
+def _count(row: Published, spec: Spec) -> Counted:
+    assert isinstance(spec, NetworkSpec)
+    assert row.multiply_adds is not None
+    costs = {batch: measure_cost(spec, batch=batch) for batch in BATCHES}
+    one = costs[1]
+    return Counted(
+        network=str(row.network),
+        published=row.multiply_adds,
+        params=one.params,
+        multiply_adds=one.multiply_adds,
+        stages=_stages(spec, one),
+        activation_bytes={batch: cost.activation_bytes for batch, cost in costs.items()},
+    )
+
+
+def _stages(spec: NetworkSpec, cost: Cost) -> dict[str, tuple[int, str]]:
+    """Return what Table 1 prints of each stage, the sides as they were seen to be."""
+    sides = {layer.name: layer.output_shape[-1] for layer in cost.layers}
+    found = {"conv1": (sides["stem.conv"], f"{spec.stem.kernel}x{spec.stem.kernel}, {spec.stem.width}")}
+    plans = list(spec.layout())
+    for name in spec.stage_names:
+        blocks = [plan for plan in plans if plan.stage == name]
+        layers = "; ".join(f"{layer.kernel}x{layer.kernel}, {layer.out_width}" for layer in blocks[-1].layers)
+        last = f"blocks.{blocks[-1].name}.layers.{len(blocks[-1].layers) - 1}.conv"
+        found[name] = (sides[last], f"[{layers}] x{len(blocks)}")
+    return found
+
+
+def measure_depths(*, device: str, progress: Callable[[str], None] = lambda network: None) -> Iterator[Measured]:
+    """Time the ResNets of Table 1 on random images on `device`, one after the other."""
+    size = TIMED[device]
+    for row in ROWS:
+        network = build(find(str(row.network))).to(device)
+        progress(str(row.network))
+        images = torch.randn(size, 3, 224, 224, device=device)
+        timings, began = [], time.perf_counter()
+        while len(timings) < LEAST or time.perf_counter() - began < SECONDS:
+            timings.append(measure_time(network, images, repeats=1, warmup=0))
+        yield Measured(
+            network=str(row.network),
+            batch=size,
+            forward_seconds=min(timing.forward_seconds for timing in timings),
+            step_seconds=min(timing.step_seconds for timing in timings),
+            largest_batch=_find_largest(network, size) if device == "cuda" else None,
+        )
+
+
+def _find_largest(network: torch.nn.Module, size: int) -> int | None:
+    """Double the batch until a training step, the optimizer's included, has no room."""
+    optimizer = torch.optim.SGD(network.train().parameters(), lr=0.0, momentum=0.9)
+    fitting = None
+    while size <= MOST:
+        try:
+            images = torch.randn(size, 3, 224, 224, device="cuda")
+            labels = torch.zeros(size, dtype=torch.long, device="cuda")
+            F.cross_entropy(network(images), labels).backward()
+            optimizer.step()
+            torch.cuda.synchronize()
+        except torch.OutOfMemoryError:
+            break
+        finally:
+            optimizer.zero_grad()
+            images = labels = None
+            torch.cuda.empty_cache()
+        fitting, size = size, 2 * size
+    return fitting
+
+
+def name_device(device: str) -> str:
+    """Name what was measured on."""
+    if device == "cuda":
+        return torch.cuda.get_device_name()
+    machine = describe_surroundings()["machine"]
+    return f"{machine['processor'] or 'CPU'}, {torch.get_num_threads()} threads"

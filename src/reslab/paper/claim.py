@@ -1,0 +1,79 @@
+"""A published statement, what is trained to test it, and the data it is about."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from reslab.paper.measurements import Measurement
+from reslab.spec import find
+from reslab.spec.recipe import find_recipe
+from reslab.spec.trial import DataSpec, Trial
+
+CIFAR10 = DataSpec(name="cifar10", fingerprint="58faef7e467ee0860a93acdc9dcf6e90f83e3f55e8d4b7818f77d70931960668")
+# ILSVRC-2012. What is prepared from its publisher's files has a fingerprint that nobody wrote down.
+IMAGENET = DataSpec(name="imagenet", fingerprint="")
+IMAGENET_IMAGES = (1_281_167, 50_000)
+# At the high rate the test error jumps from evaluation to evaluation, and the paper shows one run: our allowance.
+HIGH_RATE_SCATTER = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What is trained: a network, its name followed by fields it overrides, on data by a recipe.
+
+    `images` is how many there are to train and to test on, where these tell the data and no fingerprint is known;
+    `classes` is that of the data where the network is made for others. `lacks` is what the published training had and
+    ours cannot have.
+    """
+
+    network: str
+    recipe: str
+    data: DataSpec = CIFAR10
+    images: tuple[int, int] | None = None
+    classes: int | None = None
+    lacks: str = ""
+
+    def trial(self, seed: int) -> Trial:
+        """Return the trial that tests a claim about this setting."""
+        name, *fields = self.network.split()
+        classes = {} if self.classes is None else {"classes": self.classes}
+        network = find(name, dict(field.split("=") for field in fields) | classes)
+        return Trial(data=self.data, network=network, recipe=find_recipe(self.recipe), seed=seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """One published statement.
+
+    About one setting it is a number: near, below or above `published`; where nothing was published, it only asks. About
+    several it is that the numbers rise, or fall, in the order of the settings; then a step may go the other way by
+    `tolerance`, the whole may not. About none it is a number of others' that is only shown.
+    """
+
+    table: str
+    row: str
+    quantity: str
+    settings: tuple[Setting, ...] = ()
+    measurement: Measurement
+    relation: Literal["near", "below", "above", "rises", "falls"] = "near"
+    published: float | None = None
+    published_std: float | None = None
+    published_n: int | None = None
+    tolerance: float = 0.0
+    note: str = ""
+
+    @property
+    def published_words(self) -> str:
+        """What was published, as one reads it: 6.61 ± 0.16, > 60, rises; nothing where nothing was."""
+        if self.published is None:
+            return self.relation if len(self.settings) > 1 else ""
+        sign = {"below": "< ", "above": "> "}.get(self.relation, "")
+        spread = f" ± {self.published_std:g}" if self.published_std else ""
+        return f"{sign}{self.published:g}{spread}"
+
+
+def round_up(value: float) -> float:
+    """Round up to 0.05."""
+    return math.ceil(round(value * 20, 6)) / 20

@@ -31,6 +31,16 @@ def pack(members: dict[str, bytes], *, mode: str = "w") -> bytes:
     return buffer.getvalue()
 
 
+def unpack(archive: Path, folder: Path) -> None:
+    """Write an archive's files, by hand: tarfile's filters are newer than the oldest Python we run on."""
+    with tarfile.open(archive) as file:
+        for member in file.getmembers():
+            content = file.extractfile(member)
+            if content is not None:
+                (folder / member.name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / member.name).write_bytes(content.read())
+
+
 def make_meta() -> bytes:
     """Write `meta.mat` as the kit has it: a struct array of all synsets, those with children included."""
     from scipy.io import savemat

@@ -6,7 +6,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from tests.data.photos.ilsvrc import TRUTH, WORDS, publish
+from tests.data.photos.ilsvrc import TRUTH, WORDS, publish, unpack
 
 from reslab.data.photos.devkit import read_devkit
 from reslab.errors import UserError
@@ -18,8 +18,7 @@ def test_words_and_truth(tmp_path: Path) -> None:
     assert kit is not None
     assert kit.words == WORDS
     assert kit.truth == tuple(list(WORDS)[number - 1] for number in TRUTH)
-    with tarfile.open(tmp_path / "ILSVRC2012_devkit_t12.tar.gz") as archive:
-        archive.extractall(tmp_path / "elsewhere", filter="data")
+    unpack(tmp_path / "ILSVRC2012_devkit_t12.tar.gz", tmp_path / "elsewhere")
     assert read_devkit(tmp_path / "elsewhere") == kit
     assert read_devkit(tmp_path / "nowhere") is None
 

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.data.photos.ilsvrc import TRAINED, TRUTH, WORDS, jpeg, pack, publish
+from tests.data.photos.ilsvrc import TRAINED, TRUTH, WORDS, jpeg, pack, publish, unpack
 
 from reslab.data.photos import imagenet
 from reslab.data.photos.folder import read_folder
@@ -33,11 +33,6 @@ def out(tmp_path: Path) -> Path:
 
 def tree(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def unpack(archive: Path, folder: Path) -> None:
-    with tarfile.open(archive) as file:
-        file.extractall(folder, filter="data")
 
 
 def test_archives_become_folders(source: Path, out: Path) -> None:

@@ -36,7 +36,8 @@ def train(
     fields
         data=NAME|FOLDER network=NAME recipe=NAME seed=N, and fields of each: network.shortcut=B recipe.epochs=10.
         recipe may be a TOML file of its fields; a TOML file as first word is a whole trial.
-        weights=FILE|cifar10|torchvision starts from those, with a classifier of its own where classes differ.
+        weights=FILE|cifar10|torchvision starts from those, with a classifier of its own where classes differ;
+        recipe.freeze=conv3 leaves what comes up to there as it was. data.on_bad_image=skip goes on past bad files.
     runs
         The folder for runs; RESLAB_RUNS, or runs.
     processes
@@ -84,8 +85,8 @@ def train(
         return
     if processes > 1 and not dry_run:
         refuse_undivided(trial.recipe, processes)
-        place = ["--runs", str(runs)] if runs else []
-        code = run_in_processes(["train", *fields, *place, *["--compile"] * compile], processes)
+        options = [*(["--runs", str(runs)] if runs else []), *["--compile"] * compile]
+        code = run_in_processes(["train", *fields, *options], processes)
         if code:
             sys.exit(code)
         return

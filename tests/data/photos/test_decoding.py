@@ -106,20 +106,25 @@ def test_both_decoders_give_the_same_pixels(by: float, tmp_path: Path, monkeypat
     assert np.array_equal(read_crop(tmp_path / "x.jpg", whole, side=round(side)), fast)
 
 
-def test_a_crop_is_chosen_in_the_upright_picture(tmp_path: Path) -> None:
-    """Width and height change places with EXIF's orientation."""
+@pytest.mark.parametrize("name", ["x.jpg", "x.png", "x.tif", "sixteen.png"])
+def test_a_crop_is_chosen_in_the_upright_picture(name: str, tmp_path: Path) -> None:
+    """Width and height change places with EXIF's orientation, whatever the file and its depth."""
     exif = Image.Exif()
     exif[0x0112] = 6
-    Image.fromarray(SQUARES).save(tmp_path / "x.jpg", quality=95, exif=exif)
+    sixteen = name.startswith("sixteen")
+    image = SQUARES[..., 0].astype(np.uint16) << 8 if sixteen else SQUARES
+    Image.fromarray(image).save(tmp_path / name, exif=exif, **({"quality": 95} if name.endswith("jpg") else {}))
+    assert read_pixels(tmp_path / name).shape == (60, 40, 3)
     sizes = []
 
     def right_upper_quarter(width: int, height: int) -> tuple[float, float, float, float]:
         sizes.append((width, height))
         return width / 2, 0, width, height / 2
 
-    pixels = read_crop(tmp_path / "x.jpg", right_upper_quarter, side=8)
+    pixels = read_crop(tmp_path / name, right_upper_quarter, side=8)
     assert sizes == [(40, 60)]
-    assert np.abs(pixels[2:6, 2:6].astype(int) - [200, 40, 80]).max() < 12
+    colour = [200, 200, 200] if sixteen else [200, 40, 80]
+    assert np.abs(pixels[2:6, 2:6].astype(int) - colour).max() < 12
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def read_pixels(path: Path) -> Pixels:
 
 def decode_pixels(data: bytes, *, name: str) -> Pixels:
     """Decode the content of an image file called `name` in messages."""
-    return _decode(data, lambda image: np.asarray(_upright(_to_rgb(image))), name=name)
+    return _decode(data, lambda image: np.asarray(_to_rgb(_upright(image))), name=name)
 
 
 def read_crop(path: Path, choose: Callable[[int, int], Box], *, side: int) -> Pixels:
@@ -59,6 +59,8 @@ def read_crop(path: Path, choose: Callable[[int, int], Box], *, side: int) -> Pi
     data = _read(path)
 
     def crop(image: Image.Image) -> Pixels:
+        if image.format != "JPEG":  # others have one size to be decoded at, and TIFFs turn themselves upright
+            image = _to_rgb(_upright(image))
         width, height = image.size[::-1] if _orientation(image) in SIDEWAYS else image.size
         box = choose(width, height)
         pixels = _decode_smaller(image, data, by=side / min(box[2] - box[0], box[3] - box[1]))
@@ -77,13 +79,13 @@ def _decode_smaller(image: Image.Image, data: bytes, *, by: float) -> Pixels:
     """Decode an image at a half, a quarter or an eighth of its size, no smaller than `by`; else as it is."""
     part = next((part for part in (8, 4, 2) if by <= 1 / part), 1)
     size = -(-image.width // part), -(-image.height // part)
-    if simplejpeg is not None and image.format == "JPEG" and image.mode in ("RGB", "L") and _orientation(image) == 1:
+    if image.format == "JPEG" and simplejpeg is not None and image.mode in ("RGB", "L") and _orientation(image) == 1:
         # The same library with less around it, and the same pixels; what it does not like, Pillow decides about.
         with contextlib.suppress(ValueError):
             return simplejpeg.decode_jpeg(data, "RGB", min_width=size[0], min_height=size[1])
     if part > 1:
         image.draft(None, size)
-    return np.array(_upright(_to_rgb(image)))
+    return np.array(_to_rgb(_upright(image)))
 
 
 def _read(path: Path) -> bytes:

@@ -14,6 +14,7 @@ from reslab.cli import main
 from reslab.data.digits import load_digits
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.errors import UserError
+from reslab.experiments import photos as of_photos
 from reslab.experiments.photos import make_photo_task
 from reslab.experiments.run import run_trial
 from reslab.experiments.trials import read_trial
@@ -78,6 +79,28 @@ def test_the_papers_preset_subtracts_a_mean_image(photos: PhotoDataset, tmp_path
     assert network.preprocess.per_pixel_mean
     assert network.mean_image is not None
     assert network.mean_image.shape == (3, 24, 24)
+
+
+def test_the_mean_image_is_computed_once_and_kept(
+    photos: PhotoDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that goes on reads it, and refuses one that was damaged."""
+    trial = make_trial(photos, recipe="imagenet-paper")
+    steps = iter([False] * 4 + [True])
+    with pytest.raises(Stopped):
+        run(trial, photos, tmp_path / "runs", should_stop=lambda: next(steps))
+    (found,) = list_runs(tmp_path / "runs")
+    kept = (found.path / "mean.safetensors").read_bytes()
+    (found.path / "mean.safetensors").write_bytes(kept[:-4] + b"\0\0\0\1")
+    with pytest.raises(UserError, match=r"mean\.safetensors"):
+        run(trial, photos, tmp_path / "runs")
+    (found.path / "mean.safetensors").write_bytes(kept)
+    monkeypatch.setattr(of_photos, "mean_photo", None)
+    parts = run_trial(trial, photos, tmp_path / "runs")
+    monkeypatch.undo()
+    monkeypatch.setenv("RESLAB_WORKERS", "0")
+    whole = run_trial(trial, photos, tmp_path / "whole")
+    assert (whole.path / "metrics.jsonl").read_text() == (parts.path / "metrics.jsonl").read_text()
 
 
 def test_processes_share_every_batch_and_the_test(photos: PhotoDataset) -> None:

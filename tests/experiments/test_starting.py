@@ -13,10 +13,10 @@ from reslab.cli import main
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
-from reslab.experiments.starting import digest_weights
 from reslab.experiments.trials import read_trial
 from reslab.networks import create_model, load_model, save_model
 from reslab.networks.weights import published
+from reslab.networks.weights.sealed import seal
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.spec import find
 from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
@@ -104,7 +104,7 @@ def test_resuming_needs_no_weights(photos: PhotoDataset, weights: str, tmp_path:
     with pytest.raises(Stopped):
         run_trial(trial, photos, tmp_path / "parts", weights=weights, should_stop=lambda: next(steps))
     parts = run_trial(trial, photos, tmp_path / "parts")
-    digests = [digest_weights(load_model(run.weights).state_dict()) for run in (whole, parts)]
+    digests = [seal({}, load_model(run.weights).state_dict()) for run in (whole, parts)]
     assert digests[0] == digests[1]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -19,6 +20,8 @@ from reslab.data.photos.sampling import REFERENCE_SIDE, Share
 from reslab.errors import UserError
 from reslab.experiments.classification import LabelledTask
 from reslab.networks.execution import Execution
+from reslab.networks.weights.container import read_tensors
+from reslab.networks.weights.sealed import unseal, write_sealed
 from reslab.spec import Preprocess
 from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
 from reslab.spec.recipe import AugmentationSpec
@@ -27,6 +30,7 @@ from reslab.training.processes import ALONE, Processes
 
 TEST_SIDE = 256  # for crops of REFERENCE_SIDE
 EVALUATION_BATCH = 50
+MEAN = "mean_image"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +99,12 @@ def refuse_unfit_recipe(trial: Trial) -> None:
         raise UserError(f"data.split is {trial.data.split}; a folder of photographs has its own val, or holds some out")
 
 
+def _read_mean(path: Path) -> Tensor:
+    tensors, metadata = read_tensors(path)
+    unseal(path, tensors, metadata)
+    return tensors[MEAN]
+
+
 def _refuse_changed(augmentation: AugmentationSpec, fields: tuple[str, ...], *, kind: str) -> None:
     """Refuse what would be recorded and not be done."""
     for field in fields:
@@ -108,15 +118,24 @@ def make_photo_task(
     *,
     device: torch.device | str,
     processes: Processes = ALONE,
+    mean_at: Path | None = None,
     warn: Callable[[str], None] = lambda sentence: None,
 ) -> PhotoTask:
-    """Pair a trial with a folder of photographs; `warn` is told of those that are skipped."""
+    """Pair a trial with a folder of photographs; `warn` is told of those that are skipped.
+
+    Where the mean image is subtracted, it is computed once and kept at `mean_at`.
+    """
     recipe, bad = trial.recipe, BadImages(dataset, skip=trial.data.on_bad_image == "skip", warn=warn)
     crop = trial.network.input_shape[-1]
     resize = round(TEST_SIDE * crop / REFERENCE_SIDE)
     mean_image, preprocess = None, Preprocess(resize=resize, crop=crop, mean=IMAGENET_MEAN, std=IMAGENET_STD)
     if recipe.centring == "mean-image":
-        mean_image = mean_photo(dataset.train, resize=resize, crop=crop, workers=count_workers(device), bad=bad)
+        if mean_at is not None and mean_at.exists():
+            mean_image = _read_mean(mean_at)
+        else:
+            mean_image = mean_photo(dataset.train, resize=resize, crop=crop, workers=count_workers(device), bad=bad)
+            if mean_at is not None and processes.first:
+                write_sealed(mean_at, {MEAN: mean_image}, {})
         preprocess = Preprocess(resize=resize, crop=crop, per_pixel_mean=True)
     batches = PhotoBatches(
         dataset,

@@ -74,7 +74,8 @@ def run_trial(
             raise UserError(f"process {processes.rank} was given another trial than process 0; give all the same")
         if processes.ask_first(run.state == "finished"):
             return run
-        make = partial(make_photo_task, warn=warn) if isinstance(dataset, PhotoDataset) else make_task
+        of_photos = partial(make_photo_task, mean_at=run.path / "mean.safetensors", warn=warn)
+        make = of_photos if isinstance(dataset, PhotoDataset) else make_task
         task = make(trial, dataset, device=device, processes=processes)  # pyright: ignore[reportArgumentType]
         with INITIALIZING:
             torch.manual_seed(trial.seed)

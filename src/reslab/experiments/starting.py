@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from reslab.errors import UserError
 from reslab.networks import Network, Weights, create_model, read_weights
 from reslab.networks.create import adopt_weights
+from reslab.networks.weights.sealed import seal
 from reslab.spec import Preprocess
 from reslab.spec.trial import Trial
-
-
-def digest_weights(tensors: Mapping[str, Tensor]) -> str:
-    """Return the SHA-256 of tensors and their names, whatever file they came in."""
-    digest = hashlib.sha256()
-    for name in sorted(tensors):
-        tensor = tensors[name].detach().cpu().contiguous()
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
 
 
 def start_from(trial: Trial, weights: str | Path, *, network: str, overrides: Mapping[str, Any]) -> Trial:
     """Return the trial with these weights to start from, its network being what they were trained for."""
     spec = create_model(network, weights, **dict(overrides)).spec
-    return replace(trial, network=spec, start=digest_weights(read_weights(weights, like=spec).tensors))
+    return replace(trial, network=spec, start=seal({}, read_weights(weights, like=spec).tensors))
 
 
 def load_start(network: Network, trial: Trial, weights: str | Path | None) -> Weights | None:
@@ -43,7 +30,7 @@ def load_start(network: Network, trial: Trial, weights: str | Path | None) -> We
     if weights is None:
         raise UserError(f"the trial starts from weights with digest {trial.start[:12]}; give them: weights=FILE")
     read = read_weights(weights, like=trial.network)
-    if (found := digest_weights(read.tensors)) != trial.start:
+    if (found := seal({}, read.tensors)) != trial.start:
         raise UserError(
             f"{weights} is not what the trial starts from: its digest is {found[:12]}, not {trial.start[:12]}"
         )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
+from tests.delivery.conftest import fill, make_network
 
 from reslab.cli import main
+from reslab.networks import save_model
 
 
 @dataclass(frozen=True)
@@ -17,6 +20,16 @@ class Outcome:
     code: int
     out: str
     err: str
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with weights and a folder of photographs of both classes."""
+    monkeypatch.chdir(tmp_path)
+    save_model(make_network(), "mine.safetensors")
+    fill(Path("photos/ants"), 5, bright=20)
+    fill(Path("photos/bees"), 5, bright=150)
+    return tmp_path
 
 
 @pytest.fixture

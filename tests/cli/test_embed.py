@@ -5,20 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.delivery.conftest import fill, make_network
 
 from reslab.delivery.embedding import read_embedding
-from reslab.networks import save_model
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with weights, a folder of classes and a folder of images."""
-    monkeypatch.chdir(tmp_path)
-    save_model(make_network(), "mine.safetensors")
-    fill(Path("photos/ants"), 5, bright=20)
-    fill(Path("photos/bees"), 5, bright=150)
-    return tmp_path
 
 
 def test_a_folder_of_classes_and_a_few_images(reslab, here: Path) -> None:

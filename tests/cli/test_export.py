@@ -7,19 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.delivery.conftest import fill, make_network
-
-from reslab.networks import save_model
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with weights and photographs of both classes."""
-    monkeypatch.chdir(tmp_path)
-    save_model(make_network(), "mine.safetensors")
-    fill(Path("photos/ants"), 5, bright=20)
-    fill(Path("photos/bees"), 5, bright=150)
-    return tmp_path
 
 
 def test_onnx_and_eight_bits(reslab, here: Path) -> None:

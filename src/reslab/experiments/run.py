@@ -171,9 +171,11 @@ def _warn_of_other_count(run: RunDirectory, trial: Trial, count: int, warn: Call
     if before != count:
         part = trial.recipe.batch // trial.recipe.accumulate // count
         norms = "" if trial.recipe.sync_norms else f", and {part} images at a time are normalized"
+        mixed = trial.recipe.augmentation.mixup or trial.recipe.augmentation.cutmix
+        mixing = ", images are mixed with others than before" if mixed else ""
         warn(
             f"the run had {before} process{'es' * (before > 1)} so far and goes on with {count}: "
-            f"the batches are the same, sums are taken in another order{norms}"
+            f"the batches are the same, sums are taken in another order{mixing}{norms}"
         )
 
 

@@ -165,13 +165,15 @@ def test_judging_needs_no_torch(tmp_path: Path) -> None:
     [
         (
             [],
-            "got 0; choose table-1, table-2, table-3, table-4, table-5, fig-4, table-6, fig-1",
+            "reproduce takes a table or figure; choose table-1, table-2, table-3, table-4, table-5, fig-4, table-6",
         ),
         (["table-66"], "did you mean 'table-6'"),
         (["table-1", "--seeds", "2"], "table-1 is counted and trains nothing"),
         (["fig-1", "--measure"], "--measure is for table-1"),
-        (["fig-1", "--only", "plain-20,plain-65"], "fig-1 has no 'plain-65'; did you mean 'plain-56'"),
-        (["fig-1", "--only", "vgg-16"], "it has plain-20, plain-56"),
+        (["fig-1", "--only", "plain-20,plain-65"], "there is no 'plain-65' in fig-1; did you mean 'plain-56'"),
+        (["fig-1", "--only", "vgg-16"], "there is no 'vgg-16' in fig-1; there are plain-20, plain-56"),
+        (["fig-1", "table-1"], "table-1 is counted and trains nothing; reproduce it by itself"),
+        (["fig-1", "table-2"], "fig-1, table-2 train on different images; reproduce them one after the other"),
         (["fig-1", "--seeds", "0"], "--seeds is 0"),
         (["fig-1", "--together", "0"], "--together is 0; give a whole number from 1 to 32"),
         (["fig-1", "--together", "33"], "--together is 33"),
@@ -209,6 +211,20 @@ def test_every_cell_names_its_runs(reslab, tmp_path: Path) -> None:
         assert RunDirectory(tmp_path / "cifar10" / name).result()["error_percent"] == value
     assert (option_b["word"], option_b["mean"], option_c["word"]) == ("measured", 8.1, "not run")
     assert json.loads(reslab(*words, "resnet-20 shortcut=B").out) == [option_b]
+
+
+def test_several_tables_share_their_runs(reslab, tmp_path: Path) -> None:
+    """Each is printed under its name, the same run counted in both; `--only` takes networks of either."""
+    trial = Setting(network="resnet-20", recipe="cifar-paper").trial(1)
+    run = RunDirectory.of(trial, tmp_path)
+    run.begin(trial, {"device": "cpu"})
+    errors = {"error_percent": 8.7, "test_error_percent": 8.7, "train_error_percent": 0.5}
+    run.finish({"step": trial.recipe.iterations, **errors, "confusion": [], "class_error_percent": []})
+    outcome = reslab("reproduce", "table-6", "shortcuts", "--only", "resnet-20", "--from", str(tmp_path))
+    table_6, shortcuts = outcome.out.split("Beyond the paper")
+    assert "Table 6" in table_6
+    assert ("ResNet-20 " in table_6, "ResNet-20 A" in table_6, "ResNet-20 A" in shortcuts) == (True, False, True)
+    assert "counted above: 1" in shortcuts
 
 
 def test_an_order_is_shown_only_where_all_its_networks_are(reslab, tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
-"""`reslab reproduce TABLE [--seeds N] [--only NAMES] [--from DIR] [field=value ...]`."""
+"""`reslab reproduce TABLE… [--seeds N] [--only NAMES] [--from DIR] [field=value ...]`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,9 +55,9 @@ def reproduce(
     Parameters
     ----------
     words
-        table-1 to table-6, fig-1, fig-4, fig-6, fig-7 or shortcuts; then fields to change, such as
-        recipe.iterations=2000: a reduced setting; for those about ImageNet data=PATH, where it lies, or other
-        photographs. Of table-1 everything is counted, and nothing trained.
+        table-1 to table-6, fig-1, fig-4, fig-6, fig-7 or shortcuts, or several that train on the same images; then
+        fields to change, such as recipe.iterations=2000: a reduced setting; for those about ImageNet data=PATH, where
+        it lies, or other photographs. Of table-1 everything is counted, and nothing trained.
     seeds
         Run seeds 1 to N; without it, seed 1.
     only
@@ -89,7 +90,7 @@ def reproduce(
         raise UserError(f"--together is {together}; give a whole number from 1 to {MOST_TOGETHER}")
     if from_ is None:
         root = runs_root(runs)
-        if dataset := _open(claims, subjects[0], fields.pop("data", None)):
+        if dataset := _open(claims, ", ".join(subjects), fields.pop("data", None)):
             claims = _run(claims, dataset, fields, root, seeds=seeds or 1, together=together, compile=compile)
     elif fields or runs or seeds or together or compile:
         raise UserError("--from judges the runs that are there; leave out the fields, and what is said about training")
@@ -105,28 +106,35 @@ def reproduce(
     if json:
         print_json([_plain(verdict) for verdict in judged.verdicts])
     else:
-        _print(subjects[0], judged, root)
+        _print(judged, root)
 
 
-def choose_claims(subjects: Sequence[str], only: str) -> list[Claim]:
-    """Return the claims of the table or figure that `subjects` name, those about the networks `only` names."""
-    if len(subjects) != 1:
-        raise UserError(f"reproduce takes one table or figure and got {len(subjects)}; choose {choices(PLACES)}")
-    table = subjects[0]
-    if table not in CLAIMS:
-        raise UserError(f"there is no '{table}' to reproduce{suggest(table, PLACES) or f'; choose {choices(PLACES)}'}")
-    networks = list(dict.fromkeys(setting.network for claim in CLAIMS[table] for setting in claim.settings))
+def choose_claims(tables: Sequence[str], only: str) -> list[Claim]:
+    """Return the claims of these tables and figures, those about the networks `only` names."""
+    if not tables:
+        raise UserError(f"reproduce takes a table or figure; choose {choices(PLACES)}")
+    for table in tables:
+        if table == COUNTED:
+            raise UserError(f"{COUNTED} is counted and trains nothing; reproduce it by itself")
+        if table not in CLAIMS:
+            known = suggest(table, PLACES) or f"; choose {choices(PLACES)}"
+            raise UserError(f"there is no '{table}' to reproduce{known}")
+    claims = [claim for table in dict.fromkeys(tables) for claim in CLAIMS[table]]
+    if len({setting.data.name for claim in claims for setting in claim.settings}) > 1:
+        raise UserError(f"{', '.join(tables)} train on different images; reproduce them one after the other")
+    networks = list(dict.fromkeys(setting.network for claim in claims for setting in claim.settings))
     wanted = [name.strip().lower().replace("_", "-") for name in only.split(",") if name.strip()]
     for name in wanted:
         if not any(_means(name, network) for network in networks):
-            raise UserError(f"{table} has no '{name}'{suggest(name, networks) or '; it has ' + ', '.join(networks)}")
+            known = suggest(name, networks) or "; there are " + ", ".join(networks)
+            raise UserError(f"there is no '{name}' in {', '.join(tables)}{known}")
 
     def chosen(claim: Claim) -> bool:
         return bool(claim.settings) and all(
             any(_means(name, setting.network) for name in wanted) for setting in claim.settings
         )
 
-    return [claim for claim in CLAIMS[table] if not wanted or chosen(claim)]
+    return [claim for claim in claims if not wanted or chosen(claim)]
 
 
 def _means(name: str, network: str) -> bool:
@@ -238,17 +246,19 @@ def _run(
     return claims
 
 
-def _print(table: str, judged: Judgement, root: Path) -> None:
+def _print(judged: Judgement, root: Path) -> None:
     columns = ("", "<", "published", "ours, mean ± std", "n", "difference", "verdict<")
-    page = make_table(f"{place(table)} ({root})", *columns)
-    for verdict in judged.verdicts:
-        claim = verdict.claim
-        numbers = (claim.published_words, ours(verdict), str(verdict.n or ""), signed(verdict.difference))
-        page.add_row(claim.row, claim.quantity, *numbers, verdict.word)
-    console.print(page)
-    console.print()
-    for remark, rows in gather_remarks(judged.verdicts).items():
-        console.print(f"{', '.join(rows)}: {remark}", soft_wrap=True)
+    for table, group in groupby(judged.verdicts, key=lambda verdict: verdict.claim.table):
+        verdicts = list(group)
+        page = make_table(f"{place(table)} ({root})", *columns)
+        for verdict in verdicts:
+            claim = verdict.claim
+            numbers = (claim.published_words, ours(verdict), str(verdict.n or ""), signed(verdict.difference))
+            page.add_row(claim.row, claim.quantity, *numbers, verdict.word)
+        console.print(page)
+        console.print()
+        for remark, rows in gather_remarks(verdicts).items():
+            console.print(f"{', '.join(rows)}: {remark}", soft_wrap=True)
     counted = {run for verdict in judged.verdicts for run in verdict.runs}
     console.print(
         f"runs in {root}: {judged.num_runs}, counted above: {len(counted)}; --json names them", soft_wrap=True

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 import pytest
-from benchmarks import fast
+from benchmarks import fast, kernel_times, resnet50
+from benchmarks.race import Advance, Contender
 
 from reslab.data.digits import load_digits
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
+from reslab.networks import measure_cost
 
 DIGITS = load_digits()
 SETTING = {"network": "cifar-resnet-8", "recipe": "digits", "recipe.iterations": "24", "recipe.average_decay": "0.9"}
@@ -78,3 +81,86 @@ def test_a_batch_may_be_larger_than_the_data() -> None:
     fields = {"recipe.iterations": "1", "recipe.batch": "1600"}
     (trial,) = fast.make_trials(SETTING | fields, DIGITS, seeds=1)
     assert fast.train(trial, DIGITS, device="cpu", compile=False).train_error_percent > 50
+
+
+def test_contenders_take_turns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Who cannot run is named and the others go on; who is skipped is not made; speeds stand beside the peer's."""
+    seen: list[str] = []
+
+    def make(label: str) -> Contender:
+        def enter() -> Advance:
+            if label == "broken":
+                raise OSError("no compiler")
+            return lambda iterations: seen.extend([label] * iterations)
+
+        return Contender(kind="training", label=label, make=enter, images=2)
+
+    labels = ("peer, eager", "broken", "ours", "ours, compiled")
+    monkeypatch.setattr(resnet50, "list_contenders", lambda sizes: [make(label) for label in labels])
+    out = tmp_path / "out.json"
+    monkeypatch.setattr(sys, "argv", ["resnet50.py", "--rounds", "2", "--skip", "compiled", "--json", str(out)])
+    resnet50.main()
+    record = json.loads(out.read_text())
+    assert {name: len(turns) for name, turns in record["turns"].items()} == {
+        "training: peer, eager": 5,  # one whenever another joins or fails to
+        "training: ours": 3,
+    }
+    assert record["failed"] == {"training: broken": "OSError: no compiler"}
+    assert seen[-4:] == ["peer, eager"] * 2 + ["ours"] * 2
+    ours, peer = (record["images_per_second"][f"training: {who}"] for who in ("ours", "peer, eager"))
+    assert f"{ours / peer:.2f}" in capsys.readouterr().out
+
+
+def test_contenders_are_the_same_network() -> None:
+    """As many parameters in ours as in torchvision's; each kind runs on the CPU."""
+    for name in resnet50.PEERS:
+        sizes = resnet50.Sizes(network=name, batch=2, side=32, classes=3, device="meta")
+        assert measure_cost(sizes.spec).params == sum(weight.numel() for weight in sizes.make_peer().parameters())
+    sizes = resnet50.Sizes(network="resnet-18", batch=2, side=32, classes=3, device="cpu")
+    for advance in (resnet50.train_peer(sizes), resnet50.train_ours(sizes), resnet50.infer_ours(sizes, 1)):
+        advance(1)
+
+
+def test_kernels_are_classed_by_name_and_place() -> None:
+    """Before and after the network by place, within it by name; gaps are idle, overlaps are not."""
+    names = [
+        "elementwise",
+        "fprop",
+        "triton_poi_fused_convolution",
+        "sm90_dgrad",
+        "sm90_wgrad",
+        "Memset",
+        "stem_wgrad",
+        "elementwise",
+    ]
+    events = [
+        {"cat": "kernel", "name": name, "ts": 1e4 * index, "dur": 9e3, "ph": "X"} for index, name in enumerate(names)
+    ]
+    overlapping = {"cat": "gpu_memcpy", "name": "Memcpy DtoD", "ts": 1.1e4, "dur": 1e3}
+    trace = {"traceEvents": [*reversed(events), overlapping, {"cat": "cpu_op", "name": "aten::conv2d"}]}
+    times = kernel_times.milliseconds(kernel_times.read_trace(trace))
+    assert times == {
+        kernel_times.FORWARD: 9,
+        kernel_times.INPUTS: 9,
+        kernel_times.WEIGHTS: 18,
+        kernel_times.POINTWISE: 9,
+        kernel_times.LAYOUT: 10,
+        kernel_times.INPUT: 9,
+        kernel_times.UPDATE: 9,
+        kernel_times.IDLE: pytest.approx(7),
+    }
+
+
+def test_the_floor_counts_all_multiply_adds() -> None:
+    """Three products a layer, less the gradient of the images; the larger of bytes and operations is the floor."""
+    spec = resnet50.Sizes(network="resnet-18", batch=2, side=32, classes=10, device="cpu").spec
+    floors = kernel_times.count_floor(spec, batch=2)
+    cost = measure_cost(spec, batch=2)
+    stem = next(layer for layer in cost.layers if "7x7" in layer.operator)
+    products = sum(floor.flops for floor in floors.values()) / 2
+    assert products == 3 * cost.multiply_adds - stem.multiply_adds
+    for floor in floors.values():
+        least = max(floor.bytes / kernel_times.BYTES_PER_SECOND, floor.flops / kernel_times.FLOPS_PER_SECOND)
+        assert floor.seconds >= least * (1 - 1e-9)

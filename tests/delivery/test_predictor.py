@@ -57,6 +57,15 @@ def test_one_image_some_guesses_and_classes_without_names(network: Network, phot
         predictor.predict([], top=0)
 
 
+def test_bfloat16_guesses_the_same(network: Network, photos: Path) -> None:
+    """With probabilities that differ by its rounding."""
+    image = photos / "val/ants/photo-0.png"
+    exact, fast = (Predictor(network, precision=precision).predict(image)[0] for precision in ("fp32", "bf16"))
+    assert exact != fast
+    for ours, theirs in zip(fast.guesses, exact.guesses, strict=True):
+        assert (ours.name, ours.probability) == (theirs.name, pytest.approx(theirs.probability, abs=0.02))
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_a_device_gives_the_same(network: Network, photos: Path) -> None:

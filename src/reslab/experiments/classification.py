@@ -25,12 +25,12 @@ from reslab.data.streaming import Batches, make_batches
 from reslab.errors import UserError
 from reslab.evaluation.classification import Counts, Scores
 from reslab.networks import Network
+from reslab.networks.capture import capture as record
 from reslab.networks.execution import Execution
 from reslab.spec import Preprocess, Spec
 from reslab.spec.preprocess import PER_PIXEL_MEAN
 from reslab.spec.recipe import AugmentationSpec
 from reslab.spec.trial import SplitName, Trial
-from reslab.training.capture import capture as record
 from reslab.training.processes import ALONE, Processes
 
 EVALUATION_BATCH = 500

@@ -23,6 +23,7 @@ from reslab.experiments.classification import log_scores, make_task, refuse_misf
 from reslab.experiments.photos import make_photo_task, refuse_photo_recipe, refuse_unfit_recipe
 from reslab.experiments.starting import load_start, warn_of_other_preparation
 from reslab.networks import build, measure_cost, save_model
+from reslab.networks.capture import alone
 from reslab.networks.freezing import freeze
 from reslab.networks.randomness import draw_from
 from reslab.runs.directory import RunDirectory
@@ -31,7 +32,6 @@ from reslab.runs.provenance import describe_surroundings
 from reslab.spec import name_of
 from reslab.spec.codec import encode
 from reslab.spec.trial import Trial
-from reslab.training.capture import alone
 from reslab.training.loop import Surroundings, fit
 from reslab.training.processes import ALONE, Processes, refuse_undivided
 from reslab.training.stepping import choose_runtime, mix_seed, reproducible

@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from reslab.networks import Network
+from reslab.networks.capture import capture
 from reslab.networks.fused import can_fuse, fuse, is_available
 from reslab.networks.randomness import draw_from
 from reslab.networks.synchronized import synchronize_norms
 from reslab.spec.recipe import Recipe
-from reslab.training.capture import capture
 from reslab.training.processes import ALONE, Processes
 from reslab.training.schedule import learning_rate
 from reslab.training.state import TrainingState

@@ -7,7 +7,7 @@ import threading
 import pytest
 import torch
 
-from reslab.training.capture import alone, capture
+from reslab.networks.capture import alone, capture
 
 pytestmark = [
     pytest.mark.gpu,

@@ -6,6 +6,8 @@ compares them with what the records say.
 
 from __future__ import annotations
 
+import json
+import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from reslab.report.verdicts import Verdict
 from reslab.report.words import count, duration, percent, place, short_commit
 from reslab.shipped import FOLDER, list_shipped
 from reslab.spec import name_of
+from reslab.spec.trial import trial_from_dict
 
 RESULTS = Path(__file__).parent
 REPOSITORY = RESULTS.parent
@@ -132,12 +135,35 @@ def _write_results(tables: Mapping[str, Sequence[Verdict]], records: Sequence[Ru
         "in",
     )
     parts += [
+        "## The fast recipe",
+        "[`recipe=fast`](training.md#the-fast-recipe), one trial at a time, by `benchmarks/fast.py` (`results/fast`). "
+        "Training is from the first iteration to the last weights; preparation (data to the device, kernels, capture) "
+        "and the test of the weights come on top.",
+        _write_fast(),
         "## Runs",
         "Each is a folder of that name in a folder of `results/`, with its trial, command, logs and result. "
         "The time is that of its sittings, in which it may have shared the device.",
         write_table(heads, [_run_cells(record, counts[record.id]) for record in records], left=(0, 1, 7, 8, 9)),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _write_fast() -> str:
+    heads = ("network", "iterations", "test error %, mean ± std (n)", "training s", "preparation s", "test s", "device")
+    rows = []
+    for path in sorted((RESULTS / "fast").glob("*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        for setting in record["settings"]:
+            trial, outcomes = trial_from_dict(setting["trial"]), setting["outcomes"]
+            errors = [outcome["error_percent"] for outcome in outcomes]
+            seconds = [
+                percent(statistics.mean(outcome[f"{part}_seconds"] for outcome in outcomes))
+                for part in ("training", "preparation", "evaluation")
+            ]
+            spread = f"{percent(statistics.mean(errors))} ± {percent(statistics.stdev(errors))} ({len(errors)})"
+            device = f"{record['device']}, {trial.recipe.precision}"
+            rows.append([name_of(trial.network), count(trial.recipe.iterations), spread, *seconds, device])
+    return write_table(heads, rows, left=(0, 6))
 
 
 def _run_cells(record: RunRecord, counted: Sequence[str]) -> list[str]:

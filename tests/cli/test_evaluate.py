@@ -47,6 +47,8 @@ def test_it_prints_a_confusion_matrix(reslab, run: Path) -> None:
     outcome = reslab("evaluate", str(run))
     assert outcome.code == 0, outcome.err
     assert "355 test images of digits, pixels 0-1, per-pixel mean" in outcome.out
+    balanced = json.loads((run / "result.json").read_text())["balanced_error_percent"]
+    assert f"balanced error {balanced:.2f} % (the mean of the class errors)" in outcome.out
     assert len([line for line in outcome.out.splitlines() if line[:2] in [f"{digit} " for digit in range(10)]]) == 10
     assert "the last 144 training images of digits" in reslab("evaluate", str(run), "data.split=tuning").out
 

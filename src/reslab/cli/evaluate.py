@@ -71,7 +71,10 @@ def _how(scores: dict[str, Any]) -> str:
 
 
 def _print_summary(scores: dict[str, Any]) -> None:
-    console.print(f"error {scores['error_percent']:.2f} %, top-5 error {scores['top5_error_percent']:.2f} %")
+    errors = f"error {scores['error_percent']:.2f} %, top-5 error {scores['top5_error_percent']:.2f} %"
+    if (balanced := scores["balanced_error_percent"]) is not None:
+        errors += f", balanced error {balanced:.2f} % (the mean of the class errors)"
+    console.print(errors)
     console.print(
         f"mean confidence {scores['mean_confidence_percent']:.2f} %, expected calibration error "
         f"{scores['ece_percent']:.2f} %, negative log-likelihood {scores['loss']:.4f}\n"
@@ -79,10 +82,13 @@ def _print_summary(scores: dict[str, Any]) -> None:
 
 
 def _print_members(found: dict[str, Any]) -> None:
-    numbers = ("error_percent", "top5_error_percent", "mean_confidence_percent", "ece_percent")
-    table = make_table("Alone and together", "", "error %", "top-5 error %", "mean confidence %", "ECE %", "NLL")
+    headings = {"error_percent": "error %", "top5_error_percent": "top-5 error %"}
+    if found["balanced_error_percent"] is not None:
+        headings["balanced_error_percent"] = "balanced error %"
+    headings |= {"mean_confidence_percent": "mean confidence %", "ece_percent": "ECE %"}
+    table = make_table("Alone and together", "", *headings.values(), "NLL")
     for name, scores in [*((one["subject"], one) for one in found["members"]), ("ensemble", found)]:
-        table.add_row(name, *[f"{scores[number]:.2f}" for number in numbers], f"{scores['loss']:.4f}")
+        table.add_row(name, *[f"{scores[number]:.2f}" for number in headings], f"{scores['loss']:.4f}")
     console.print()
     console.print(table)
     console.print()

@@ -21,7 +21,9 @@ EXIT_OF = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 def summarize(metrics: Mapping[str, Any]) -> str:
     """Say how a run stands."""
-    return f"train {metrics['train_error_percent']:.2f} %  test {metrics['test_error_percent']:.2f} % error"
+    balanced = metrics.get("balanced_error_percent")
+    told = "" if balanced is None else f" ({balanced:.2f} % with all classes counting the same)"
+    return f"train {metrics['train_error_percent']:.2f} %  test {metrics['test_error_percent']:.2f} % error{told}"
 
 
 class Rate(ProgressColumn):

@@ -30,6 +30,18 @@ class Scores:
         """The error among the images of each class; zero for a class without images."""
         return [100 * (1 - row[truth] / sum(row)) if sum(row) else 0.0 for truth, row in enumerate(self.confusion)]
 
+    @property
+    def balanced_error_percent(self) -> float | None:
+        """The mean of the class errors, each class counting the same; None where all have as many images.
+
+        A class without images is left out.
+        """
+        counts = [sum(row) for row in self.confusion]
+        if len(set(counts)) == 1:
+            return None
+        errors = [error for error, count in zip(self.class_error_percent, counts, strict=True) if count]
+        return sum(errors) / len(errors)
+
 
 class Counts:
     """What images and labels add up to, on the device they are on, until someone asks for the scores."""

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from reslab.data.balance import Indices, balance, weigh_classes
 from reslab.data.batches import Preparation, ResidentBatches, per_pixel_mean
 from reslab.data.dataset import Dataset, Split
 from reslab.data.photos.folder import PhotoDataset
@@ -52,11 +53,15 @@ _placements: WeakValueDictionary[tuple[object, ...], Placement] = WeakValueDicti
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledTask(abc.ABC):
-    """A trial whose images have one label each: its loss and its scores."""
+    """A trial whose images have one label each: its loss and its scores.
+
+    `class_weights`, on the device, says what an image of each class counts in the loss, where not all count the same.
+    """
 
     trial: Trial
     execution: Execution
     processes: Processes = ALONE
+    class_weights: Tensor | None = None
 
     @property
     @abc.abstractmethod
@@ -97,14 +102,22 @@ class LabelledTask(abc.ABC):
         return sum(losses[1:], losses[0]), wrong
 
     def _cross_entropy(self, logits: Tensor, labels: Tensor, mixed: list[Tensor]) -> Tensor:
-        smoothing = self.trial.recipe.label_smoothing
+        if not mixed and self.class_weights is None:
+            return F.cross_entropy(logits, labels, label_smoothing=self.trial.recipe.label_smoothing)
+        own = self._weighted_losses(logits, labels)
         if not mixed:
-            return F.cross_entropy(logits, labels, label_smoothing=smoothing)
+            return own.mean()
         others, share = mixed
-        own, other = (
-            F.cross_entropy(logits, target, label_smoothing=smoothing, reduction="none") for target in (labels, others)
-        )
-        return (share * own + (1 - share) * other).mean()
+        return (share * own + (1 - share) * self._weighted_losses(logits, others)).mean()
+
+    def _weighted_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Return each image's loss, as often as its class counts.
+
+        Their mean divides by the images, not by the weights of those at hand, so parts of a batch and processes add
+        up to the whole.
+        """
+        losses = F.cross_entropy(logits, labels, label_smoothing=self.trial.recipe.label_smoothing, reduction="none")
+        return losses if self.class_weights is None else self.class_weights[labels] * losses
 
     def make_evaluation(self, network: Network, *, capture: bool) -> Callable[[], dict[str, float]]:
         """Return what gives the scores that go into the metric log."""
@@ -219,12 +232,20 @@ def log_scores(scores: Scores) -> dict[str, float]:
     }
 
 
+def prepare_weights(trial: Trial, labels: Indices, *, device: torch.device | str) -> Tensor | None:
+    """Return what the classes count in the loss, where the recipe asks for it, by the labels trained on."""
+    if trial.recipe.class_weights == "none":
+        return None
+    return torch.from_numpy(weigh_classes(labels, classes=trial.network.classes)).to(device)
+
+
 def make_task(
     trial: Trial, dataset: Dataset, *, device: torch.device | str, processes: Processes = ALONE
 ) -> ClassificationTask:
     """Put a trial's data on `device` and pair it with its loss and scores."""
     augmentation = trial.recipe.augmentation
     data = place(dataset, trial.data.split, augmentation, device=device)
+    labels = divide(dataset, trial.data.split)[0].labels.astype(np.int64)
     sampler = Sampler(
         count=len(data.train),
         seed=trial.seed,
@@ -232,9 +253,16 @@ def make_task(
         flip=augmentation.flip,
         alternating_flips=augmentation.alternating_flips,
         hole_places=data.train.size - augmentation.cutout + 1 if augmentation.cutout else 1,
+        balance=balance(labels, seed=trial.seed) if trial.recipe.sampling == "balanced" else None,
     )
-    execution = Execution(channels_last=trial.recipe.channels_last, precision=trial.recipe.precision)
-    return ClassificationTask(trial=trial, data=data, sampler=sampler, execution=execution, processes=processes)
+    return ClassificationTask(
+        trial=trial,
+        data=data,
+        sampler=sampler,
+        execution=Execution(channels_last=trial.recipe.channels_last, precision=trial.recipe.precision),
+        processes=processes,
+        class_weights=prepare_weights(trial, labels, device=device),
+    )
 
 
 def place(

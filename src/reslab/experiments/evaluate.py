@@ -125,4 +125,7 @@ def _describe_viewing(viewing: Viewing) -> dict[str, Any]:
 
 def _describe_scores(scores: Scores, class_names: Sequence[str]) -> dict[str, Any]:
     named = dict(zip(class_names, scores.class_error_percent, strict=True))
-    return asdict(scores) | {"class_error_percent": named}
+    return asdict(scores) | {
+        "balanced_error_percent": scores.balanced_error_percent,
+        "class_error_percent": named,
+    }

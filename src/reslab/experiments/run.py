@@ -150,6 +150,7 @@ def run_trial(
             **log_scores(scores),
             **asdict(scores),
             "class_error_percent": scores.class_error_percent,
+            "balanced_error_percent": scores.balanced_error_percent,
             "class_names": dataset.class_names,
             "data_images": [len(dataset.train), len(dataset.test)],
             "params": cost.params,

@@ -34,11 +34,15 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What a finished run came to. Costs are of one image; runs of early versions lack some."""
+    """What a finished run came to. Costs are of one image; runs of early versions lack some.
+
+    The balanced error, the mean of the class errors, is there where classes have different numbers of images.
+    """
 
     train_error_percent: float
     test_error_percent: float
     top5_error_percent: float | None = None
+    balanced_error_percent: float | None = None
     confusion: tuple[tuple[int, ...], ...] = ()
     class_error_percent: tuple[float, ...] = ()
     class_names: tuple[str, ...] = ()

@@ -66,6 +66,7 @@ def test_how_a_run_stands_says_the_balanced_error_where_it_is_another() -> None:
     )
     told = summarize(metrics | {"balanced_error_percent": 30.25})
     assert told.endswith("9.50 % error (30.25 % with all classes counting the same)")
+    assert summarize(metrics | {"test_map_percent": 87.5}).endswith("(any label of an image wrong), mAP 87.50 %")
 
 
 def test_a_second_signal_stops_at_once() -> None:

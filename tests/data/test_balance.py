@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reslab.data.balance import balance, weigh_classes
+from reslab.data.balance import balance, weigh_classes, weigh_labels
 from reslab.data.sampling import Sampler
 
 LABELS = np.repeat(np.arange(3), [40, 7, 2])
@@ -19,6 +19,14 @@ def test_weights_are_scikit_learns() -> None:
     assert weights[:3] == pytest.approx([49 / (3 * 40), 49 / (3 * 7), 49 / (3 * 2)])
     assert np.isfinite(weights).all()
     assert weights[LABELS].mean() == pytest.approx(1)
+
+
+def test_weights_of_several_labels_make_yes_and_no_equal() -> None:
+    """n / (2 * count) for each class by itself; what every image has, or none, is left as it is."""
+    labels = np.array([[1, 1, 0], [0, 1, 0], [0, 1, 0], [0, 1, 0]])
+    no, yes = weigh_labels(labels)
+    assert (no[0], yes[0]) == pytest.approx((4 / (2 * 3), 4 / 2))
+    assert (yes[1], no[2]) == (1, 1)
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=5), st.integers(0, 500), st.integers(1, 300))

@@ -29,6 +29,11 @@ def weigh_classes(labels: Indices, *, classes: int) -> NDArray[np.float32]:
     return (len(labels) / (np.count_nonzero(counts) * np.maximum(counts, 1))).astype(np.float32)
 
 
+def weigh_labels(labels: Indices) -> NDArray[np.float32]:
+    """Return the same for the no and the yes of each class, where images (a row each) have any number of labels."""
+    return np.stack([weigh_classes(column, classes=2) for column in labels.T], axis=1)
+
+
 @dataclass(frozen=True, eq=False)
 class Balance:
     """The endless balanced sequence for one seed: of every class that has any, its images."""

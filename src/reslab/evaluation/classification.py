@@ -6,7 +6,8 @@ what confidence and accuracy differ by in a bin, weighted by its guesses (Guo et
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -17,6 +18,9 @@ BINS = 15
 @dataclass(frozen=True)
 class Scores:
     """How a classifier did. `confusion[truth][guess]` counts images; `loss` is the mean negative log-likelihood."""
+
+    LOGGED: ClassVar = ("loss", "error_percent", "top5_error_percent")
+    BY_CLASS: ClassVar = ("class_error_percent",)
 
     error_percent: float
     top5_error_percent: float
@@ -41,6 +45,13 @@ class Scores:
             return None
         errors = [error for error, count in zip(self.class_error_percent, counts, strict=True) if count]
         return sum(errors) / len(errors)
+
+    def recorded(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return asdict(self) | {
+            "class_error_percent": self.class_error_percent,
+            "balanced_error_percent": self.balanced_error_percent,
+        }
 
 
 class Counts:

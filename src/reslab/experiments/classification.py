@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from reslab.data.balance import Indices, balance, weigh_classes
+from reslab.data.balance import Indices, balance, weigh_classes, weigh_labels
 from reslab.data.batches import Preparation, ResidentBatches, per_pixel_mean
 from reslab.data.dataset import Dataset, Split
 from reslab.data.photos.folder import PhotoDataset
@@ -25,6 +25,7 @@ from reslab.data.sampling import Sampler
 from reslab.data.streaming import Batches, make_batches
 from reslab.errors import UserError
 from reslab.evaluation.classification import Counts, Scores
+from reslab.evaluation.multilabel import LabelCounts, LabelScores
 from reslab.networks import Network
 from reslab.networks.execution import Execution
 from reslab.spec import Preprocess, Spec
@@ -53,7 +54,7 @@ _placements: WeakValueDictionary[tuple[object, ...], Placement] = WeakValueDicti
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledTask(abc.ABC):
-    """A trial whose images have one label each: its loss and its scores.
+    """A trial whose images have labels: its loss and its scores; as written here, of one class each.
 
     `class_weights`, on the device, says what an image of each class counts in the loss, where not all count the same.
     """
@@ -87,7 +88,7 @@ class LabelledTask(abc.ABC):
         """Yield every test image of this process's share once, with its label."""
 
     def loss(self, network: Network, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        """Return the mean cross-entropy of a batch, and how many of its images were wrong.
+        """Return the mean loss of a batch, and how many of its images were wrong.
 
         Mixed images come with the label of what was mixed in, and with the share that is their own.
         """
@@ -96,22 +97,24 @@ class LabelledTask(abc.ABC):
             weighted = network.weighted_logits(images)
         losses = []
         for weight, logits in weighted:
-            loss = self._cross_entropy(logits.float(), labels, mixed)
+            loss = self._mix_loss(logits.float(), labels, mixed)
             losses.append(loss if weight == 1 else weight * loss)  # mostly one: a kernel less to launch
-        wrong = (weighted[0][1].argmax(1) != labels).sum()
-        return sum(losses[1:], losses[0]), wrong
+        return sum(losses[1:], losses[0]), self.count_wrong(weighted[0][1], labels)
 
-    def _cross_entropy(self, logits: Tensor, labels: Tensor, mixed: list[Tensor]) -> Tensor:
-        if not mixed and self.class_weights is None:
-            return F.cross_entropy(logits, labels, label_smoothing=self.trial.recipe.label_smoothing)
-        own = self._weighted_losses(logits, labels)
+    def _mix_loss(self, logits: Tensor, labels: Tensor, mixed: list[Tensor]) -> Tensor:
         if not mixed:
-            return own.mean()
+            return self.mean_loss(logits, labels)
         others, share = mixed
-        return (share * own + (1 - share) * self._weighted_losses(logits, others)).mean()
+        return (share * self.image_losses(logits, labels) + (1 - share) * self.image_losses(logits, others)).mean()
 
-    def _weighted_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return each image's loss, as often as its class counts.
+    def mean_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Return the mean loss of a batch."""
+        if self.class_weights is not None:
+            return self.image_losses(logits, labels).mean()
+        return F.cross_entropy(logits, labels, label_smoothing=self.trial.recipe.label_smoothing)
+
+    def image_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Return each image's cross-entropy, as often as its class counts.
 
         Their mean divides by the images, not by the weights of those at hand, so parts of a batch and processes add
         up to the whole.
@@ -119,15 +122,23 @@ class LabelledTask(abc.ABC):
         losses = F.cross_entropy(logits, labels, label_smoothing=self.trial.recipe.label_smoothing, reduction="none")
         return losses if self.class_weights is None else self.class_weights[labels] * losses
 
+    def count_wrong(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Return how many images were taken for another class."""
+        return (logits.argmax(1) != labels).sum()
+
+    def make_counts(self, device: torch.device) -> Counts | LabelCounts:
+        """Return what adds up the test images of this process's share."""
+        return Counts(classes=self.trial.network.classes, device=device)
+
     def make_evaluation(self, network: Network, *, capture: bool) -> Callable[[], dict[str, float]]:
         """Return what gives the scores that go into the metric log."""
         del capture  # nothing here can be
         return lambda: log_scores(self.score(network))
 
-    def score(self, network: Network) -> Scores:
+    def score(self, network: Network) -> Scores | LabelScores:
         """Score the network on every test image; each process tests its share of them."""
         network.eval()
-        counts = Counts(classes=self.trial.network.classes, device=next(network.parameters()).device)
+        counts = self.make_counts(next(network.parameters()).device)
         with torch.no_grad():
             for images, labels in self.test_batches():
                 counts.add(network(images), labels)
@@ -223,20 +234,17 @@ class ClassificationTask(LabelledTask):
             yield self.execution.prepare(images), labels
 
 
-def log_scores(scores: Scores) -> dict[str, float]:
+def log_scores(scores: Scores | LabelScores) -> dict[str, float]:
     """Return scores under the names they have in metric logs."""
-    return {
-        "test_loss": scores.loss,
-        "test_error_percent": scores.error_percent,
-        "test_top5_error_percent": scores.top5_error_percent,
-    }
+    return {f"test_{name}": getattr(scores, name) for name in scores.LOGGED}
 
 
 def prepare_weights(trial: Trial, labels: Indices, *, device: torch.device | str) -> Tensor | None:
     """Return what the classes count in the loss, where the recipe asks for it, by the labels trained on."""
     if trial.recipe.class_weights == "none":
         return None
-    return torch.from_numpy(weigh_classes(labels, classes=trial.network.classes)).to(device)
+    weights = weigh_classes(labels, classes=trial.network.classes) if labels.ndim == 1 else weigh_labels(labels)
+    return torch.from_numpy(weights).to(device)
 
 
 def make_task(

@@ -118,6 +118,7 @@ def make_photo_task(
     *,
     device: torch.device | str,
     processes: Processes = ALONE,
+    kind: type[PhotoTask] = PhotoTask,
     mean_at: Path | None = None,
     warn: Callable[[str], None] = lambda sentence: None,
 ) -> PhotoTask:
@@ -149,7 +150,7 @@ def make_photo_task(
         share=Share(processes.rank, processes.count, recipe.accumulate),
         balanced=recipe.sampling == "balanced",
     )
-    return PhotoTask(
+    return kind(
         trial=trial,
         execution=Execution(channels_last=recipe.channels_last, precision=recipe.precision),
         processes=processes,

@@ -8,7 +8,7 @@ import signal
 import pytest
 from rich.progress import Progress
 
-from reslab.cli.progress import StopSignals, TrialBars
+from reslab.cli.progress import StopSignals, TrialBars, summarize
 from reslab.paper.claim import Setting
 from reslab.training.loop import Stopped
 
@@ -56,6 +56,17 @@ def test_the_bar_over_all_shows_only_for_several() -> None:
         progress = Progress(disable=True)
         TrialBars(progress, trials)
         assert progress.tasks[0].visible == (len(trials) > 1)
+
+
+def test_how_a_run_stands_says_the_balanced_error_where_it_is_another() -> None:
+    """Where classes have different numbers of images; old results say nothing of it."""
+    metrics = {"train_error_percent": 1.0, "test_error_percent": 9.5}
+    assert (
+        summarize(metrics) == summarize(metrics | {"balanced_error_percent": None}) == "train 1.00 %  test 9.50 % error"
+    )
+    told = summarize(metrics | {"balanced_error_percent": 30.25})
+    assert told.endswith("9.50 % error (30.25 % with all classes counting the same)")
+    assert summarize(metrics | {"test_map_percent": 87.5}).endswith("(any label of an image wrong), mAP 87.50 %")
 
 
 def test_a_second_signal_stops_at_once() -> None:

@@ -138,6 +138,57 @@ def test_mixed_labels_share_the_loss(photos: PhotoDataset) -> None:
     assert wrong.item() == 1
 
 
+class Fixed(torch.nn.Module):
+    """Says the same of every two images."""
+
+    def weighted_logits(self, x: torch.Tensor) -> list[tuple[float, torch.Tensor]]:
+        return [(1.0, torch.tensor([[2.0, 0.0], [0.0, 1.0]])[: len(x)])]
+
+
+@pytest.fixture
+def uneven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PhotoDataset:
+    monkeypatch.setenv("RESLAB_WORKERS", "0")
+    return read_folder(make_photos(tmp_path / "uneven", train=18, val=4, counts={"greens": 2}))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_weights_of_classes_weigh_each_labels_loss(uneven: PhotoDataset, smoothing: float) -> None:
+    """By hand, mixed and not: 20 / (2 * 18) and 20 / (2 * 2), whatever is smoothed; the mean is over images."""
+    trial = make_trial(uneven, recipe__class_weights="balanced", recipe__label_smoothing=str(smoothing))
+    task = make_photo_task(trial, uneven, device="cpu")
+    weights = torch.tensor([20 / 36, 5.0])
+    logs = -torch.log_softmax(torch.tensor([[2.0, 0.0], [0.0, 1.0]]), 1)
+    losses = (1 - smoothing) * logs + smoothing * logs.mean(1, keepdim=True)
+    images, labels = torch.zeros(2, 3, 24, 24), torch.tensor([0, 1])
+    loss, _ = task.loss(Fixed(), (images, labels))  # pyright: ignore[reportArgumentType]
+    own = weights[labels] * losses[[0, 1], labels]
+    assert loss.item() == pytest.approx(own.mean().item())
+    first, _ = task.loss(Fixed(), (images[:1], labels[:1]))  # pyright: ignore[reportArgumentType]
+    assert first.item() == pytest.approx(own[0].item())  # a part of a batch is its part of the sum
+    mixed = (images, labels, labels.flip(0), torch.tensor([0.7, 0.7]))
+    loss, _ = task.loss(Fixed(), mixed)  # pyright: ignore[reportArgumentType]
+    other = weights[labels.flip(0)] * losses[[0, 1], labels.flip(0)]
+    assert loss.item() == pytest.approx((0.7 * own + 0.3 * other).mean().item())
+
+
+def test_balanced_sampling_is_shared_and_resumed(uneven: PhotoDataset, tmp_path: Path) -> None:
+    """Every batch half and half; two processes see what one sees; stopped and resumed it ends the same, bit for bit."""
+    trial = make_trial(uneven, recipe__sampling="balanced", recipe__iterations="12", recipe__evaluate_every="6")
+    alone = make_photo_task(trial, uneven, device="cpu")
+    images, labels = alone.load(3, 2)
+    assert labels.sum(1).tolist() == [4, 4]
+    shares = [make_photo_task(trial, uneven, device="cpu", processes=Processes(rank, 2)).load(3, 2) for rank in (0, 1)]
+    assert torch.equal(torch.cat([share[0] for share in shares], dim=1), images)
+    assert torch.equal(torch.cat([share[1] for share in shares], dim=1), labels)
+    whole = run_trial(trial, uneven, tmp_path / "whole")
+    steps = iter([False] * 4 + [True])
+    with pytest.raises(Stopped):
+        run(trial, uneven, tmp_path / "parts", should_stop=lambda: next(steps))
+    parts = run_trial(trial, uneven, tmp_path / "parts")
+    assert whole.weights.read_bytes() == parts.weights.read_bytes()
+    assert (whole.path / "metrics.jsonl").read_text() == (parts.path / "metrics.jsonl").read_text()
+
+
 def test_what_does_not_fit_is_told(photos: PhotoDataset, tmp_path: Path) -> None:
     """A recipe for small images, a tuning split, a network for other classes."""
     with pytest.raises(UserError, match=r"crop is padded, which is for images of one size"):

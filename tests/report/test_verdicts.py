@@ -336,6 +336,8 @@ OTHER = {
     "recipe.schedule.fall": "cosine",
     "recipe.schedule.final": 0.1,
     "recipe.warmup": None,
+    "recipe.class_weights": "balanced",
+    "recipe.sampling": "balanced",
     "recipe.augmentation.padding": 2,
     "recipe.augmentation.flip": False,
     "recipe.augmentation.mean_first": False,

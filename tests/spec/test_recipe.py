@@ -49,6 +49,9 @@ def test_highways_have_their_authors_recipe() -> None:
         ({"schedule.kind": "steep"}, "choose steps, cosine, constant or one-cycle"),
         ({"augmentation.flip": False, "augmentation.alternating_flips": True}, "set flip=true as well"),
         ({"augmentation.edges": "mirror"}, "choose zero or reflect"),
+        ({"class_weights": "equal"}, "choose none or balanced"),
+        ({"sampling": "balanced", "class_weights": "balanced"}, "favour rare classes twice; choose one of them"),
+        ({"sampling": "balanced", "exact_norms": True}, "set recipe.exact_norms=false"),
     ],
 )
 def test_mistakes_are_named(changes: dict[str, object], sentence: str) -> None:

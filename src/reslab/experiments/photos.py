@@ -18,7 +18,7 @@ from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.loading import count_workers
 from reslab.data.photos.sampling import REFERENCE_SIDE, Share
 from reslab.errors import UserError
-from reslab.experiments.classification import LabelledTask
+from reslab.experiments.classification import LabelledTask, prepare_weights
 from reslab.networks.execution import Execution
 from reslab.networks.weights.container import read_tensors
 from reslab.networks.weights.sealed import unseal, write_sealed
@@ -118,6 +118,7 @@ def make_photo_task(
     *,
     device: torch.device | str,
     processes: Processes = ALONE,
+    kind: type[PhotoTask] = PhotoTask,
     mean_at: Path | None = None,
     warn: Callable[[str], None] = lambda sentence: None,
 ) -> PhotoTask:
@@ -147,6 +148,12 @@ def make_photo_task(
         bad=bad,
         device=device,
         share=Share(processes.rank, processes.count, recipe.accumulate),
+        balanced=recipe.sampling == "balanced",
     )
-    execution = Execution(channels_last=recipe.channels_last, precision=recipe.precision)
-    return PhotoTask(trial=trial, execution=execution, processes=processes, batches=batches)
+    return kind(
+        trial=trial,
+        execution=Execution(channels_last=recipe.channels_last, precision=recipe.precision),
+        processes=processes,
+        class_weights=prepare_weights(trial, dataset.train.labels, device=device),
+        batches=batches,
+    )

@@ -144,6 +144,8 @@ class Recipe:
     `average_decay` an iteration from there on. `centring` says what is subtracted from an image: the mean image of the
     training images, or ImageNet's mean colour, its deviation then being divided by. `freeze` names the last stage that
     is left as it was (stem, conv2, ..., or body for all but the classifier).
+    Where classes differ in size, balanced `class_weights` make the rarer ones' images count more in the loss, and
+    balanced `sampling` shows them more often.
     Where several processes share a batch, each normalizes its own part of it, or all of them the whole: `sync_norms`.
     """
 
@@ -156,6 +158,8 @@ class Recipe:
     centring: Literal["mean-image", "imagenet"] = "mean-image"
     freeze: str | None = None
     label_smoothing: float = 0.0
+    class_weights: Literal["none", "balanced"] = "none"
+    sampling: Literal["shuffled", "balanced"] = "shuffled"
     accumulate: int = 1
     average_decay: float = 0.0
     average_from: float = 0.0
@@ -172,6 +176,20 @@ class Recipe:
         for name in ("label_smoothing", "average_decay", "average_from"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"recipe.{name} is {getattr(self, name)}; give a number from 0 up to, not including, 1")
+        if self.sampling == "balanced":
+            self._refuse_beside_balanced_sampling()
+
+    def _refuse_beside_balanced_sampling(self) -> None:
+        if self.class_weights == "balanced":
+            raise UserError(
+                "recipe.class_weights and recipe.sampling are both balanced, which would favour rare classes twice; "
+                "choose one of them"
+            )
+        if self.exact_norms:
+            raise UserError(
+                "recipe.exact_norms takes statistics over every training image once, and with recipe.sampling=balanced "
+                "the network is trained on others; set recipe.exact_norms=false"
+            )
 
 
 # The paper does not say what decays; kernels and matrices alone give its errors and responses (docs/deviations.md).

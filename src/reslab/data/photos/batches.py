@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from reslab.data.balance import balance
 from reslab.data.batches import send
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit
 from reslab.data.photos.loading import (
@@ -89,11 +90,13 @@ class PhotoBatches:
         bad: BadImages,
         device: torch.device | str,
         share: Share = WHOLE,
+        balanced: bool = False,
     ) -> None:
         assert preprocess.crop is not None
         self.dataset, self.augmentation, self.preprocess = dataset, augmentation, preprocess
         self.mean_image, self.seed, self.batch, self.device = mean_image, seed, batch, torch.device(device)
-        self.sampler = PhotoSampler(count=len(dataset.train), seed=seed)
+        sequence = balance(dataset.train.labels, seed=seed) if balanced else None
+        self.sampler = PhotoSampler(count=len(dataset.train), seed=seed, balance=sequence)
         self.crops = TrainingCrops(dataset.train, augmentation, side=preprocess.crop, seed=seed, skip=bad.skip)
         self.workers, self.share = count_workers(device), share
         self.bad = bad

@@ -12,11 +12,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reslab.errors import UserError
+from reslab.spec.trial import TaskName
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
 VAL_NAMES = ("val", "valid", "validation", "test")
@@ -39,6 +41,10 @@ class PhotoSplit:
         """Return where an image lies."""
         return self.root / self.files[index]
 
+    def size(self, index: int) -> int:
+        """Return an image's bytes."""
+        return _size(self.root / self.files[index])
+
     def take(self, indices: slice | NDArray[np.int64]) -> PhotoSplit:
         """Return the part of the split at `indices`."""
         chosen = np.arange(len(self))[indices]
@@ -48,6 +54,8 @@ class PhotoSplit:
 @dataclass(frozen=True, kw_only=True)
 class PhotoDataset:
     """A named folder of photographs. `held_out` says that its test images were drawn here, from the training images."""
+
+    task: ClassVar[TaskName] = "classification"
 
     name: str
     root: Path
@@ -74,7 +82,7 @@ class PhotoDataset:
             digest.update(f"{name}\n".encode(errors="surrogateescape"))  # names need not be UTF-8
         for split in (self.train, self.test):
             for index, file in enumerate(split.files):
-                line = f"{file} {_size(split.path(index))} {split.labels[index]}\n"
+                line = f"{file} {split.size(index)} {split.labels[index]}\n"
                 digest.update(line.encode(errors="surrogateescape"))
             digest.update(b"--\n")
         return digest.hexdigest()

@@ -110,10 +110,10 @@ class TrainingCrops(Dataset[Decoded]):
                         return Decoded(torch.empty(0), torch.empty(0), torch.empty(0), tuple(bad))
             else:  # all of them are
                 return Decoded(torch.empty(0), torch.empty(0), torch.empty(0), tuple(bad))
-            labels.append(int(self.files.labels[index]))
+            labels.append(self.files.labels[index])
             shifts.append(self._shift(epoch, index))
         colours = torch.from_numpy(np.stack(shifts))
-        return Decoded(torch.from_numpy(np.stack(crops)), torch.tensor(labels), colours, tuple(bad))
+        return Decoded(torch.from_numpy(np.stack(crops)), torch.stack(labels), colours, tuple(bad))
 
     def _crop(self, epoch: int, image: int) -> Pixels:
         random = generator(self.seed, epoch=epoch, image=image, stream=CROP)

@@ -15,6 +15,8 @@ from tests.processes import run_in_processes
 from reslab.cli import main
 from reslab.data.digits import load_digits
 from reslab.data.photos.folder import PhotoDataset, read_folder
+from reslab.data.photos.sharding import write_shards
+from reslab.data.photos.shards import read_photos
 from reslab.errors import UserError
 from reslab.experiments import photos as of_photos
 from reslab.experiments.photos import make_photo_task
@@ -118,6 +120,19 @@ def test_crops_grow_in_all_processes(photos: PhotoDataset, tmp_path: Path) -> No
     losses = [[entry["train_loss"] for entry in log] for log in (one, two)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
     assert len(losses[0]) == 6
+
+
+def test_from_shards_it_is_the_same_run(photos: PhotoDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same trial, and the same bits of metrics and weights, a mean image included."""
+    monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "root"))
+    write_shards(photos.root, tmp_path / "shards" / "photos", size=8_000)
+    shards = read_photos(tmp_path / "shards" / "photos")
+    trials = [make_trial(dataset, recipe="imagenet-paper", recipe__iterations="10") for dataset in (photos, shards)]
+    assert trials[0].id == trials[1].id
+    ours = run_trial(trials[0], photos, tmp_path / "from files")
+    theirs = run_trial(trials[1], shards, tmp_path / "from shards")
+    for file in ("metrics.jsonl", "weights.safetensors", "result.json"):
+        assert (ours.path / file).read_bytes() == (theirs.path / file).read_bytes()
 
 
 def test_the_papers_preset_subtracts_a_mean_image(photos: PhotoDataset, tmp_path: Path) -> None:

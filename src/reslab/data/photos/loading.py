@@ -16,7 +16,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -29,6 +28,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from reslab.data.photos.decoding import BadImage, Box, Pixels, read_crop, read_pixels
 from reslab.data.photos.folder import PhotoSplit
+from reslab.data.photos.members import Member, Stored
 from reslab.data.photos.sampling import (
     COLOUR,
     CROP,
@@ -39,6 +39,7 @@ from reslab.data.photos.sampling import (
     resized_box,
     shorter_side_box,
 )
+from reslab.data.photos.shards import ShardSplit
 from reslab.data.preprocessing import preprocess_images
 from reslab.errors import UserError
 from reslab.spec import Preprocess
@@ -79,13 +80,21 @@ class _Files:
         self.text = torch.frombuffer(bytearray(b"".join(names)), dtype=torch.uint8).share_memory_()
         self.ends = torch.tensor([len(name) for name in names]).cumsum(0).share_memory_()
         self.labels = torch.from_numpy(split.labels.copy()).share_memory_()
+        self.shards: tuple[str, ...] = ()
+        self.places: Tensor | None = None
+        if isinstance(split, ShardSplit):
+            self.shards, self.places = split.shards, torch.from_numpy(split.places.copy()).share_memory_()
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def path(self, index: int) -> Path:
+    def path(self, index: int) -> Stored:
         first = int(self.ends[index - 1]) if index else 0
-        return self.root / os.fsdecode(self.text[first : int(self.ends[index])].numpy().tobytes())
+        name = os.fsdecode(self.text[first : int(self.ends[index])].numpy().tobytes())
+        if self.places is None:
+            return self.root / name
+        shard, offset, length = self.places[index].tolist()
+        return Member(self.root / self.shards[shard], name, offset, length)
 
 
 class TrainingCrops(Dataset[Decoded]):

@@ -50,6 +50,21 @@ def test_time_is_iterations_and_evaluations(tmp_path: Path) -> None:
     assert estimate.epochs == pytest.approx(20 * 32 / len(DIGITS.train))
 
 
+def test_small_crops_take_less_time(tmp_path: Path) -> None:
+    """Ten iterations on a quarter of the pixels and ten on all of them; of a run that is in the last ten, those."""
+    trial = replace(
+        make_trial(**{"resizing.initial": 0.5, "resizing.stages": 2}),
+        network=find("cifar-resnet-8", {"channels": 1, "input_size": 64}),
+    )
+    run, test = RunDirectory(tmp_path), 3 * len(DIGITS.test) * 0.1
+    estimate = estimate_run(trial, DIGITS, run, speed=SPEED, device="cpu")
+    assert estimate.seconds == pytest.approx((10 / 4 + 10) * 2.0 + test)
+    run.checkpoints.mkdir()
+    (run.checkpoints / "step-000014.safetensors").touch()
+    estimate = estimate_run(trial, DIGITS, run, speed=SPEED, device="cpu")
+    assert estimate.seconds == pytest.approx(6 * 2.0 + test * 2 / 3)
+
+
 def test_tuning_has_its_own_sizes(tmp_path: Path) -> None:
     """A tenth of the training images is tested instead."""
     trial = make_trial()

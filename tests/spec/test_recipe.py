@@ -45,6 +45,8 @@ def test_highways_have_their_authors_recipe() -> None:
         ({"accumulate": 3}, "must divide the batch of 128"),
         ({"schedule.drops": "[32000]"}, "fractions of the run"),
         ({"label_smoothing": 1.0}, "recipe.label_smoothing is 1.0"),
+        ({"resizing.initial": 0}, "recipe.resizing.initial is 0; give a fraction of the side"),
+        ({"resizing.stages": 1}, "recipe.resizing.stages is 1; it must be at least 2"),
         ({"lr": 0.1}, "there is no field 'lr'"),
         ({"schedule.kind": "steep"}, "choose steps, cosine, constant or one-cycle"),
         ({"augmentation.flip": False, "augmentation.alternating_flips": True}, "set flip=true as well"),

@@ -27,6 +27,7 @@ from reslab.networks.timing import Timing, measure_time
 from reslab.runs.directory import RunDirectory
 from reslab.spec.trial import Trial
 from reslab.training.checkpoint import KEPT
+from reslab.training.schedule import crop_stages
 from reslab.training.state import TrainingState
 from reslab.training.stepping import Stepper, choose_runtime, reproducible
 
@@ -79,7 +80,6 @@ def estimate_run(
     recipe = trial.recipe
     held_back = len(dataset.train) // TUNING_PARTS if trial.data.split == "tuning" else 0
     done = steps_done(run)
-    left = recipe.iterations - done
     evaluations = -(-recipe.iterations // recipe.evaluate_every)
     still = evaluations - done // recipe.evaluate_every
     sizes = measure_sizes(trial.network)
@@ -91,11 +91,21 @@ def estimate_run(
         iterations=recipe.iterations,
         done=done,
         epochs=recipe.iterations * recipe.batch / (len(dataset.train) - held_back),
-        seconds=left * speed.iteration_seconds + still * (held_back or len(dataset.test)) * speed.test_seconds,
+        seconds=_whole_iterations(trial, done) * speed.iteration_seconds
+        + still * (held_back or len(dataset.test)) * speed.test_seconds,
         memory_bytes=used_memory(device) + trial_bytes(trial, device=device) + data,
         disk_bytes=KEPT * checkpoint + sizes.weight_bytes + papers,
         checkpoint_bytes=checkpoint,
     )
+
+
+def _whole_iterations(trial: Trial, done: int) -> float:
+    """Return what is left in iterations on crops of the whole size; smaller ones take time by their area."""
+    recipe, whole = trial.recipe, trial.network.input_shape[-1]
+    stages = crop_stages(recipe, whole=whole)
+    ends = [*[first for first, _ in stages[1:]], recipe.iterations]
+    lengths = [max(0, end - max(first, done)) for (first, _), end in zip(stages, ends, strict=True)]
+    return sum(length * (side / whole) ** 2 for length, (_, side) in zip(lengths, stages, strict=True))
 
 
 def estimate_set(

@@ -137,6 +137,23 @@ class AugmentationSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ResizingSpec:
+    """Progressive resizing of photographs: training crops begin small, which is cheap, and grow to the network's size.
+
+    The first are `initial` times as wide, 1 for no growth; `stages` of equal length lead to the whole size (Tan and Le,
+    2021), each a multiple of 32 pixels below it.
+    """
+
+    initial: float = 1.0
+    stages: int = 4
+
+    def __post_init__(self) -> None:
+        if not 0 < self.initial <= 1:
+            raise UserError(f"recipe.resizing.initial is {self.initial:g}; give a fraction of the side, such as 0.5")
+        _demand(self, "resizing", least={"stages": 2})
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recipe:
     """Everything about a training run that is not the network, the data or the seed.
 
@@ -155,6 +172,7 @@ class Recipe:
     schedule: ScheduleSpec = field(default_factory=ScheduleSpec)
     warmup: WarmupSpec | None = None
     augmentation: AugmentationSpec = field(default_factory=AugmentationSpec)
+    resizing: ResizingSpec = field(default_factory=ResizingSpec)
     centring: Literal["mean-image", "imagenet"] = "mean-image"
     freeze: str | None = None
     label_smoothing: float = 0.0
@@ -233,13 +251,14 @@ RECIPES: dict[str, Recipe] = {
         centring="imagenet",
         evaluate_every=5_004,
     ),
-    # What was learnt since: a hundred epochs in one cycle, images and labels mixed, the weights averaged.
+    # What was learnt since: a hundred epochs in one cycle, small crops first, images mixed, weights averaged.
     "imagenet-modern": Recipe(
         iterations=125_114,
         batch=1024,
         optimizer=OptimizerSpec(learning_rate=2.0, nesterov=True, weight_decay=5e-5, decay="weights"),
         schedule=ScheduleSpec(kind="one-cycle", rise=0.05, fall="cosine"),
         augmentation=AugmentationSpec(crop="resized", policy="trivial", mixup=0.2, cutmix=1.0),
+        resizing=ResizingSpec(initial=0.5),
         centring="imagenet",
         label_smoothing=0.1,
         average_decay=0.9998,

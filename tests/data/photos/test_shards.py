@@ -120,6 +120,19 @@ def test_what_does_not_fit_is_told(shards: Path, tmp_path: Path) -> None:
     (shards / FILE).write_text("[]")
     with pytest.raises(UserError, match=r"shards\.json cannot be read .*; write the shards again, or remove it"):
         read_photos(shards)
+    for wrong in (
+        {"class_names": "ab"},
+        {"images": told["images"] | {"train-000000.tar": "nine"}},
+        {"renamed": {"a": 5}},
+    ):
+        (shards / FILE).write_text(json.dumps(told | wrong))
+        with pytest.raises(
+            UserError, match=r"shards\.json cannot be read \(.*\); write the shards again, or remove it"
+        ):
+            read_photos(shards)
+    (shards / FILE).write_text(json.dumps(told | {"class_names": ["ants", "ants"]}))
+    with pytest.raises(UserError, match=r"shards\.json calls two classes ants"):
+        read_photos(shards)
     (shards / FILE).unlink()
     assert read_photos(shards).class_names == ("0", "1")
     (shards / "train").mkdir()

@@ -28,7 +28,7 @@ from reslab.errors import UserError
 from reslab.files import atomic_write
 
 LABEL = ".cls"
-SAMPLE = re.compile(r"((?:.*/)?[^./][^./]*)(\.[^/]*)")  # a key, and what a file is of its sample
+SAMPLE = re.compile(r"((?:.*/)?[^./]+)(\.[^/]*)")  # a key, and what a file is of its sample
 COMPRESSIONS = {b"\x1f\x8b": "gunzip", b"BZh": "bunzip2", b"\xfd7zXZ": "unxz", b"\x28\xb5\x2f\xfd": "unzstd"}
 MOST_DIGITS = 9  # of a label
 TAIL_BYTES = 2**20  # looked at behind the end
@@ -49,7 +49,7 @@ def index_shards(root: Path, shards: Sequence[str]) -> Index:
     states = json.dumps([[shard, *_state(root / shard)] for shard in shards])
     digest = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()
     place = data_root() / "indexes" / f"{digest[:32]}.npz"
-    with contextlib.suppress(OSError, ValueError, LookupError, zipfile.BadZipFile):  # not there, or not whole
+    with contextlib.suppress(OSError, EOFError, ValueError, LookupError, zipfile.BadZipFile):  # not there, or not whole
         with place.open("rb") as file:
             kept = dict(np.load(file, allow_pickle=False))
         names = os.fsdecode(kept["names"].tobytes()).split("\0")

@@ -29,6 +29,7 @@ from reslab.data.photos.folder import (
 from reslab.data.photos.indexing import Index, index_shards
 from reslab.data.photos.members import Member
 from reslab.errors import UserError
+from reslab.spec.codec import convert
 
 FILE = "shards.json"
 SHARD = re.compile(rf"(?:.*[-_.])?(train|{'|'.join(VAL_NAMES)})[-_.]?\d+\.tar(?:\.(gz|bz2|xz|zst))?")
@@ -138,10 +139,14 @@ def _read_contents(root: Path, shards: tuple[str, ...]) -> Contents | None:
     path = root / FILE
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
-        contents = Contents(tuple(map(str, told["class_names"])), dict(told["images"]), dict(told["renamed"]))
+        contents = Contents(
+            convert(tuple[str, ...], told["class_names"], where="class_names"),
+            {name: convert(int, count, where=f"images.{name}") for name, count in told["images"].items()},
+            {name: convert(str, file, where=f"renamed.{name}") for name, file in told["renamed"].items()},
+        )
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, LookupError, TypeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, UserError) as error:
         raise UserError(f"{path} cannot be read ({error}); write the shards again, or remove it") from error
     for shard in sorted(contents.images.keys() - set(shards)):
         raise UserError(f"{root / shard} is missing; fetch or write it again")
@@ -181,6 +186,8 @@ def _refuse_labels(root: Path, names: tuple[str, ...], train: ShardSplit, test: 
         raise UserError(f"{root} has images of {len(names)} class; give two or more")
     trained = set(train.labels.tolist())
     for label, name in enumerate(names):
+        if name in names[:label]:
+            raise UserError(f"{root / FILE} calls two classes {name}; give one of them another name")
         if label not in trained:
             raise UserError(f"{root} has no training images of class {name}; add some, or leave no gap in the labels")
     for split in (train, test):

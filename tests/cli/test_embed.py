@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.multilabel import make_labelled
 
 from reslab.delivery.embedding import read_embedding
 
@@ -32,6 +33,15 @@ def test_shards_are_a_folder_of_classes(reslab, here: Path, monkeypatch: pytest.
     ours, theirs = read_embedding(Path("shards.safetensors")), read_embedding(Path("photos.safetensors"))
     assert (ours.names, ours.class_names) == (theirs.names, theirs.class_names)
     assert ours.features.equal(theirs.features)
+
+
+def test_images_with_several_labels_are_images(reslab, here: Path) -> None:
+    """Whatever folders they lie in; the list beside them is none of classes."""
+    make_labelled(here / "tagged", count=4)
+    (here / "tagged" / "more").mkdir()
+    outcome = reslab("embed", "mine.safetensors", "tagged", "--out", "f.safetensors")
+    assert "wrote f.safetensors: 4 images x 64 features of pooled" in outcome.out, outcome.err
+    assert read_embedding(Path("f.safetensors")).labels is None
 
 
 @pytest.mark.parametrize(

@@ -79,10 +79,15 @@ def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", run
 
 
 def _has_classes(folder: Path) -> bool:
-    """Whether a folder is a dataset: train inside, two folders or more, a class each, or shards."""
+    """Whether a folder is a dataset: train inside, two folders or more, a class each, or shards.
+
+    Images with several labels each are images like any others.
+    """
+    from reslab.data.photos.folder import list_folder
+    from reslab.data.photos.labels import find_list
     from reslab.data.photos.shards import has_shards
 
-    if not folder.is_dir():
+    if not folder.is_dir() or find_list(folder):
         return False
-    inside = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    inside = [path for path in list_folder(folder) if path.is_dir() and not path.name.startswith(".")]
     return len(inside) >= 2 or (folder / "train").is_dir() or has_shards(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -129,6 +130,20 @@ def test_what_is_tested_on_must_fit(val: str, sentence: str, tmp_path: Path) -> 
     (tmp_path / "val.csv").write_text(val)
     with pytest.raises(UserError, match=sentence):
         read_labelled(tmp_path)
+
+
+def test_a_folder_that_may_not_be_entered_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it has a list cannot be seen, and that is no reason for a traceback."""
+    closed, look = make_labelled(tmp_path / "closed", count=4), Path.stat
+
+    def stat(path: Path, **how: bool) -> os.stat_result:
+        if path.parent == closed:
+            raise PermissionError(13, "Permission denied")
+        return look(path, **how)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    with pytest.raises(UserError, match=rf"{closed} cannot be read: Permission denied; check its permissions"):
+        open_data(str(closed))
 
 
 def test_two_lists_are_one_too_many(tmp_path: Path) -> None:

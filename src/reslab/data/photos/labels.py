@@ -7,9 +7,9 @@ semicolons between an image's labels. Images are named by their path under the f
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from reslab.data.photos.folder import HELD_OUT, PhotoDataset, PhotoSplit
+from reslab.data.photos.folder import HELD_OUT, PhotoDataset, PhotoSplit, folder_name
 from reslab.errors import UserError
 from reslab.spec.trial import TaskName
 
@@ -47,8 +47,10 @@ class MultiLabelDataset(PhotoDataset):
 
 
 def find_list(root: Path) -> Path | None:
-    """Return the list of a folder's training images and their labels, where it has one."""
-    found = [root / name for name in LISTS if (root / name).is_file()]
+    """Return the list of a folder's training images and their labels, where it has one that may be seen."""
+    found: list[Path] = []
+    with contextlib.suppress(OSError):  # a folder that may not be entered, which reading it tells
+        found = [root / name for name in LISTS if (root / name).is_file()]
     if len(found) > 1:
         raise UserError(f"{root} has both {LISTS[0]} and {LISTS[1]}; keep one of them, and {VAL_LIST} for the test")
     return found[0] if found else None
@@ -78,7 +80,7 @@ def read_labelled(root: Path, *, seed: int = 0) -> MultiLabelDataset:
     if not test.labels.any():
         raise UserError(f"no image to test on has any label, so no precision can be told; give others in {VAL_LIST}")
     return MultiLabelDataset(
-        name=re.sub(r"[^\w.-]+", "-", root.resolve().name),
+        name=folder_name(root),
         root=root,
         class_names=given.classes,
         train=train,

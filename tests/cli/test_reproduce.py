@@ -227,6 +227,16 @@ def test_several_tables_share_their_runs(reslab, tmp_path: Path) -> None:
     assert "counted above: 1" in shortcuts
 
 
+@pytest.mark.usefixtures("small")
+def test_a_run_is_measured_for_its_own_tables(reslab, tmp_path: Path) -> None:
+    """Of two at once, Fig. 7 asks for responses, and not of networks that only Table 6 has."""
+    words = ["reproduce", "table-6", "fig-7", "--only", "resnet-20,resnet-32", *SHORT, "--runs", str(tmp_path)]
+    outcome = reslab(*words)
+    assert outcome.code == 0, outcome.err
+    measured = {path.parent.parent.name.partition("-cifar10")[0] for path in tmp_path.glob("*/analysis/responses.json")}
+    assert (len(list(tmp_path.iterdir())), measured) == (2, {"resnet-20"})
+
+
 def test_an_order_is_shown_only_where_all_its_networks_are(reslab, tmp_path: Path) -> None:
     """`--only` one of them leaves its numbers."""
     shown = reslab("reproduce", "fig-1", "--only", "plain-56", "--from", str(tmp_path)).out

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.multilabel import make_labelled
 from tests.photographs import make_photos
 
 from reslab.data.dataset import Dataset, Split
@@ -25,7 +26,7 @@ DATASET = Dataset(name="cifar10", class_names=(), train=EMPTY, test=EMPTY)
 
 def test_a_table_is_its_trials_times_seeds() -> None:
     """Methods that are not built are left out; each trial comes once, all networks of a seed before the next."""
-    trials = expand(CLAIMS["table-6"], DATASET, seeds=2)
+    trials = list(expand(CLAIMS["table-6"], DATASET, seeds=2))
     names = ["highway-19", "highway-32", *[f"resnet-{depth}" for depth in (20, 32, 44, 56, 110, 1202)]]
     assert [(name_of(trial.network), trial.seed) for trial in trials] == [
         (name, seed) for seed in (1, 2) for name in names
@@ -52,7 +53,7 @@ def test_another_experiment_is_refused(field: str) -> None:
 
 def test_only_what_is_missing_is_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every run is measured, also one that was finished before."""
-    trials = expand(CLAIMS["fig-1"], DATASET, seeds=2)
+    trials = list(expand(CLAIMS["fig-1"], DATASET, seeds=2))
     ran: list[Trial] = []
 
     def run_trial(trial: Trial, dataset: Dataset, root: Path, **_: object) -> None:
@@ -76,7 +77,7 @@ def test_a_wish_to_stop_ends_it_between_trials_too(monkeypatch: pytest.MonkeyPat
 
 
 def _run_all(
-    trials: list[Trial],
+    trials: Collection[Trial],
     root: Path,
     *,
     should_stop: Callable[[], bool] = lambda: False,
@@ -98,11 +99,13 @@ def test_photographs_stand_in_for_imagenet(tmp_path: Path, monkeypatch: pytest.M
     """As themselves: their name and classes, told as lacking ImageNet; as many as ImageNet has are taken for it."""
     monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "data"))
     assert open_imagenet(None) is None
+    with pytest.raises(UserError, match=r"labels\.csv gives images several labels each, and here they have one"):
+        open_imagenet(make_labelled(tmp_path / "tagged", count=1))
     place = make_photos(tmp_path / "birds", train=2, val=1)
     dataset = open_imagenet(place)
     assert dataset is not None
     claims = on_these(CLAIMS["table-2"], dataset)
-    trials = expand(claims, dataset, seeds=1)
+    trials = list(expand(claims, dataset, seeds=1))
     assert [(trial.data.name, trial.network.classes) for trial in trials] == [("birds", 2)] * 4
     assert trials == [setting.trial(seed=1) for setting in dict.fromkeys(s for claim in claims for s in claim.settings)]
     assert all("2 images of birds" in setting.lacks for claim in claims for setting in claim.settings)

@@ -213,16 +213,14 @@ def _run(
         )
         if warning := check_room_for_set(estimate, missing, root, device=device):
             progress_console.print(f"warning: {warning}", soft_wrap=True)
-    responses = any(isinstance(claim.measurement, ResponseStd) for claim in claims)
-    protocols: set[ProtocolName] = set()
-    for claim in claims:
-        if claim.settings and isinstance(claim.measurement, ByProtocol):
-            protocols.add(claim.measurement.protocol)
+    tested = {trial.id: setting for trial, setting in trials.items()}
     with StopSignals() as stop, make_bars() as progress:
 
         def measure(run: RunDirectory) -> None:
-            if responses and isinstance(dataset, Dataset):
+            asked = [claim.measurement for claim in claims if tested[run.path.name] in claim.settings]
+            if any(isinstance(one, ResponseStd) for one in asked) and isinstance(dataset, Dataset):
                 responses_of(run, dataset, device=device)
+            protocols: set[ProtocolName] = {one.protocol for one in asked if isinstance(one, ByProtocol)}
             for protocol in protocols:
                 bar = progress.add_task(f"{run.path.name}: {protocol}", total=len(dataset.test))
                 score_run(run, dataset, protocol, device=device, progress=lambda done, bar=bar: show(bar, done))

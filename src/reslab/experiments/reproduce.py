@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from reslab.data.dataset import Dataset
 from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.imagenet import WHOLE
+from reslab.data.photos.labels import find_list
 from reslab.data.photos.shards import read_photos
 from reslab.data.store import data_root
 from reslab.errors import UserError
 from reslab.experiments.together import run_together
-from reslab.paper.claim import IMAGENET, Claim
+from reslab.paper.claim import IMAGENET, Claim, Setting
 from reslab.runs.directory import RunDirectory
 from reslab.spec.codec import override
 from reslab.spec.trial import DataSpec, Trial
@@ -26,6 +27,8 @@ def open_imagenet(place: Path | None) -> PhotoDataset | None:
     """
     if place is None and not (place := data_root() / IMAGENET.name).is_dir():
         return None
+    if listed := find_list(place):
+        raise UserError(f"{listed} gives images several labels each, and here they have one; give a folder of classes")
     dataset = read_photos(place)
     return replace(dataset, name=IMAGENET.name) if _is_imagenet(dataset) else dataset
 
@@ -54,16 +57,19 @@ def _is_imagenet(dataset: PhotoDataset) -> bool:
 
 def expand(
     claims: Iterable[Claim], dataset: Dataset | PhotoDataset, *, seeds: int, overrides: Mapping[str, str] | None = None
-) -> list[Trial]:
-    """Return the trials of seeds 1 to `seeds` that `claims` need, each once, with dotted fields overridden."""
+) -> dict[Trial, Setting]:
+    """Return the trials of seeds 1 to `seeds` that `claims` need, dotted fields overridden, and the setting of each."""
     settings = dict.fromkeys(setting for claim in claims for setting in claim.settings)
-    trials = [setting.trial(seed) for seed in range(1, seeds + 1) for setting in settings]
     data = DataSpec(name=dataset.name, fingerprint=dataset.fingerprint)
-    return [_overridden(replace(trial, data=data), overrides or {}) for trial in trials]
+    return {
+        _overridden(replace(setting.trial(seed), data=data), overrides or {}): setting
+        for seed in range(1, seeds + 1)
+        for setting in settings
+    }
 
 
 def run_missing(
-    trials: Sequence[Trial],
+    trials: Collection[Trial],
     dataset: Dataset | PhotoDataset,
     root: Path,
     *,

@@ -276,6 +276,8 @@ def test_what_would_be_recorded_and_not_done_is_refused(photos: PhotoDataset, tm
             photos,
             tmp_path,
         )
+    with pytest.raises(UserError, match=r"resizing\.initial is 0\.9, and no multiple of 32 .* than crops of 64"):
+        run(make_trial(photos, **GROWING | {"recipe__resizing__initial": "0.9"}), photos, tmp_path)
     digits = load_digits()
     fields = {"augmentation.mixup": "0.2", "augmentation.crop": "resized", "centring": "imagenet"}
     for field, value in (fields | {"resizing.initial": "0.5"}).items():

@@ -30,7 +30,7 @@ from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
 from reslab.spec.recipe import AugmentationSpec
 from reslab.spec.trial import Trial
 from reslab.training.processes import ALONE, Processes
-from reslab.training.schedule import crop_side
+from reslab.training.schedule import SIDE_MULTIPLE, crop_side
 
 TEST_SIDE = 256  # for crops of REFERENCE_SIDE
 EVALUATION_BATCH = 50
@@ -112,10 +112,15 @@ def refuse_unfit_recipe(trial: Trial) -> None:
 
 
 def _refuse_small_crops(trial: Trial) -> None:
-    """Refuse progressive resizing that begins with crops the network cannot see."""
+    """Refuse progressive resizing that begins with crops the network cannot see, or with none that are smaller."""
+    if trial.recipe.resizing.initial == 1:
+        return
     channels, whole, _ = trial.network.input_shape
     if (side := crop_side(trial.recipe, 0, whole=whole)) == whole:
-        return
+        raise UserError(
+            f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, and no multiple of {SIDE_MULTIPLE} pixels "
+            f"near that is smaller than crops of {whole}; set it to 1, or nearer to 0"
+        )
     try:
         build(trial.network, device="meta").eval()(torch.empty(1, channels, side, side, device="meta"))
     except (RuntimeError, AssertionError) as error:

@@ -55,5 +55,5 @@ def crop_stages(recipe: Recipe, *, whole: int) -> list[tuple[int, int]]:
     sides = [whole * (initial + (1 - initial) * stage / last) for stage in range(last)]
     # Halves go up, where Python's round would go to the even one.
     rounded = [max(1, math.floor(side / SIDE_MULTIPLE + 0.5)) * SIDE_MULTIPLE for side in sides]
-    firsts = [-(-recipe.iterations * stage // (last + 1)) for stage in range(last + 1)]
+    firsts = [recipe.iterations * stage // (last + 1) for stage in range(last + 1)]
     return list(zip(firsts, [*[min(whole, side) for side in rounded], whole], strict=True))

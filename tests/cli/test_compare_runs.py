@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,6 +57,23 @@ def test_settings_are_compared_over_common_seeds(reslab, runs, tmp_path: Path) -
     assert "network.shortcut" in shown
     assert "-1.50" in shown
     assert "cannot fall below 0.5" in shown
+
+
+def test_where_images_have_several_labels_precision_is_compared(reslab, runs, tmp_path: Path) -> None:
+    """Beside the errors; where they have one, nobody is told of it."""
+    names = []
+    for network, precision in (("plain-20", 60.0), ("resnet-20", 64.5)):
+        run = record(tmp_path, network, 7)
+        run.finish({"test_error_percent": 0.0, "train_error_percent": 0.0, "map_percent": precision})
+        names.append(run.path.name)
+    alone = [runs[name, 1].path.name for name in ("plain-20", "resnet-20")]
+    assert "mAP" not in reslab("compare", *alone, "--runs", str(tmp_path)).out
+    for run in runs.values():
+        shutil.rmtree(run.path)
+    shown = reslab("compare", *names, "--runs", str(tmp_path)).out
+    assert next(line.split()[-2:] for line in shown.splitlines() if line.startswith("test error")) == ["0.00", "0.00"]
+    rows = [line.split()[2:] for line in shown.splitlines() if line.startswith("mAP")]
+    assert rows == [["60.00", "64.50"], ["+4.50"]]
 
 
 def test_two_seeds_of_one_setting(reslab, runs, tmp_path: Path) -> None:

@@ -153,6 +153,7 @@ def test_several_labels_an_image(reslab, tmp_path: Path, monkeypatch) -> None:
     assert [line.split()[0] for line in outcome.out.splitlines()[-3:]] == list(CLASSES)
     rows = {line.split()[0]: line.split()[1:] for line in reslab(*words, "a.safetensors").out.splitlines() if line}
     assert rows["ensemble"][0] == f"{told['map_percent']:.2f}"
+    assert "NLL" not in reslab(*words, "a.safetensors").out
     assert "only folders by class are looked through" in reslab("data", "check", "shapes").err
 
 

@@ -12,7 +12,8 @@ from reslab.report.significance import MOST_SEEDS_TO_FLIP, PairedDifferences, pa
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.spec.trial import trial_differences
 
-ERRORS = {"test_error_percent": "test error %", "train_error_percent": "training error %"}
+# The last where images have several labels.
+NUMBERS = {"test_error_percent": "test error %", "train_error_percent": "training error %", "map_percent": "mAP %"}
 
 
 def compare_runs(one: RunDirectory, other: RunDirectory, *, json: bool) -> None:
@@ -22,15 +23,18 @@ def compare_runs(one: RunDirectory, other: RunDirectory, *, json: bool) -> None:
     groups = [_seeds(run) for run in runs]
     if differing.keys() <= {"seed"}:
         groups = groups[:1]  # the same setting twice: there is nothing to pair
-    paired = {error: pair(*[_values(group, error) for group in groups]) for error in ERRORS if len(groups) == 2}
+    paired: dict[str, PairedDifferences | None] = {}
+    if len(groups) == 2:
+        known = [name for name in NUMBERS if all(name in run.result() for group in groups for run in group.values())]
+        paired = {name: pair(*[_values(group, name) for group in groups]) for name in known}
     if json:
         print_json(
             {
                 "runs": [run.path.name for run in runs],
                 "differences": differing,
-                "errors": [_errors(run) for run in runs],
+                "errors": [_outcome(run) for run in runs],
                 "seeds": [sorted(group) for group in groups],
-                "paired": {error: _plain(found) for error, found in paired.items()},
+                "paired": {name: _plain(found) for name, found in paired.items()},
             }
         )
         return
@@ -53,13 +57,13 @@ def _seeds(run: RunDirectory) -> dict[int, RunDirectory]:
     return found
 
 
-def _values(group: Mapping[int, RunDirectory], error: str) -> dict[int, float]:
-    return {seed: run.result()[error] for seed, run in group.items()}
+def _values(group: Mapping[int, RunDirectory], name: str) -> dict[int, float]:
+    return {seed: run.result()[name] for seed, run in group.items()}
 
 
-def _errors(run: RunDirectory) -> dict[str, Any]:
-    errors = {error: run.result()[error] for error in ERRORS} if run.state == "finished" else {}
-    return {"state": run.state, **errors}
+def _outcome(run: RunDirectory) -> dict[str, Any]:
+    result = run.result() if run.state == "finished" else {}
+    return {"state": run.state, **{name: result[name] for name in NUMBERS if name in result}}
 
 
 def _print_fields(runs: Sequence[RunDirectory], differing: Mapping[str, tuple[Any, Any]]) -> None:
@@ -70,10 +74,11 @@ def _print_fields(runs: Sequence[RunDirectory], differing: Mapping[str, tuple[An
     console.print(table if differing else "The two are the same run.")
     console.print()
     table = make_table("What came out", "", *columns)
-    both = [_errors(run) for run in runs]
-    for error, words in {"state": "state", **ERRORS}.items():
-        cells = [errors.get(error, "") for errors in both]
-        table.add_row(words, *[f"{cell:.2f}" if isinstance(cell, float) else cell for cell in cells])
+    both = [_outcome(run) for run in runs]
+    for name, words in {"state": "state", **NUMBERS}.items():
+        cells = [outcome.get(name, "") for outcome in both]
+        if any(cell != "" for cell in cells):
+            table.add_row(words, *[f"{cell:.2f}" if isinstance(cell, float) else cell for cell in cells])
     console.print(table)
 
 
@@ -88,11 +93,11 @@ def _print_pairs(
         return [f"No seed is finished in both settings ({_list(groups[0])} and {_list(groups[1])}): nothing to pair."]
     title = f"Second less first, seed by seed (seeds {_list(found.seeds)})"
     table = make_table(title, "", "mean difference", "95 % interval", "t-test p", "sign-flip p")
-    for error, difference in paired.items():
+    for name, difference in paired.items():
         assert difference is not None
         interval = difference.interval
         table.add_row(
-            ERRORS[error],
+            NUMBERS[name],
             f"{difference.mean:+.2f}",
             "" if interval is None else f"{interval[0]:+.2f} to {interval[1]:+.2f}",
             *["" if p is None else f"{p:.3g}" for p in (difference.t_test_p, difference.sign_flip_p)],

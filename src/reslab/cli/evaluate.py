@@ -94,9 +94,10 @@ def _print_members(found: dict[str, Any]) -> None:
     if found.get("balanced_error_percent") is not None:
         headings["balanced_error_percent"] = "balanced error %"
     headings |= {"mean_confidence_percent": "mean confidence %", "ece_percent": "ECE %"}
+    loss = "NLL"
     if "map_percent" in found:
-        headings = {"map_percent": "mAP %", "error_percent": "any label wrong %"}
-    table = make_table("Alone and together", "", *headings.values(), "NLL")
+        headings, loss = {"map_percent": "mAP %", "error_percent": "any label wrong %"}, "cross-entropy"
+    table = make_table("Alone and together", "", *headings.values(), loss)
     for name, scores in [*((one["subject"], one) for one in found["members"]), ("ensemble", found)]:
         table.add_row(name, *[f"{scores[number]:.2f}" for number in headings], f"{scores['loss']:.4f}")
     console.print()

@@ -64,6 +64,8 @@ def test_bfloat16_guesses_the_same(network: Network, photos: Path) -> None:
     assert exact != fast
     for ours, theirs in zip(fast.guesses, exact.guesses, strict=True):
         assert (ours.name, ours.probability) == (theirs.name, pytest.approx(theirs.probability, abs=0.02))
+    with pytest.raises(UserError, match="precision is 'fp16'; choose fp32 or bf16"):
+        Predictor(network, precision="fp16")  # pyright: ignore[reportArgumentType]
 
 
 def test_several_labels_have_probabilities_of_their_own(network: Network, photos: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor
@@ -23,7 +23,9 @@ from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.networks.execution import Execution
 from reslab.spec import Preprocess
+from reslab.spec.codec import convert
 
+Precision: TypeAlias = Literal["fp32", "bf16"]
 BATCH = 32
 THRESHOLD = 0.5
 
@@ -58,14 +60,15 @@ class Predictor:
         *,
         preprocess: Preprocess | None = None,
         channels_last: bool = True,
-        precision: Literal["fp32", "bf16"] = "fp32",
+        precision: Precision = "fp32",
         device: str = "cpu",
     ) -> None:
+        bf16 = convert(Precision, precision, where="precision") == "bf16"
         execution = Execution(channels_last=channels_last)
         self.intake = make_intake(network, preprocess=preprocess, execution=execution, device=device)
         self.network = network.eval().to(device)
         execution.prepare_network(self.network)
-        self.run = FastInference(self.network, device=device) if precision == "bf16" else self.network
+        self.run = FastInference(self.network, device=device) if bf16 else self.network
         self.class_names = network.class_names or tuple(f"class {number}" for number in range(network.spec.classes))
 
     @torch.no_grad()

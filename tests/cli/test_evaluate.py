@@ -138,7 +138,7 @@ def test_an_ensemble_on_photographs(protocol: str, reslab, folder: Path, monkeyp
 
 
 def test_several_labels_an_image(reslab, tmp_path: Path, monkeypatch) -> None:
-    """Precision of each label and its mean, alone and as an ensemble; `data check` says that it is not for these."""
+    """Precision of each label and its mean, alone and as an ensemble; `data check` looks through them too."""
     monkeypatch.chdir(tmp_path)
     make_labelled(tmp_path / "shapes", count=10)
     network = create_model("cifar-resnet-8", classes=3, input_size=16)
@@ -154,7 +154,8 @@ def test_several_labels_an_image(reslab, tmp_path: Path, monkeypatch) -> None:
     rows = {line.split()[0]: line.split()[1:] for line in reslab(*words, "a.safetensors").out.splitlines() if line}
     assert rows["ensemble"][0] == f"{told['map_percent']:.2f}"
     assert "NLL" not in reslab(*words, "a.safetensors").out
-    assert "only folders by class are looked through" in reslab("data", "check", "shapes").err
+    assert "10 images, 3 classes" in (checked := reslab("data", "check", "shapes").out)
+    assert "fit to be trained on" in checked
 
 
 def test_one_network_prints_its_calibration(reslab, folder: Path, monkeypatch) -> None:

@@ -121,16 +121,10 @@ def check(name: str, *, workers: int | None = None, json: bool = False) -> None:
         raise UserError(f"--workers is {workers}; give 1 or more")
     if name not in LOADERS:
         from reslab.cli.photos import check_photos
-        from reslab.data.photos.labels import find_list
 
         root = Path(name).expanduser()
         if "/" not in name and not root.exists():
             raise UserError(f"there is no dataset and no folder '{name}'{suggest(name, LOADERS) or '; give a path'}")
-        if (labels := find_list(root)) is not None:
-            raise UserError(
-                f"{root} has labels in {labels.name}, and only folders by class are looked through; "
-                f"`reslab train data={name} network=resnet-18 --dry-run` reads the list"
-            )
         if not check_photos(root, workers=workers, json=json):
             sys.exit(1)
         return

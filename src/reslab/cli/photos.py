@@ -57,10 +57,10 @@ def _as_data(checked: Checked, words: dict[str, str]) -> dict[str, Any]:
 
 
 def _print_classes(checked: Checked, words: dict[str, str]) -> None:
-    totals = [sum(column) for column in zip(*checked.counts.values(), strict=True)]
-    print_heading(_legible(str(checked.root)), f"{count(sum(totals))} images, {count(len(checked.counts))} classes")
+    classes = count(len(checked.counts))
+    print_heading(_legible(str(checked.root)), f"{count(sum(checked.images))} images, {classes} classes")
     if len(checked.splits) == 1:
-        console.print(f"There is no val folder: {HELD_OUT:.0%} of every class will be held out to test on.")
+        console.print(f"There is nothing to test on: {HELD_OUT:.0%} of every class will be held out to test on.")
     table = make_table("", "class", *(split or "images" for split in checked.splits), *(["words<"] if words else []))
     rows = list(checked.counts.items())
     if len(rows) > CLASSES_SHOWN:  # the scarcest and the richest tell the most
@@ -72,7 +72,7 @@ def _print_classes(checked: Checked, words: dict[str, str]) -> None:
             table.add_row(_legible(label), *numbers, *([words.get(label, "")] if words else []))
         elif index == left_out.start:
             table.add_row(Text(f"… {count(len(left_out))} more", style="dim"))
-    table.add_row(*[Text(cell, style="bold") for cell in ("all", *map(count, totals))])
+    table.add_row(*[Text(cell, style="bold") for cell in ("all", *map(count, checked.images))])
     console.print("", table, sep="\n")
 
 

@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from tests.multilabel import make_labelled
 
 from reslab.data.photos.checking import KINDS, check_folder
+from reslab.data.photos.labels import read_labelled
 from reslab.errors import UserError
 
 generator = np.random.default_rng(0)
@@ -53,6 +55,25 @@ def test_an_unreadable_image_is_an_error(photos: Path) -> None:
     assert checked.refusal is None
     assert [finding.path for finding in checked.of("error")] == ["train/ant/bad.jpg"]
     assert [finding.kind for finding in checked.of("note")] == ["misnamed"]
+
+
+def test_images_on_lists_are_looked_at(tmp_path: Path) -> None:
+    """Counted by label and in all; bad ones are found, and those that no list names; so are classes nothing tests."""
+    root = make_labelled(make_labelled(tmp_path, count=8, name="train.csv"), count=4, name="val.csv", seed=1)
+    save(root / "images" / "stray.png")
+    (root / "images" / "val-001.png").write_text("hello")
+    checked = check_folder(root)
+    dataset = read_labelled(root)
+    assert (checked.splits, checked.images, checked.passed) == (("train", "val"), (8, 4), False)
+    counts = np.stack([dataset.train.labels.sum(0), dataset.test.labels.sum(0)], 1)
+    assert checked.counts == {name: tuple(row) for name, row in zip(dataset.class_names, counts.tolist(), strict=True)}
+    found = {(finding.kind, finding.path) for finding in checked.findings if finding.kind != "tiny"}
+    assert found == {("unreadable", "images/val-001.png"), ("passed over", "images/stray.png")}
+    (root / "val.csv").write_text("image,square,disc,bar\nimages/val-000.png,1,0,0\n")
+    assert ("class not in val", "disc", "") in told(root)
+    (root / "train.csv").write_text("image,square\nimages/none.png,1\n")
+    with pytest.raises(UserError, match=r"train\.csv, line 2: there is no image"):
+        check_folder(root)
 
 
 def test_copies_are_found_across_splits_and_classes(photos: Path) -> None:

@@ -28,7 +28,7 @@ def test_the_images_are_those_of_read_folder(val: str | None, tmp_path: Path) ->
     assert (scan.splits, scan.classes) == (splits, dataset.class_names)
     labels = [*dataset.train.labels, *dataset.test.labels]
     files = dict(zip(dataset.train.files + dataset.test.files, labels, strict=True))
-    assert {photo.path: photo.label for photo in scan.photos} == {
+    assert {photo.path: photo.labels[0] for photo in scan.photos} == {
         file: dataset.class_names[label] for file, label in files.items()
     }
     assert {trouble[0] for trouble in scan.troubles} == {"passed over"}

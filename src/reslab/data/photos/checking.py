@@ -37,13 +37,13 @@ KINDS = {
     "empty class": Kind("error", "has no images; fill it or remove it"),
     "class only in val": Kind("error", "nothing is trained on it"),
     "in train and val": Kind("warning", "tested on pixels that are trained on"),
-    "two labels": Kind("warning", "the same pixels in two classes"),
+    "two labels": Kind("warning", "the same pixels with other labels"),
     "class not in val": Kind("warning", "has no images to be tested on"),
     "animated": Kind("warning", "only its first frame is used"),
     "transparent": Kind("warning", "transparency is dropped"),
     "tiny": Kind("warning", f"its shorter side is less than {LEAST_SIDE} pixels"),
-    "passed over": Kind("warning", "not used: no image, or in no class"),
-    "repeated": Kind("note", "the same pixels again in one class"),
+    "passed over": Kind("warning", "not used: no image, in no class or on no list"),
+    "repeated": Kind("note", "the same pixels again, and the same label"),
     "misnamed": Kind("note", "its content counts, not its name"),
     "CMYK": Kind("note", "converted to RGB"),
     "grey": Kind("note", "repeated in three channels"),
@@ -69,13 +69,14 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """A folder's splits, the number of images each class has in each of them, and all that was found.
+    """A folder's splits, the number of images in each of them, in all and a class, and all that was found.
 
     Where there are no splits there is one without a name. `refusal` is the sentence that `read_photos` stops with.
     """
 
     root: Path
     splits: tuple[str, ...]
+    images: tuple[int, ...]
     counts: dict[str, tuple[int, ...]]
     findings: tuple[Finding, ...]
     refusal: str | None
@@ -110,10 +111,12 @@ def check_folder(
         findings += [Finding(kind, photo.path, detail) for kind, detail in look.oddities]
     findings += _compare(scan.photos, looks)
     order = list(KINDS)
-    counts = Counter((photo.label, photo.split) for photo in scan.photos)
+    counts = Counter((label, photo.split) for photo in scan.photos for label in photo.labels)
+    images = Counter(photo.split for photo in scan.photos)
     return Checked(
         root=root,
         splits=scan.splits,
+        images=tuple(images[split] for split in scan.splits),
         counts={label: tuple(counts[label, split] for split in scan.splits) for label in scan.classes},
         findings=tuple(sorted(findings, key=lambda finding: (order.index(finding.kind), finding.path))),
         refusal=refusal,
@@ -143,13 +146,13 @@ def _compare(photos: Sequence[Photo], looks: Sequence[Look]) -> Iterator[Finding
         if look.digest is not None:
             alike[look.digest].append(photo)
     for first, *others in alike.values():
-        places = {(first.split, first.label)}
+        places = {(first.split, first.labels)}
         for photo in others:
             word = f"as {first.path}"
             if photo.split != first.split:
                 yield Finding("in train and val", photo.path, word)
-            if photo.label != first.label:
+            if photo.labels != first.labels:
                 yield Finding("two labels", photo.path, word)
-            if (photo.split, photo.label) in places:
+            if (photo.split, photo.labels) in places:
                 yield Finding("repeated", photo.path, word)
-            places.add((photo.split, photo.label))
+            places.add((photo.split, photo.labels))

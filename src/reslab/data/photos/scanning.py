@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from reslab.data.photos.folder import SUFFIXES, VAL_NAMES
+import numpy as np
+
+from reslab.data.photos.folder import SUFFIXES, VAL_NAMES, PhotoDataset, PhotoSplit
+from reslab.data.photos.labels import find_list, read_labelled
 from reslab.data.photos.members import Stored
 from reslab.data.photos.shards import has_shards, read_shards
 
@@ -15,11 +18,14 @@ Trouble = tuple[str, str, str]  # its kind, the path under the root, a word abou
 
 @dataclass(frozen=True)
 class Photo:
-    """An image by its path under the root, the split it lies in ("" where there are none), its class and its place."""
+    """An image by its path under the root, the split it is in ("" where there are none), its labels and its place.
+
+    Where folders are the classes, it has one label.
+    """
 
     path: str
     split: str
-    label: str
+    labels: tuple[str, ...]
     place: Stored
 
 
@@ -35,21 +41,36 @@ class Scan:
 
 def scan_photos(root: Path) -> Scan:
     """Find the photographs under `root`."""
-    return _scan_shards(root) if has_shards(root) else scan_folder(root)
+    if find_list(root):
+        return _scan_listed(root)
+    return _scan_dataset(read_shards(root)) if has_shards(root) else scan_folder(root)
 
 
-def _scan_shards(root: Path) -> Scan:
-    """Find the members of shards; what is wrong with these, reading them refuses."""
-    dataset = read_shards(root)
+def _scan_listed(root: Path) -> Scan:
+    """Find the images on lists; others are passed over."""
+    scan = _scan_dataset(read_labelled(root))
+    listed = {photo.path for photo in scan.photos}
+    found = (path.relative_to(root).as_posix() for path in sorted(root.rglob("*")) if _is_image(path))
+    passed = tuple(("passed over", path, "on no list") for path in found if path not in listed)
+    return replace(scan, troubles=scan.troubles + passed)
+
+
+def _scan_dataset(dataset: PhotoDataset) -> Scan:
+    """Find the images of a dataset that was read: what could be wrong with their places, reading it refused."""
     splits = ("",) if dataset.held_out else ("train", "val")
     photos = [
-        Photo(str(place).removeprefix(f"{root}/"), split, dataset.class_names[label], place)
+        Photo(str(place).removeprefix(f"{dataset.root}/"), split, _name_labels(dataset, part, index), place)
         for split, part in ((splits[0], dataset.train), (splits[-1], dataset.test))
-        for place, label in zip(map(part.path, range(len(part))), part.labels.tolist(), strict=True)
+        for index, place in enumerate(map(part.path, range(len(part))))
     ]
-    untested = set(range(len(dataset.class_names))) - set(dataset.test.labels.tolist())
-    troubles = tuple(("class not in val", dataset.class_names[label], "") for label in sorted(untested))
+    tested = {name for index in range(len(dataset.test)) for name in _name_labels(dataset, dataset.test, index)}
+    troubles = tuple(("class not in val", name, "") for name in dataset.class_names if name not in tested)
     return Scan(splits, dataset.class_names, tuple(photos), troubles)
+
+
+def _name_labels(dataset: PhotoDataset, part: PhotoSplit, index: int) -> tuple[str, ...]:
+    label = part.labels[index]
+    return tuple(dataset.class_names[number] for number in (np.flatnonzero(label) if label.ndim else [label]))
 
 
 def scan_folder(root: Path) -> Scan:
@@ -74,7 +95,7 @@ def scan_folder(root: Path) -> Scan:
     for label in found[splits[-1]].keys() - trained.keys():
         walk.tell("class only in val", root / splits[-1] / label)
     photos = (
-        Photo(path.relative_to(root).as_posix(), split, label, path)
+        Photo(path.relative_to(root).as_posix(), split, (label,), path)
         for split, classes in found.items()
         for label, images in classes.items()
         for path in images

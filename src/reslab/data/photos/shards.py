@@ -27,6 +27,7 @@ from reslab.data.photos.folder import (
     read_folder,
 )
 from reslab.data.photos.indexing import Index, index_shards
+from reslab.data.photos.labels import find_list, read_labelled
 from reslab.data.photos.members import Member
 from reslab.errors import UserError
 from reslab.spec.codec import convert
@@ -71,7 +72,9 @@ class ShardSplit(PhotoSplit):
 
 
 def read_photos(root: Path, *, seed: int = 0) -> PhotoDataset:
-    """Read the photographs of a folder, be they files or in shards."""
+    """Read the photographs of a folder, be they on a list with their labels, in shards, or files by class."""
+    if find_list(root):
+        return read_labelled(root, seed=seed)
     return read_shards(root, seed=seed) if has_shards(root) else read_folder(root, seed=seed)
 
 

@@ -53,6 +53,10 @@ def test_train_and_look_at_the_run(reslab, tmp_path: Path) -> None:
         (["network=resnet-20", "recipe.batch=16", "--processes", "3"], "which 3 processes cannot share evenly"),
         (["network=resnet-20", "--processes", "0"], "--processes is 0"),
         (["network=resnet-20", "data.name=x"], "data.name follows from the data"),
+        (
+            ["network=resnet-20", "recipe.resizing.initial=0.5", "--dry-run"],
+            "0.5, which is for photographs",
+        ),
     ],
 )
 def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, tmp_path: Path, monkeypatch) -> None:

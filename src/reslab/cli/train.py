@@ -61,9 +61,9 @@ def train(
 
         from reslab.data.catalogue import open_data
         from reslab.experiments.estimate import check_room, estimate_run, measure_speed
-        from reslab.experiments.run import run_trial
+        from reslab.experiments.run import refuse_unfit_trial, run_trial
         from reslab.runs.directory import RunDirectory
-        from reslab.training.processes import joined, refuse_undivided
+        from reslab.training.processes import joined
 
         if subjects:
             place = given.pop("data", None)
@@ -83,8 +83,8 @@ def train(
     if run.state == "finished" and not dry_run:
         console.print(f"{run.path} is finished: {summarize(run.result())}", soft_wrap=True)
         return
+    refuse_unfit_trial(trial, dataset, num_processes=processes)
     if processes > 1 and not dry_run:
-        refuse_undivided(trial.recipe, processes)
         options = [*(["--runs", str(runs)] if runs else []), *["--compile"] * compile]
         code = run_in_processes(["train", *fields, *options], processes)
         if code:

@@ -62,18 +62,7 @@ def run_trial(
     the peak of memory is that of all. Of several `processes`, all call this; the first alone reads and writes the run.
     """
     run = RunDirectory.of(trial, root)
-    refuse_misfit(name_of(trial.network), trial.network, dataset, remedy="leave network.* fields to follow the data")
-    refuse_undivided(trial.recipe, processes.count)
-    if trial.task != dataset.task:
-        raise UserError(f"the trial's task is {trial.task} and {dataset.name} is for {dataset.task}; give other data")
-    if trial.task == "multi-label":
-        refuse_single_label_recipe(trial)
-    if isinstance(dataset, PhotoDataset):
-        refuse_unfit_recipe(trial)
-    else:
-        refuse_photo_recipe(trial)
-        augmentation, side = trial.recipe.augmentation, min(dataset.train.images.shape[-2:])
-        refuse_small_images(side, padding=augmentation.padding, edges=augmentation.edges, cutout=augmentation.cutout)
+    refuse_unfit_trial(trial, dataset, num_processes=processes.count)
     with run.working() if processes.first else contextlib.nullcontext(), reproducible():
         if processes.ask_first(trial.id) != trial.id:
             raise UserError(f"process {processes.rank} was given another trial than process 0; give all the same")
@@ -166,6 +155,22 @@ def run_trial(
         run.finish(result)
         processes.ask_first(None)
     return run
+
+
+def refuse_unfit_trial(trial: Trial, dataset: Dataset | PhotoDataset, *, num_processes: int = 1) -> None:
+    """Refuse a trial whose network, recipe or task does not go with the data, or whose batches cannot be shared."""
+    refuse_misfit(name_of(trial.network), trial.network, dataset, remedy="leave network.* fields to follow the data")
+    refuse_undivided(trial.recipe, num_processes)
+    if trial.task != dataset.task:
+        raise UserError(f"the trial's task is {trial.task} and {dataset.name} is for {dataset.task}; give other data")
+    if trial.task == "multi-label":
+        refuse_single_label_recipe(trial)
+    if isinstance(dataset, PhotoDataset):
+        refuse_unfit_recipe(trial)
+    else:
+        refuse_photo_recipe(trial)
+        augmentation, side = trial.recipe.augmentation, min(dataset.train.images.shape[-2:])
+        refuse_small_images(side, padding=augmentation.padding, edges=augmentation.edges, cutout=augmentation.cutout)
 
 
 def _warn_of_other_count(run: RunDirectory, trial: Trial, count: int, warn: Callable[[str], None]) -> None:

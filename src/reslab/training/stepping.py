@@ -17,7 +17,7 @@ from torch import Tensor
 
 from reslab.networks import Network
 from reslab.networks.capture import capture
-from reslab.networks.fused import can_fuse, fuse, is_available
+from reslab.networks.fused import can_fuse, can_normalize, fuse, is_available, normalize
 from reslab.networks.randomness import draw_from
 from reslab.networks.synchronized import synchronize_norms
 from reslab.spec.recipe import Recipe
@@ -64,10 +64,14 @@ class Task(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Runtime:
-    """How iterations run, as opposed to what they compute: captured as one CUDA graph, by our own kernels, compiled."""
+    """How iterations run, as opposed to what they compute: captured as one CUDA graph, by our own kernels, compiled.
+
+    Our own kernels are for all of the network (`fused`) or for what is between its convolutions (`normalized`).
+    """
 
     capture: bool = False
     fused: bool = False
+    normalized: bool = False
     compile: bool = False
 
 
@@ -83,15 +87,16 @@ def choose_runtime(
     """Capture on CUDA, unless the network recomputes its activations, which asks the device questions midway.
 
     What several processes sum on the way is not captured either, so there nothing is.
-    Our own kernels are used where there are any for all of the network, made for images of its spec's size: in
-    bfloat16, unless it is to be compiled.
+    Our own kernels are used in bfloat16, unless the network is to be compiled: those for all of it, made for images of
+    its spec's size, where there are any, else those for what is between its convolutions.
     """
     capture = torch.device(device).type == "cuda" and not getattr(network, "checkpointing", False)
     capture = capture and processes.count == 1
     narrow = recipe.precision == "bf16" and recipe.channels_last
-    fitting = can_fuse(network.spec) and network.spec.input_shape == image_shape
-    fused = capture and narrow and fitting and not compile and is_available(device)
-    return Runtime(capture=capture, fused=fused, compile=compile)
+    ours = capture and narrow and not compile and is_available(device)
+    fused = ours and can_fuse(network.spec) and network.spec.input_shape == image_shape
+    normalized = ours and not fused and can_normalize(network.spec)
+    return Runtime(capture=capture, fused=fused, normalized=normalized, compile=compile)
 
 
 @dataclass
@@ -130,6 +135,8 @@ class Stepper:
         self.network = state.network
         if runtime.fused:
             self.network.weighted_logits = fuse(self.network)
+        if runtime.normalized:
+            self.network.weighted_logits = normalize(self.network)
         self.take_back = None
         if recipe.sync_norms and state.processes.count > 1:
             self.take_back = synchronize_norms(self.network, state.processes)

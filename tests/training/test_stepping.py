@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from reslab.networks import Network, create_model
+from reslab.networks import Network, build, create_model
+from reslab.spec import find
 from reslab.spec.recipe import Recipe, find_recipe
 from reslab.training import stepping
 from reslab.training.state import TrainingState
@@ -242,3 +244,48 @@ def test_our_kernels_run_what_they_are_made_for(
     assert choose_runtime(network, recipe, "cuda", image_shape=image_shape).fused is fused
     assert not choose_runtime(network, recipe, "cuda", image_shape=image_shape, compile=True).fused
     assert not choose_runtime(network, recipe, "cpu", image_shape=image_shape).fused
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "overrides", "normalized"),
+    [
+        ("resnet-50", {"precision": "bf16"}, {}, True),
+        ("resnet-50", {"precision": "fp32"}, {}, False),
+        ("resnet-50", {"precision": "bf16", "channels_last": "false"}, {}, False),
+        ("resnet-50", {"precision": "bf16"}, {"order": "pre"}, False),
+        ("resnet-50", {"precision": "bf16"}, {"checkpointing": True}, False),
+        ("cifar-resnet-8", {"precision": "bf16"}, {}, False),  # it has kernels for all of it
+        ("cifar-resnet-8", {"precision": "bf16"}, {"input_size": 24}, True),
+    ],
+)
+def test_other_networks_have_kernels_around_convolutions(
+    name: str, fields: dict[str, str], overrides: dict[str, object], normalized: bool, monkeypatch
+) -> None:
+    """In bfloat16, channels-last, where there are none for all of the network; not under compile, nor on the CPU."""
+    monkeypatch.setattr("reslab.training.stepping.is_available", lambda device: True)
+    spec = find(name, overrides)
+    network = build(spec, device="meta")
+    recipe = find_recipe("cifar-paper", fields)
+    choose = partial(choose_runtime, network, recipe, image_shape=spec.input_shape)
+    runtime = choose("cuda")
+    assert runtime.normalized is normalized
+    assert not (runtime.fused and runtime.normalized)
+    assert not choose("cuda", compile=True).normalized
+    assert not choose("cpu").normalized
+
+
+@gpu
+@needs_cuda
+def test_a_captured_training_by_our_normalizations() -> None:
+    """The same bits each time; the network is given back as it was."""
+
+    def train() -> dict[str, Tensor]:
+        stepper = make_stepper(Noise("cuda"), runtime=Runtime(capture=True, normalized=True))
+        after = advance(stepper, 6)
+        assert stepper.state.read_tally().failed_at is None
+        stepper.leave()
+        assert "weighted_logits" not in vars(stepper.network)
+        return after
+
+    with reproducible():
+        assert_equal(train(), train())

@@ -105,7 +105,7 @@ def activate_pool(response: Tensor, norm: nn.BatchNorm2d, pool: nn.MaxPool2d) ->
 
 
 def narrow(weights: Sequence[Tensor], dtype: torch.dtype) -> list[Tensor]:
-    """Return copies of channels-last kernels in another precision, made at once, as are their gradients."""
+    """Return copies of kernels in another precision, made at once, as are their gradients."""
     return list(_Narrowing.apply(dtype, *weights))  # pyright: ignore[reportArgumentType]
 
 
@@ -219,30 +219,21 @@ class _Narrowing(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, dtype: torch.dtype, *weights: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         narrowed = [torch.empty_like(weight, dtype=dtype) for weight in weights]
-        _copy(weights, narrowed)
+        torch._foreach_copy_(narrowed, list(weights))  # pyright: ignore[reportPrivateImportUsage]
         ctx.save_for_backward(*weights)
-        ctx.mark_non_differentiable(
-            *[to for to, weight in zip(narrowed, weights, strict=True) if not weight.requires_grad]
-        )
+        frozen = [copy for copy, weight in zip(narrowed, weights, strict=True) if not weight.requires_grad]
+        ctx.mark_non_differentiable(*frozen)
         return tuple(narrowed)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        needed = ctx.needs_input_grad[1:]
-        found = [
-            torch.empty_like(weight) if need else None for weight, need in zip(ctx.saved_tensors, needed, strict=True)
-        ]
-        _copy(
-            [_lay_out(gradient) for gradient, need in zip(gradients, needed, strict=True) if need],
+        needed, weights = ctx.needs_input_grad[1:], ctx.saved_tensors
+        found = [torch.empty_like(weight) if need else None for weight, need in zip(weights, needed, strict=True)]
+        torch._foreach_copy_(  # pyright: ignore[reportPrivateImportUsage]
             [target for target in found if target is not None],
+            [_lay_out_like(*pair) for *pair, need in zip(gradients, weights, needed, strict=True) if need],
         )
         return None, *found
-
-
-def _copy(sources: Sequence[Tensor], targets: Sequence[Tensor]) -> None:
-    """Copy channels-last kernels all at once, as they lie in memory: strides of 1x1 kernels may be told in two ways."""
-    to, of = ([each.as_strided((each.numel(),), (1,)) for each in tensors] for tensors in (targets, sources))
-    torch._foreach_copy_(to, of)  # pyright: ignore[reportPrivateImportUsage]
 
 
 def _find_affine(response: Tensor, norm: nn.BatchNorm2d) -> Tensor:
@@ -305,3 +296,10 @@ def _order(gradients: Sequence[Tensor | None]) -> tuple[Tensor, Tensor | None]:
 def _lay_out(maps: Tensor) -> Tensor:
     """Return maps as [pixels, channels] in memory, as they mostly are."""
     return maps.contiguous(memory_format=torch.channels_last)
+
+
+def _lay_out_like(gradient: Tensor, weight: Tensor) -> Tensor:
+    """Return a gradient in its weight's layout and with its strides: those of 1x1 kernels may be told in two ways."""
+    last = weight.is_contiguous(memory_format=torch.channels_last)
+    laid = gradient.contiguous(memory_format=torch.channels_last if last else torch.contiguous_format)
+    return laid.as_strided(weight.shape, weight.stride())

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks import kernel_times
 from reslab.networks import build
-from reslab.networks.fused import normalization
+from reslab.networks.fused import normalization, stem
 from reslab.networks.fused.normalized import NormalizedTrunk
 from reslab.networks.resnet import ResidualNetwork
 from reslab.spec import Spec, find
@@ -86,9 +86,8 @@ def list_activations(spec: Spec, *, batch: int) -> Counter[Activation]:
         return pool(response), pool(response)
 
     trunk = NormalizedTrunk(network, dtype=torch.float32)
-    trunk.passes = SimpleNamespace(  # pyright: ignore[reportAttributeAccessIssue]
-        activate=activate, activate_pool=activate_pool, narrow=lambda weights, dtype: weights
-    )
+    trunk.passes = SimpleNamespace(activate=activate, narrow=lambda weights, dtype: weights)
+    trunk.stem = SimpleNamespace(activate_pool=activate_pool)
     trunk.features(torch.empty(batch, *spec.input_shape, device="meta"))
     return found
 
@@ -125,7 +124,7 @@ class Rehearsal:
     def run_ours(self) -> None:
         """Activate and take the gradients back by ours."""
         if self.activation.pool:
-            outputs = normalization.activate_pool(self.maps[0], self.norms[0], self.pool)
+            outputs = stem.activate_pool(self.maps[0], self.norms[0], self.pool)
         else:
             outputs = normalization.activate(self.maps[0], self.norms[0], *self.maps[1:], *self.norms[1:])
         torch.autograd.grad(outputs[: len(self.upstream)], self.inputs, self.upstream)

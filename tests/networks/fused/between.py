@@ -11,7 +11,7 @@ import torch
 from tests.networks.fused.beside import distance, make_network
 from torch import Tensor, nn
 
-from reslab.networks.fused import normalization
+from reslab.networks.fused import normalization, stem
 from reslab.networks.fused.normalized import NormalizedTrunk
 from reslab.networks.resnet import ResidualNetwork
 from reslab.spec import find
@@ -76,7 +76,7 @@ def compare_pass(
     else:
         window = nn.MaxPool2d(3, 2, padding=int(pool == "padded"), ceil_mode=pool == "ceil")
         y = window(y)
-        ours = normalization.activate_pool(maps[0], norms[0], window)  # pyright: ignore[reportArgumentType]
+        ours = stem.activate_pool(maps[0], norms[0], window)  # pyright: ignore[reportArgumentType]
     upstreams = [torch.randn(y.shape, generator=generator) for _ in range(uses)]
     torch.autograd.backward(ours[:uses], upstreams)
     y.backward(sum(upstreams, torch.zeros(())).double())
@@ -96,7 +96,7 @@ def count_nans(shape: tuple[int, ...], *, pool: bool) -> dict[str, float]:
     maps[0, 3, 1, 1] = torch.nan
     norm = nn.BatchNorm2d(shape[1])
     if pool:
-        output, _ = normalization.activate_pool(maps, norm, nn.MaxPool2d(3, 2, padding=1))
+        output, _ = stem.activate_pool(maps, norm, nn.MaxPool2d(3, 2, padding=1))
     else:
         output, _ = normalization.activate(maps, norm)
     lost = output.isnan().float().mean((0, 2, 3))

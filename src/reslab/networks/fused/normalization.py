@@ -15,11 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from reslab.networks.fused import normalization_kernels, pooling_kernels
+from reslab.networks.fused import normalization_kernels
 
-# What Triton's decorator returns has no signature a type checker could follow.
-kernels: Any = normalization_kernels
-pool_kernels: Any = pooling_kernels
+kernels: Any = normalization_kernels  # what Triton's decorator returns has no signature a type checker could follow
 JOINED = 8  # channels whose parts one program joins
 MOST_PARTS = 1024
 
@@ -99,11 +97,6 @@ def activate(
     return _Activation.apply(response, norm.weight, norm.bias, shortcut, gamma, beta, norm, shortcut_norm)  # pyright: ignore[reportReturnType]
 
 
-def activate_pool(response: Tensor, norm: nn.BatchNorm2d, pool: nn.MaxPool2d) -> tuple[Tensor, Tensor]:
-    """Return the maxima of relu(norm(response)) over 3x3 windows at every other pixel, twice as above."""
-    return _PooledActivation.apply(response, norm.weight, norm.bias, norm, pool)  # pyright: ignore[reportReturnType]
-
-
 def narrow(weights: Sequence[Tensor], dtype: torch.dtype) -> list[Tensor]:
     """Return copies of kernels in another precision, made at once, as are their gradients."""
     return list(_Narrowing.apply(dtype, *weights))  # pyright: ignore[reportArgumentType]
@@ -122,14 +115,14 @@ class _Activation(torch.autograd.Function):
         norm: nn.BatchNorm2d,
         shortcut_norm: nn.BatchNorm2d | None,
     ) -> tuple[Tensor, Tensor]:
-        response, shortcut = _lay_out(response), None if shortcut is None else _lay_out(shortcut)
-        affine, shortcut_affine = _find_affine(response, norm), None
+        response, shortcut = lay_out(response), None if shortcut is None else lay_out(shortcut)
+        affine, shortcut_affine = find_affine(response, norm), None
         added = kernels.NOTHING
         if shortcut is not None:
             assert shortcut.shape == response.shape
             added = kernels.MAP
             if shortcut_norm is not None:
-                added, shortcut_affine = kernels.PROJECTION, _find_affine(shortcut, shortcut_norm)
+                added, shortcut_affine = kernels.PROJECTION, find_affine(shortcut, shortcut_norm)
         output, division = torch.empty_like(response), Division.of(response, values=TILES.written)
         kernels.activate[division.grid](
             response, affine, shortcut, shortcut_affine, output, division.pixels, division.width,
@@ -147,18 +140,18 @@ class _Activation(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         response, affine, gamma, output, shortcut, shortcut_affine, shortcut_gamma = ctx.saved_tensors
         added = ctx.added
-        gradient, other = _order(gradients)
+        gradient, other = order(gradients)
         joins = added != kernels.NOTHING
         passed = torch.empty_like(response) if joins else None
-        parts, division = _sum_gradients(
+        parts, division = sum_gradients(
             gradient, other, response, affine, output=output, shortcut=shortcut, shortcut_affine=shortcut_affine,
             passed=passed, added=added,
         )  # fmt: skip
-        fold, *found = _join_gradients(parts, gamma, affine, pixels=division.pixels, which=1)
+        fold, *found = join_gradients(parts, gamma, affine, pixels=division.pixels, which=1)
         shortcut_fold, shortcut_target, of_shortcut = None, None, [passed, None, None]
         if added == kernels.PROJECTION:
             shortcut_target = torch.empty_like(response)
-            shortcut_fold, *rest = _join_gradients(
+            shortcut_fold, *rest = join_gradients(
                 parts, shortcut_gamma, shortcut_affine, pixels=division.pixels, which=2
             )
             of_shortcut = [shortcut_target, *rest]
@@ -169,50 +162,6 @@ class _Activation(torch.autograd.Function):
             TWO=not joins and other is not None, ADDED=added, PASSED=joins, **division.tile,
         )  # fmt: skip
         return target, *found, *of_shortcut, None, None
-
-
-class _PooledActivation(torch.autograd.Function):
-    @staticmethod
-    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        ctx: Any, response: Tensor, gamma: Tensor, beta: Tensor, norm: nn.BatchNorm2d, pool: nn.MaxPool2d
-    ) -> tuple[Tensor, Tensor]:
-        response = _lay_out(response)
-        affine = _find_affine(response, norm)
-        shape = pool(torch.empty(response.shape, device="meta")).shape
-        output = torch.empty(shape, dtype=response.dtype, device=response.device, memory_format=torch.channels_last)
-        winning, winner = torch.empty_like(output), torch.empty_like(output, dtype=torch.int8)
-        division = Division.of(output, values=TILES.pooled)
-        window = {
-            "HEIGHT": response.shape[2],
-            "LENGTH": response.shape[3],
-            "POOLED_HEIGHT": shape[2],
-            "POOLED_LENGTH": shape[3],
-            "PADDING": pool.padding,
-        }
-        pool_kernels.activate_pool[division.grid](
-            response, affine, output, winner, winning, division.pixels, division.width, **window, **division.tile
-        )
-        ctx.window = window
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(response, affine, gamma, winner, winning)
-        return output, output.detach()
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        response, affine, gamma, winner, winning = ctx.saved_tensors
-        passed = torch.empty_like(winning)
-        parts, _ = _sum_gradients(*_order(gradients), winning, affine, passed=passed, added=kernels.NOTHING)
-        pixels = response.numel() // response.shape[1]
-        fold, *found = _join_gradients(parts, gamma, affine, pixels=pixels, which=1)
-        target = torch.empty_like(response)
-        # Two by two pixels together, in every window's corner.
-        height, length = ((side + ctx.window["PADDING"] + 1) // 2 for side in response.shape[2:])
-        quads = response[:, :, :1, :1].expand(-1, -1, height, length)
-        division = Division.of(quads, values=TILES.pooled)
-        pool_kernels.fold_pooled_gradients[division.grid](
-            passed, winner, response, fold, target, division.pixels, division.width, **ctx.window, **division.tile
-        )
-        return target, *found, None, None
 
 
 class _Narrowing(torch.autograd.Function):
@@ -236,7 +185,7 @@ class _Narrowing(torch.autograd.Function):
         return None, *found
 
 
-def _find_affine(response: Tensor, norm: nn.BatchNorm2d) -> Tensor:
+def find_affine(response: Tensor, norm: nn.BatchNorm2d) -> Tensor:
     """Return how a batch of responses is normalized, and move the running statistics."""
     division = Division.of(response, values=TILES.summed, in_parts=True)
     pixels, width, count, span = division.pixels, division.width, division.count, division.span
@@ -251,7 +200,7 @@ def _find_affine(response: Tensor, norm: nn.BatchNorm2d) -> Tensor:
     return affine
 
 
-def _sum_gradients(
+def sum_gradients(
     gradient: Tensor,
     other: Tensor | None,
     response: Tensor,
@@ -274,7 +223,7 @@ def _sum_gradients(
     return parts, division
 
 
-def _join_gradients(
+def join_gradients(
     parts: Tensor, gamma: Tensor, affine: Tensor, *, pixels: int, which: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return how gradients of normalized responses are folded, and the gradients of gamma and beta."""
@@ -287,13 +236,13 @@ def _join_gradients(
     return fold, of_gamma, of_beta
 
 
-def _order(gradients: Sequence[Tensor | None]) -> tuple[Tensor, Tensor | None]:
+def order(gradients: Sequence[Tensor | None]) -> tuple[Tensor, Tensor | None]:
     """Return the gradients there are of an output that was handed out twice."""
-    first, *rest = (_lay_out(gradient) for gradient in gradients if gradient is not None)
+    first, *rest = (lay_out(gradient) for gradient in gradients if gradient is not None)
     return first, rest[0] if rest else None
 
 
-def _lay_out(maps: Tensor) -> Tensor:
+def lay_out(maps: Tensor) -> Tensor:
     """Return maps as [pixels, channels] in memory, as they mostly are."""
     return maps.contiguous(memory_format=torch.channels_last)
 

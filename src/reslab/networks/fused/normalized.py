@@ -57,9 +57,9 @@ class NormalizedTrunk:
     """
 
     def __init__(self, network: ResidualNetwork, *, dtype: torch.dtype = torch.bfloat16) -> None:
-        from reslab.networks.fused import normalization  # it imports Triton
+        from reslab.networks.fused import normalization, stem  # they import Triton
 
-        self.network, self.dtype, self.passes = network, dtype, normalization
+        self.network, self.dtype, self.passes, self.stem = network, dtype, normalization, stem
         self.convolutions = [module for module in network.modules() if isinstance(module, nn.Conv2d)]
         norms = [module for module in network.modules() if isinstance(module, nn.BatchNorm2d)]
         self.counts = [norm.num_batches_tracked for norm in norms if norm.num_batches_tracked is not None]
@@ -71,12 +71,12 @@ class NormalizedTrunk:
             torch._foreach_add_(self.counts, 1)  # pyright: ignore[reportPrivateImportUsage]
         weights = self.passes.narrow([conv.weight for conv in convolutions], self.dtype)
         narrowed = dict(zip(convolutions, weights, strict=True))
-        stem: Any = network.stem
-        response = _respond(stem, images.to(self.dtype), narrowed)
+        first: Any = network.stem
+        response = _respond(first, images.to(self.dtype), narrowed)
         if isinstance(network.pool, nn.MaxPool2d):
-            x, beside = self.passes.activate_pool(response, stem.norm, network.pool)
+            x, beside = self.stem.activate_pool(response, first.norm, network.pool)
         else:
-            x, beside = self.passes.activate(response, stem.norm)
+            x, beside = self.passes.activate(response, first.norm)
         for block in network.blocks.values():
             assert isinstance(block, Block)
             x, beside = self._run(block, x, beside, narrowed)

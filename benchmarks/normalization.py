@@ -4,7 +4,8 @@
 
 Each map of the network is activated and taken back once, on random numbers, as its training iteration does it; times
 are of the profiler, bytes what a kernel must read and write. `--sweep` changes one field of `Tiles` at a time and
-prints milliseconds an iteration, all maps together: the fields that gain belong into its defaults.
+prints milliseconds an iteration, all maps together: the fields that gain belong into its defaults. Besides, the stem's
+convolution is timed on quads of pixels and as torch has it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -87,7 +89,7 @@ def list_activations(spec: Spec, *, batch: int) -> Counter[Activation]:
 
     trunk = NormalizedTrunk(network, dtype=torch.float32)
     trunk.passes = SimpleNamespace(activate=activate, narrow=lambda weights, dtype: weights)
-    trunk.stem = SimpleNamespace(activate_pool=activate_pool)
+    trunk.stem = SimpleNamespace(activate_pool=activate_pool, respond=lambda conv, images, weight: conv(images))
     trunk.features(torch.empty(batch, *spec.input_shape, device="meta"))
     return found
 
@@ -161,6 +163,23 @@ def tabulate_maps(rehearsals: dict[Activation, Rehearsal], counts: Counter[Activ
     return table
 
 
+def time_stem(spec: Spec, *, batch: int) -> dict[str, float]:
+    """Return milliseconds of the first convolution and of its weights' gradient, both ways."""
+    network: Any = build(spec)
+    conv = network.stem.conv.to("cuda", torch.bfloat16, memory_format=torch.channels_last)
+    images = torch.randn(batch, *spec.input_shape, device="cuda").contiguous(memory_format=torch.channels_last)
+    ways = {"by quads": lambda: stem.respond(conv, images, conv.weight), "as it is": lambda: conv(images.bfloat16())}
+    times = {}
+    for name, run in ways.items():
+        upstream = run().detach()
+        with torch.backends.cudnn.flags(enabled=True, deterministic=True):
+            kernels = kernel_times.record_kernels(
+                lambda run=run, upstream=upstream: torch.autograd.grad(run(), conv.weight, upstream)
+            )
+        times[f"stem {name}"] = sum(kernel.duration for kernel in kernels) / 1e3
+    return times
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -176,6 +195,8 @@ def main() -> None:
     console, usual = Console(width=200), normalization.TILES
     console.print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}; {given.network}, batch {given.batch}")
     console.print(tabulate_maps(rehearsals, counts))
+    for name, milliseconds in time_stem(find(given.network), batch=given.batch).items():
+        console.print(f"{name}: {milliseconds:.3f} ms")
     record = {"as it is": time_all(rehearsals, counts)}
     for field, values in SWEPT.items() if given.sweep else ():
         for value in values:

@@ -72,7 +72,7 @@ class NormalizedTrunk:
         weights = self.passes.narrow([conv.weight for conv in convolutions], self.dtype)
         narrowed = dict(zip(convolutions, weights, strict=True))
         first: Any = network.stem
-        response = _respond(first, images.to(self.dtype), narrowed)
+        response = self.stem.respond(first.conv, images, narrowed[first.conv])
         if isinstance(network.pool, nn.MaxPool2d):
             x, beside = self.stem.activate_pool(response, first.norm, network.pool)
         else:

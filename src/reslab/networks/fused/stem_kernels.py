@@ -1,4 +1,4 @@
-"""The stem's end as kernels: normalization, ReLU and the 3x3 maximum of every other pixel, in one (Triton).
+"""The stem's kernels: images two by two; normalization, ReLU and the 3x3 maximum of every other pixel in one (Triton).
 
 The map before the pool, the network's largest, is never written: its winners are kept instead, by their place in the
 window and by their responses. Going back, whoever won gets the gradient, folded as `normalization_kernels` says.
@@ -14,6 +14,33 @@ import triton.language as tl
 from triton.language import constexpr
 
 from reslab.networks.fused.normalization_kernels import CONSTANT, GRADIENT, RESPONSE, SCALE, SHIFT, _row, _tile
+
+
+@triton.jit
+def gather_quads(
+    images, target, quads,
+    HEIGHT: constexpr,  # of an image
+    LENGTH: constexpr,
+    BEFORE: constexpr,  # zero rows and columns around it, on this side
+    QUAD_HEIGHT: constexpr,
+    QUAD_LENGTH: constexpr,
+    CHANNELS: constexpr,
+    ROOM: constexpr,  # of one row of a quad, its two pixels and zeros
+    ROWS: constexpr,
+):  # fmt: skip
+    """Write two by two pixels as the channels of one: first those of the upper row, pixel by pixel, then the lower."""
+    quad = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    real = quad < quads
+    channel = tl.arange(0, 2 * ROOM)
+    column, row = quad % QUAD_LENGTH * 2 - BEFORE, (quad // QUAD_LENGTH) % QUAD_HEIGHT * 2 - BEFORE
+    image = quad // (QUAD_LENGTH * QUAD_HEIGHT)
+    y, x = row[:, None] + channel[None, :] // ROOM, column[:, None] + channel[None, :] % ROOM // CHANNELS
+    inside = real[:, None] & (y >= 0) & (y < HEIGHT) & (x >= 0) & (x < LENGTH)
+    inside = inside & (channel % ROOM < 2 * CHANNELS)[None, :]
+    place = ((image[:, None] * HEIGHT + y) * LENGTH + column[:, None]).to(tl.int64) * CHANNELS
+    value = tl.load(images + place + (channel % ROOM)[None, :], mask=inside, other=0.0)
+    here = quad.to(tl.int64)[:, None] * (2 * ROOM) + channel[None, :]
+    tl.store(target + here, value.to(target.dtype.element_ty), mask=real[:, None])
 
 
 @triton.jit

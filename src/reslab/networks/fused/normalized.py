@@ -65,7 +65,7 @@ class NormalizedTrunk:
         self.counts = [norm.num_batches_tracked for norm in norms if norm.num_batches_tracked is not None]
 
     def features(self, images: Tensor) -> Tensor:
-        """Return the average-pooled output of the last block."""
+        """Return the average-pooled output of the last block, in float32 as the classifier's weights are."""
         network, convolutions = self.network, self.convolutions
         with torch.no_grad():
             torch._foreach_add_(self.counts, 1)  # pyright: ignore[reportPrivateImportUsage]
@@ -80,7 +80,7 @@ class NormalizedTrunk:
         for block in network.blocks.values():
             assert isinstance(block, Block)
             x, beside = self._run(block, x, beside, narrowed)
-        return network.average(x)
+        return network.average(x).float()
 
     def _run(self, block: Block, x: Tensor, beside: Tensor, weights: dict[nn.Conv2d, Tensor]) -> tuple[Tensor, Tensor]:
         layers: Any = block.layers

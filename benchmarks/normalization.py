@@ -68,7 +68,8 @@ class Activation:
                 "sum_gradients": 4 * quarter,
                 "fold_pooled_gradients": 2 * size + 1.5 * quarter,
             }
-        maps = {"nothing": (1, 2, 2, 3), "map": (1, 3, 5, 3), "projection": (2, 3, 5, 5)}[self.added]
+        bits = 1 / 16
+        maps = {"nothing": (1, 2, 2, 3), "map": (1, 3 + bits, 4 + bits, 3), "projection": (2, 3, 5, 5)}[self.added]
         kernels = ("sum_responses", "activate", "sum_gradients", "fold_gradients")
         return {kernel: count * size for kernel, count in zip(kernels, maps, strict=True)}
 

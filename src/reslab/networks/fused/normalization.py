@@ -123,28 +123,30 @@ class _Activation(torch.autograd.Function):
             added = kernels.MAP
             if shortcut_norm is not None:
                 added, shortcut_affine = kernels.PROJECTION, find_affine(shortcut, shortcut_norm)
-        output, division = torch.empty_like(response), Division.of(response, values=TILES.written)
+        output, division, lit = torch.empty_like(response), Division.of(response, values=TILES.written), None
+        if added == kernels.MAP:
+            lit = response.new_empty(division.pixels, division.width // 8, dtype=torch.uint8)
         kernels.activate[division.grid](
-            response, affine, shortcut, shortcut_affine, output, division.pixels, division.width,
+            response, affine, shortcut, shortcut_affine, output, lit, division.pixels, division.width,
             ADDED=added, **division.tile,
         )  # fmt: skip
         ctx.added = added
         ctx.set_materialize_grads(False)  # there is no second gradient where there was no second use
         ctx.save_for_backward(
-            response, affine, gamma, output if added == kernels.MAP else None,
+            response, affine, gamma, lit,
             shortcut if added == kernels.PROJECTION else None, shortcut_affine, shortcut_gamma,
         )  # fmt: skip
         return output, output.detach()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        response, affine, gamma, output, shortcut, shortcut_affine, shortcut_gamma = ctx.saved_tensors
+        response, affine, gamma, lit, shortcut, shortcut_affine, shortcut_gamma = ctx.saved_tensors
         added = ctx.added
         gradient, other = order(gradients)
         joins = added != kernels.NOTHING
         passed = torch.empty_like(response) if joins else None
         parts, division = sum_gradients(
-            gradient, other, response, affine, output=output, shortcut=shortcut, shortcut_affine=shortcut_affine,
+            gradient, other, response, affine, lit=lit, shortcut=shortcut, shortcut_affine=shortcut_affine,
             passed=passed, added=added,
         )  # fmt: skip
         fold, *found = join_gradients(parts, gamma, affine, pixels=division.pixels, which=1)
@@ -208,7 +210,7 @@ def sum_gradients(
     *,
     added: Any,
     passed: Tensor | None,
-    output: Tensor | None = None,
+    lit: Tensor | None = None,
     shortcut: Tensor | None = None,
     shortcut_affine: Tensor | None = None,
 ) -> tuple[Tensor, Division]:
@@ -216,7 +218,7 @@ def sum_gradients(
     division = Division.of(response, values=TILES.summed_gradients, in_parts=True)
     parts = affine.new_empty(division.count, 2 if shortcut is None else 3, division.width)
     kernels.sum_gradients[division.grid](
-        gradient, other, response, affine, output, shortcut, shortcut_affine, passed, parts,
+        gradient, other, response, affine, lit, shortcut, shortcut_affine, passed, parts,
         division.pixels, division.width, division.span,
         TWO=other is not None, ADDED=added, PASSES=passed is not None, **division.tile, LOADS=TILES.loads,
     )  # fmt: skip

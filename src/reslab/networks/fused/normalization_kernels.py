@@ -32,6 +32,12 @@ def _tile(number, width, BLOCK: constexpr):
 
 
 @triton.jit
+def _bytes(number, width, BLOCK: constexpr):
+    """Return where the bits of a tile's channels are in their row, eight channels a byte."""
+    return number % (width // BLOCK) * (BLOCK // 8) + tl.arange(0, BLOCK // 8)
+
+
+@triton.jit
 def _last_first():
     """Return the program's number counted from the end: what was written last is still in the cache."""
     return tl.num_programs(0) - 1 - tl.program_id(0)
@@ -99,10 +105,10 @@ def join_responses(
 
 @triton.jit
 def activate(
-    response, affine, shortcut, shortcut_affine, output, pixels, width,
+    response, affine, shortcut, shortcut_affine, output, lit, pixels, width,
     ADDED: constexpr, ROWS: constexpr, BLOCK: constexpr,
 ):  # fmt: skip
-    """Write relu(normalized responses + what is added)."""
+    """Write relu(normalized responses + what is added), and in bits where it is not zero, if a map was added."""
     tile, channel = _tile(tl.program_id(0), width, BLOCK)
     first = tile.to(tl.int64) * ROWS
     row = tl.arange(0, ROWS)
@@ -115,6 +121,11 @@ def activate(
     if ADDED == PROJECTION:
         s = tl.load(shortcut + here, mask=real, other=0.0).to(tl.float32)
         y += s * _row(shortcut_affine, SCALE, width, channel) + _row(shortcut_affine, SHIFT, width, channel)
+    if ADDED == MAP:
+        bits = (y > 0).to(tl.int32) << (channel % 8)[None, :]
+        packed = tl.sum(tl.reshape(bits, [ROWS, BLOCK // 8, 8]), 2).to(tl.uint8)
+        place = (first + row)[:, None] * (width // 8) + _bytes(tl.program_id(0), width, BLOCK)[None, :]
+        tl.store(lit + place, packed, mask=real)
     # Not a maximum, which would swallow what is no number.
     tl.store(output + here, tl.where(y < 0, 0.0, y).to(output.dtype.element_ty), mask=real)
 
@@ -130,7 +141,7 @@ def _add_gradients(gradient, other, here, real, TWO: constexpr):
 
 @triton.jit
 def sum_gradients(
-    gradient, other, response, affine, output, shortcut, shortcut_affine, passed, parts, pixels, width, span,
+    gradient, other, response, affine, lit, shortcut, shortcut_affine, passed, parts, pixels, width, span,
     TWO: constexpr,  # whether there is another gradient of the same output
     ADDED: constexpr,
     PASSES: constexpr,  # whether to write the gradient of what ReLU was given, which others want too
@@ -142,7 +153,7 @@ def sum_gradients(
     part, channel = _tile(_last_first(), width, BLOCK)
     first = part.to(tl.int64) * span
     row = tl.arange(0, ROWS)
-    place = row[:, None] * width + channel[None, :]
+    place, byte = row[:, None] * width + channel[None, :], _bytes(_last_first(), width, BLOCK)
     left = tl.minimum(pixels - first, span).to(tl.int32)
     mean = _row(affine, MEAN, width, channel)
     scale, shift = _row(affine, SCALE, width, channel), _row(affine, SHIFT, width, channel)
@@ -160,10 +171,12 @@ def sum_gradients(
         g = _add_gradients(gradient, other, here, real, TWO)
         z = tl.load(response + here, mask=real, other=0.0).to(tl.float32)
         s = z
-        # Whether ReLU let it pass: by its output, unless that follows from what is read anyway.
+        # Whether ReLU let it pass: by the bits kept of it, unless that follows from what is read anyway.
         y = z * scale + shift
         if ADDED == MAP:
-            y = tl.load(output + here, mask=real, other=0.0).to(tl.float32)
+            packed = tl.load(lit + (first + start + row)[:, None] * (width // 8) + byte[None, :], mask=real, other=0)
+            bits = tl.reshape(tl.broadcast_to(packed[:, :, None], [ROWS, BLOCK // 8, 8]), [ROWS, BLOCK]).to(tl.int32)
+            y = ((bits >> (channel % 8)[None, :]) & 1).to(tl.float32)
         if ADDED == PROJECTION:
             s = tl.load(shortcut + here, mask=real, other=0.0).to(tl.float32)
             y += s * shortcut_scale

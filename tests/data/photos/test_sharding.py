@@ -89,7 +89,7 @@ def test_what_cannot_be_written_leaves_nothing(photos: Path, tmp_path: Path, mon
 
     monkeypatch.setattr(sharding, "_add", lose)
     (photos / "labels.csv").write_text("image,labels\n")
-    with pytest.raises(UserError, match="labels.csv gives images several labels each, and a shard holds one"):
+    with pytest.raises(UserError, match=r"labels\.csv gives images several labels each, and a shard holds one"):
         write_shards(photos, tmp_path / "listed", size=10_000)
     (photos / "labels.csv").unlink()
     with pytest.raises(UserError, match=r"val/.*jpg cannot be read: No such file"):

@@ -21,7 +21,9 @@ EXIT_OF = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 def summarize(metrics: Mapping[str, Any]) -> str:
     """Say how a run stands."""
-    return f"train {metrics['train_error_percent']:.2f} %  test {metrics['test_error_percent']:.2f} % error"
+    skipped = metrics.get("skipped_images")
+    without = f"  (without {skipped:,} bad test image{'s' * (skipped > 1)})" if skipped else ""
+    return f"train {metrics['train_error_percent']:.2f} %  test {metrics['test_error_percent']:.2f} % error{without}"
 
 
 class Rate(ProgressColumn):

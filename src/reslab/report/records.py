@@ -42,6 +42,7 @@ class Result:
     confusion: tuple[tuple[int, ...], ...] = ()
     class_error_percent: tuple[float, ...] = ()
     class_names: tuple[str, ...] = ()
+    skipped_images: int = 0
     params: int | None = None
     multiply_adds: int | None = None
     activation_bytes: int | None = None

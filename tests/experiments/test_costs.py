@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from reslab.experiments import costs
-from reslab.experiments.costs import Counted, count_depths, measure_depths
+from reslab.experiments.costs import Counted, count_depths, estimate_measuring, measure_depths
+from reslab.networks.timing import Timing
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +68,15 @@ def test_a_depth_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (one.network, one.batch, one.largest_batch) == ("resnet-18", 1, None)
     assert one.forward_seconds > 0
     assert one.step_seconds > 0
+
+
+def test_how_long_it_takes_is_reckoned_by_multiply_adds(
+    counted: dict[str, Counted], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five seconds a network, and more where two measurements take more: ResNet-152 has 6.29 times ResNet-18's."""
+    monkeypatch.setattr(costs, "measure_time", lambda *_, **__: Timing(forward_seconds=0.5, step_seconds=1.5))
+    chosen = [counted["resnet-18"], counted["resnet-152"]]
+    assert estimate_measuring(chosen, device="cpu") == pytest.approx(5 + 2 * 2 * 6.286, abs=0.01)
 
 
 @pytest.mark.gpu

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reslab.cli.show import console, count, make_table, memory, print_json, printed, progress_console
+from reslab.report.words import duration
 
 if TYPE_CHECKING:
     from reslab.experiments.costs import Counted, Measured
@@ -15,14 +16,24 @@ def reproduce_table_1(*, measure: bool, json: bool) -> None:
     with progress_console.status("loading") as status:
         import torch
 
-        from reslab.experiments.costs import count_depths, measure_depths, name_device
+        from reslab.experiments.costs import (
+            count_depths,
+            describe_load,
+            estimate_measuring,
+            measure_depths,
+            name_device,
+        )
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
         counted = list(count_depths(lambda network: status.update(f"counting {network}")))
         measured: list[Measured] = []
-        if measure:
-            measured += measure_depths(device=device, progress=lambda network: status.update(f"timing {network}"))
         where = name_device(device)
+        if measure:
+            before = describe_load() if device == "cpu" else ""
+            where = ", ".join(filter(None, (where, before)))
+            seconds = estimate_measuring(counted, device=device)
+            progress_console.print(f"timing on {where} takes about {duration(seconds)}", soft_wrap=True)
+            measured += measure_depths(device=device, progress=lambda network: status.update(f"timing {network}"))
     if json:
         print_json({"counted": [_plain(one) for one in counted], "measured": _plain_times(measured, where)})
         return

@@ -7,8 +7,9 @@ step keeps for its backward pass, in float32.
 from __future__ import annotations
 
 import math
+import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -105,6 +106,21 @@ def _stages(spec: NetworkSpec, cost: Cost) -> dict[str, tuple[int, str]]:
     return found
 
 
+def estimate_measuring(counted: Sequence[Counted], *, device: str) -> float:
+    """Return the seconds that `measure_depths` will take, from a look at the first network and all multiply-adds.
+
+    On CUDA that is the most: what does not fit ends the search for the largest batch.
+    """
+    size, first = TIMED[device], counted[0]
+    images = torch.randn(size, 3, 224, 224, device=device)
+    network = build(find(first.network)).to(device)
+    looks = [measure_time(network, images, repeats=1, warmup=0) for _ in range(2)]
+    forward, step = (min(getattr(look, name) for look in looks) for name in ("forward_seconds", "step_seconds"))
+    search = step * 2 * MOST / size if device == "cuda" else 0.0
+    work = [one.multiply_adds / first.multiply_adds for one in counted]
+    return sum(max(SECONDS, LEAST * (forward + step) * times) + search * times for times in work)
+
+
 def measure_depths(*, device: str, progress: Callable[[str], None] = lambda network: None) -> Iterator[Measured]:
     """Time the ResNets of Table 1 on random images on `device`, one after the other."""
     size = TIMED[device]
@@ -151,3 +167,10 @@ def name_device(device: str) -> str:
         return torch.cuda.get_device_name()
     machine = describe_surroundings()["machine"]
     return f"{machine['processor'] or 'CPU'}, {torch.get_num_threads()} threads"
+
+
+def describe_load() -> str:
+    """Say how busy the cores have been in the last minute, where that can be known: times are longer then."""
+    if not hasattr(os, "getloadavg"):
+        return ""
+    return f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"

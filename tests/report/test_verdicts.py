@@ -351,6 +351,8 @@ OTHER = {
     "recipe.augmentation.policy": "trivial",
     "recipe.augmentation.mixup": 0.2,
     "recipe.augmentation.cutmix": 1.0,
+    "recipe.resizing.initial": 0.5,
+    "recipe.resizing.stages": 2,
     "recipe.optimizer.body_rate": 0.1,
     "recipe.centring": "imagenet",
     "recipe.freeze": "conv2",

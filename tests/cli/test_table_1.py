@@ -11,7 +11,7 @@ from reslab.experiments import costs
 def test_it_is_counted_and_timed(reslab, monkeypatch) -> None:
     """Layers, published beside ours with verdicts, memory; times only where asked for."""
     monkeypatch.setattr(costs, "ROWS", costs.ROWS[:1])
-    monkeypatch.setattr(costs, "SECONDS", 0.0)
+    monkeypatch.setattr(costs, "SECONDS", {"cpu": 0.0})
     plain = reslab("reproduce", "table-1")
     assert plain.code == 0, plain.err
     lines = [line.split() for line in plain.out.splitlines()]

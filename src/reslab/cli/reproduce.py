@@ -71,7 +71,7 @@ def reproduce(
     compile
         Put torch.compile under the training, and not our own kernels: slower to start, faster where there are none.
     measure
-        Of table-1, also time its networks here, and on a GPU find the largest batch that fits.
+        Of table-1, also time its networks here, and on a GPU find their memory and the largest batch that fits.
     json
         Print JSON.
     """

@@ -76,13 +76,15 @@ def _print_memory(counted: list[Counted]) -> None:
 
 
 def _print_times(measured: list[Measured], where: str) -> None:
-    fits = any(one.largest_batch for one in measured)
-    images = "an image" if measured[0].batch == 1 else f"{measured[0].batch} images"
-    title = f"\nMeasured on {where}: milliseconds for {images}, float32"
-    table = make_table(title, "", "forward", "forward and backward", *(["largest batch that fits"] if fits else []))
+    heads = ["precision<", "batch", "forward", "forward and backward"]
+    on_device = measured[0].peak_memory_bytes is not None
+    if on_device:
+        heads += ["memory of a training step", "largest batch that fits"]
+    table = make_table(f"\nMeasured on {where}: milliseconds for a batch", "", *heads)
     for one in measured:
         seconds = [f"{1e3 * value:,.1f}" for value in (one.forward_seconds, one.step_seconds)]
-        table.add_row(one.network, *seconds, *([count(one.largest_batch or 0)] if fits else []))
+        room = [memory(one.peak_memory_bytes or 0), count(one.largest_batch or 0)] if on_device else []
+        table.add_row(one.network, one.precision, str(one.batch), *seconds, *room)
     console.print(table)
 
 
@@ -102,4 +104,4 @@ def _plain(one: Counted) -> dict[str, Any]:
 def _plain_times(measured: list[Measured], where: str) -> list[dict[str, Any]]:
     from reslab.spec.codec import encode
 
-    return [{"device": where, "precision": "fp32", **encode(one)} for one in measured]
+    return [{"device": where, **encode(one)} for one in measured]

@@ -1,6 +1,7 @@
 """How soon a network is good: seconds of training and test error of `recipe=fast` on CIFAR-10, over seeds.
 
     python benchmarks/fast.py [--network resnet-56] [--seeds 5] [recipe.label_smoothing=0.2 epochs=30 ...]
+    python benchmarks/fast.py --seeds 5 --json results/fast/resnet-56.json
     python benchmarks/fast.py --grid recipe.optimizer.learning_rate=0.2,0.4,0.8 epochs=20,40 [--seeds 1]
 
 What counts as training is the time from the first iteration to the last weights, batches and their augmentation
@@ -38,8 +39,10 @@ from reslab.experiments.classification import divide, make_task
 from reslab.experiments.run import INITIALIZING
 from reslab.experiments.together import settle
 from reslab.experiments.trials import read_trial
+from reslab.files import write_text
 from reslab.networks import build
 from reslab.networks.randomness import draw_from
+from reslab.runs.provenance import describe_surroundings
 from reslab.spec.codec import convert
 from reslab.spec.trial import Trial, trial_to_dict
 from reslab.training.state import WRONG, TrainingState
@@ -208,7 +211,7 @@ def main() -> None:
     columns = ["error %", "last epoch's train %", "training s", "images/s", "preparation s", "evaluation s"]
     dials = [name.rpartition(".")[2] for name in points[0]]
     table = Table(*dials, *columns, box=None, padding=(0, 3, 0, 0))
-    records = []
+    records, surroundings = [], describe_surroundings()
     every = [trial for trials in settings for trial in trials]
     ending = train_all(every, dataset, device=device, compile=given.compile, together=given.together)
     for point, trials in zip(points, settings, strict=True):
@@ -218,7 +221,8 @@ def main() -> None:
         progress.print("   ".join(row), highlight=False)
         records.append({"trial": trial_to_dict(trials[0]), "outcomes": [asdict(outcome) for outcome in outcomes]})
         if given.json:
-            given.json.write_text(json.dumps({"about": about, "settings": records}, indent=2) + "\n")
+            kept = {**surroundings, "device": machine, "settings": records}
+            write_text(given.json, json.dumps(kept, indent=2) + "\n")
     console.print(table)
 
 

@@ -35,7 +35,6 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from reslab.data.photos.batches import BadImages, PhotoBatches
 from reslab.data.photos.decoding import read_pixels
 from reslab.data.photos.folder import PhotoDataset, read_folder
-from reslab.data.photos.loading import stream_batches
 from reslab.errors import UserError
 from reslab.spec import Preprocess
 from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
@@ -71,7 +70,7 @@ def our_batches(dataset: PhotoDataset, *, workers: int, floats: bool) -> Iterato
     )
     batches.workers = workers
     if not floats:
-        yield from stream_batches(batches.crops, batches.sampler, batch=BATCH, first=0, workers=workers)
+        yield from batches.stream(0, workers=workers)
     step = 0
     while True:
         yield batches.load(step)

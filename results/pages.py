@@ -6,9 +6,13 @@ compares them with what the records say.
 
 from __future__ import annotations
 
+import json
+import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from reslab.cli.show import memory, printed
+from reslab.experiments.costs import BATCHES, count_depths
 from reslab.files import write_text
 from reslab.networks import Weights, create_model, read_weights
 from reslab.report.markdown import write_table, write_verdicts
@@ -19,6 +23,7 @@ from reslab.report.verdicts import Verdict
 from reslab.report.words import count, duration, percent, place, short_commit
 from reslab.shipped import FOLDER, list_shipped
 from reslab.spec import name_of
+from reslab.spec.trial import trial_from_dict
 
 RESULTS = Path(__file__).parent
 REPOSITORY = RESULTS.parent
@@ -26,8 +31,9 @@ DECAYED = {"weights": "kernels and matrices", "all": "all parameters"}
 ABOUT_RESULTS = """\
 # Results
 
-Every claim beside what the records in `results/` say; `make results` writes this page from them. Claims, tolerances and
-words are explained in [Reproducing](reproducing.md), differences from the paper in [Deviations](deviations.md)."""
+Every claim beside what the records in `results/` say, and Table 1 counted; `make results` writes this page. Claims,
+tolerances and words are explained in [Reproducing](reproducing.md), differences from the paper in
+[Deviations](deviations.md)."""
 ABOUT_MODELS = """\
 # Models
 
@@ -112,7 +118,7 @@ def _write_summary(tables: Mapping[str, Sequence[Verdict]]) -> str:
 
 
 def _write_results(tables: Mapping[str, Sequence[Verdict]], records: Sequence[RunRecord]) -> str:
-    parts = [ABOUT_RESULTS]
+    parts = [ABOUT_RESULTS, "## Table 1", "`reslab reproduce table-1`", _write_table_1()]
     for name, verdicts in tables.items():
         parts += [f"## {place(name)}", f"`reslab reproduce {name} --from results`", write_verdicts(verdicts)]
     counts = {run: [] for run in (record.id for record in records)}
@@ -132,12 +138,55 @@ def _write_results(tables: Mapping[str, Sequence[Verdict]], records: Sequence[Ru
         "in",
     )
     parts += [
+        "## The fast recipe",
+        "[`recipe=fast`](training.md#the-fast-recipe), one trial at a time, by `benchmarks/fast.py` (`results/fast`). "
+        "Training is from the first iteration to the last weights; preparation (data to the device, kernels, capture) "
+        "and the test of the weights come on top.",
+        _write_fast(),
         "## Runs",
         "Each is a folder of that name in a folder of `results/`, with its trial, command, logs and result. "
         "The time is that of its sittings, in which it may have shared the device.",
         write_table(heads, [_run_cells(record, counts[record.id]) for record in records], left=(0, 1, 7, 8, 9)),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _write_fast() -> str:
+    heads = ("network", "iterations", "test error %, mean ± std (n)", "training s", "preparation s", "test s", "device")
+    rows = []
+    for path in sorted((RESULTS / "fast").glob("*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        for setting in record["settings"]:
+            trial, outcomes = trial_from_dict(setting["trial"]), setting["outcomes"]
+            errors = [outcome["error_percent"] for outcome in outcomes]
+            seconds = [
+                percent(statistics.mean(outcome[f"{part}_seconds"] for outcome in outcomes))
+                for part in ("training", "preparation", "evaluation")
+            ]
+            spread = f"{percent(statistics.mean(errors))} ± {percent(statistics.stdev(errors))} ({len(errors)})"
+            device = f"{record['device']}, {trial.recipe.precision}"
+            rows.append([name_of(trial.network), count(trial.recipe.iterations), spread, *seconds, device])
+    return write_table(heads, rows, left=(0, 6))
+
+
+def _write_table_1() -> str:
+    """Count the ResNets of Table 1, whose multiply-adds alone are printed there; the rest is what reviewers missed."""
+    counted = list(count_depths())
+    heads = ["", "multiply-adds, published", "ours", "verdict", "parameters"]
+    heads += [f"kept for backward, batch {batch}" for batch in BATCHES]
+    rows = [
+        [
+            one.network,
+            printed(one.published),
+            count(one.multiply_adds),
+            one.word,
+            count(one.params),
+            *[memory(one.activation_bytes[batch]) for batch in BATCHES],
+        ]
+        for one in counted
+    ]
+    remarks = [f"- {one.network}: {one.remark}." for one in counted if one.word != "reproduced" and one.remark]
+    return "\n".join([write_table(heads, rows, left=(0, 3)), "", *remarks])
 
 
 def _run_cells(record: RunRecord, counted: Sequence[str]) -> list[str]:

@@ -151,3 +151,25 @@ def test_imagenet_is_prepared(reslab, tmp_path: Path, monkeypatch: pytest.Monkey
     assert "imagenet was unpacked already: 3 classes" in outcome.out
     assert "choose imagenet" in reslab("data", "prepare", "imagenette", source).err
     assert "image-net.org" in reslab("data", "prepare", "imagenet", str(tmp_path)).err
+
+
+def test_photographs_are_written_as_shards(
+    reslab, photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which are checked, trained on and tested on like the folder."""
+    monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "root"))
+    monkeypatch.setenv("RESLAB_WORKERS", "0")
+    shards = tmp_path / "shards" / "photos"
+    told = reslab("data", "shard", str(photos), str(shards), "--size", "five").err
+    assert "--size is 'five'; give megabytes or gigabytes, such as 512MB" in told
+    told = reslab("data", "shard", str(photos), str(shards), "--size", "1MB").out
+    assert "wrote 6 images of 2 classes to 2 shards" in told
+    outcomes = [reslab("data", "check", str(root)).out.splitlines()[-1] for root in (photos, shards)]
+    assert outcomes[0] == outcomes[1]
+    assert "fit to be trained on, fingerprint" in outcomes[0]
+    words = ["network=cifar-resnet-8", "network.input_size=16", "recipe.iterations=2", "recipe.batch=2"]
+    runs = ["--runs", str(tmp_path / "runs")]
+    assert reslab("train", f"data={shards}", *words, *runs).code == 0
+    tested = [reslab("evaluate", "cifar", f"data={root}", "--json", *runs) for root in (photos, shards)]
+    assert tested[0].code == 0
+    assert tested[0].out == tested[1].out

@@ -23,6 +23,17 @@ def test_a_folder_of_classes_and_a_few_images(reslab, here: Path) -> None:
     assert read_embedding(Path("g.safetensors")).labels is None
 
 
+def test_shards_are_a_folder_of_classes(reslab, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same features, labels and names."""
+    monkeypatch.setenv("RESLAB_DATA", str(here / "data"))
+    assert reslab("data", "shard", "photos", "shards").code == 0
+    for source in ("photos", "shards"):
+        assert reslab("embed", "mine.safetensors", source, "--out", f"{source}.safetensors").code == 0
+    ours, theirs = read_embedding(Path("shards.safetensors")), read_embedding(Path("photos.safetensors"))
+    assert (ours.names, ours.class_names) == (theirs.names, theirs.class_names)
+    assert ours.features.equal(theirs.features)
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -10,6 +10,7 @@ import pytest
 import torch
 from benchmarks.peers import CifarPeer
 from PIL import Image
+from tests.multilabel import CLASSES, make_labelled
 from tests.photographs import make_photos
 
 from reslab.data.photos.folder import read_folder
@@ -47,6 +48,8 @@ def test_it_prints_a_confusion_matrix(reslab, run: Path) -> None:
     outcome = reslab("evaluate", str(run))
     assert outcome.code == 0, outcome.err
     assert "355 test images of digits, pixels 0-1, per-pixel mean" in outcome.out
+    balanced = json.loads((run / "result.json").read_text())["balanced_error_percent"]
+    assert f"balanced error {balanced:.2f} % (the mean of the class errors)" in outcome.out
     assert len([line for line in outcome.out.splitlines() if line[:2] in [f"{digit} " for digit in range(10)]]) == 10
     assert "the last 144 training images of digits" in reslab("evaluate", str(run), "data.split=tuning").out
 
@@ -132,6 +135,25 @@ def test_an_ensemble_on_photographs(protocol: str, reslab, folder: Path, monkeyp
     assert len([line for line in outcome.out.splitlines() if line.startswith(("ants", "bees"))]) == 2
     (alone,) = [json.loads(reslab(words[0], words[1], *words[3:], "--json").out)]
     assert alone == told["members"][0]
+
+
+def test_several_labels_an_image(reslab, tmp_path: Path, monkeypatch) -> None:
+    """Precision of each label and its mean, alone and as an ensemble; `data check` says that it is not for these."""
+    monkeypatch.chdir(tmp_path)
+    make_labelled(tmp_path / "shapes", count=10)
+    network = create_model("cifar-resnet-8", classes=3, input_size=16)
+    network.preprocess, network.class_names, network.task = Preprocess(resize=18, crop=16), CLASSES, "multi-label"
+    save_model(network, "a.safetensors")
+    words = ["evaluate", "a.safetensors", "data=shapes"]
+    told = json.loads(reslab(*words, "--json").out)
+    assert list(told["class_average_precision_percent"]) == list(told["class_positives"]) == list(CLASSES)
+    outcome = reslab(*words)
+    assert outcome.code == 0, outcome.err
+    assert f"mAP {told['map_percent']:.2f} %, any label wrong {told['error_percent']:.2f} %" in outcome.out
+    assert [line.split()[0] for line in outcome.out.splitlines()[-3:]] == list(CLASSES)
+    rows = {line.split()[0]: line.split()[1:] for line in reslab(*words, "a.safetensors").out.splitlines() if line}
+    assert rows["ensemble"][0] == f"{told['map_percent']:.2f}"
+    assert "only folders by class are looked through" in reslab("data", "check", "shapes").err
 
 
 def test_one_network_prints_its_calibration(reslab, folder: Path, monkeypatch) -> None:

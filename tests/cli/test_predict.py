@@ -53,6 +53,24 @@ def test_json_from_standard_input(reslab, here: Path, monkeypatch: pytest.Monkey
     assert [guess["class"] for guess in one["guesses"]] == [told[0]["guesses"][0]["class"]]
 
 
+def test_several_labels_an_image(reslab, here: Path) -> None:
+    """All above the threshold, the others beside them; none where none is."""
+    network = make_network()
+    network.task = "multi-label"
+    save_model(network, "several.safetensors")
+    lines = reslab("predict", "several.safetensors", "photos/b", "--threshold", "0").out.splitlines()
+    assert lines[-1].count("%") == 2
+    assert "below the threshold" in lines[-2]
+    lines = reslab("predict", "several.safetensors", "photos/b", "--threshold", "1").out.splitlines()
+    assert lines[-1].split()[:2] == ["photos/b/photo-0.png", "none"]
+    (told,) = json.loads(reslab("predict", "several.safetensors", "photos/b", "--threshold", "0", "--json").out)
+    assert sorted(told["labels"]) == sorted(guess["class"] for guess in told["guesses"]) == ["ants", "bees"]
+    assert (
+        "threshold is for networks of several labels"
+        in reslab("predict", "mine.safetensors", "photos/b", "--threshold", "0.5").err
+    )
+
+
 def test_explanations_are_written(reslab, here: Path) -> None:
     """A PNG for each, also where two images have one name; JSON says where."""
     assert "wrote 3 pictures to maps" in reslab("predict", "mine.safetensors", "photos", "--explain", "maps").out

@@ -8,11 +8,22 @@ import signal
 import pytest
 from rich.progress import Progress
 
-from reslab.cli.progress import StopSignals, TrialBars
+from reslab.cli.progress import StopSignals, TrialBars, summarize
 from reslab.paper.claim import Setting
 from reslab.training.loop import Stopped
 
 TRIALS = [Setting(network="plain-20", recipe="cifar-paper").trial(seed) for seed in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("skipped", "words"),
+    [(None, ""), (0, ""), (1, "  (without 1 bad test image)"), (1200, "  (without 1,200 bad test images)")],
+)
+def test_a_run_is_summed_up(skipped: int | None, words: str) -> None:
+    """By its errors, and the images that are in none; runs of early versions did not count them."""
+    counted = {} if skipped is None else {"skipped_images": skipped}
+    metrics = {"train_error_percent": 1, "test_error_percent": 9.5} | counted
+    assert summarize(metrics) == f"train 1.00 %  test 9.50 % error{words}"
 
 
 def test_where_a_resumed_run_begins_is_no_progress() -> None:
@@ -56,6 +67,17 @@ def test_the_bar_over_all_shows_only_for_several() -> None:
         progress = Progress(disable=True)
         TrialBars(progress, trials)
         assert progress.tasks[0].visible == (len(trials) > 1)
+
+
+def test_how_a_run_stands_says_the_balanced_error_where_it_is_another() -> None:
+    """Where classes have different numbers of images; old results say nothing of it."""
+    metrics = {"train_error_percent": 1.0, "test_error_percent": 9.5}
+    assert (
+        summarize(metrics) == summarize(metrics | {"balanced_error_percent": None}) == "train 1.00 %  test 9.50 % error"
+    )
+    told = summarize(metrics | {"balanced_error_percent": 30.25})
+    assert told.endswith("9.50 % error (30.25 % with all classes counting the same)")
+    assert summarize(metrics | {"test_map_percent": 87.5}).endswith("(any label of an image wrong), mAP 87.50 %")
 
 
 def test_a_second_signal_stops_at_once() -> None:

@@ -66,6 +66,31 @@ def test_bfloat16_guesses_the_same(network: Network, photos: Path) -> None:
         assert (ours.name, ours.probability) == (theirs.name, pytest.approx(theirs.probability, abs=0.02))
 
 
+def test_several_labels_have_probabilities_of_their_own(network: Network, photos: Path) -> None:
+    """Those that reach the threshold are the image's labels, and all of them are told."""
+    network.task = "multi-label"
+    predictor, image = Predictor(network), photos / "val/ants/photo-0.png"
+    (every,) = predictor.predict(image, threshold=0)
+    pixels = torch.from_numpy(read_pixels(image).transpose(2, 0, 1).copy())[None]
+    with torch.no_grad():
+        wanted = network(preprocess_images(pixels, SMALL, brightest=255)).sigmoid()[0]
+    assert {guess.name: guess.probability for guess in every.guesses} == pytest.approx(
+        dict(zip(("ants", "bees"), wanted.tolist(), strict=True)), rel=1e-4
+    )
+    assert every.labels == tuple(guess.name for guess in every.guesses)
+    (first,) = predictor.predict(image, top=1, threshold=every.guesses[0].probability)
+    assert (first.labels, len(first.guesses)) == ((every.guesses[0].name,), 1)
+    assert to_plain(first)["labels"] == [every.guesses[0].name]
+    (usual,) = predictor.predict(image)
+    assert usual.labels == tuple(guess.name for guess in every.guesses if guess.probability >= 0.5)
+    with pytest.raises(UserError, match="threshold is 2; give a probability from 0 to 1"):
+        predictor.predict(image, threshold=2)
+    network.task = "classification"
+    assert predictor.predict(image)[0].labels is None
+    with pytest.raises(UserError, match="threshold is for networks of several labels an image"):
+        predictor.predict(image, threshold=0.5)
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_a_device_gives_the_same(network: Network, photos: Path) -> None:

@@ -37,6 +37,15 @@ def test_errors_and_confusion() -> None:
     assert scores.class_error_percent == pytest.approx([0, 0, 100, 0, 0, 50])
 
 
+def test_the_balanced_error_counts_classes_not_images() -> None:
+    """The mean of the class errors, over the classes there are; none where all have as many images."""
+    logits = torch.eye(3)[[0, 0, 0, 0, 0, 1]]
+    scores = score([(logits, torch.tensor([0, 0, 0, 0, 1, 1]))], classes=3)
+    assert scores.error_percent == pytest.approx(100 / 6)
+    assert scores.balanced_error_percent == pytest.approx((0 + 50) / 2)
+    assert score([(torch.eye(3), torch.tensor([0, 2, 1]))], classes=3).balanced_error_percent is None
+
+
 def brute_force_ece(probabilities: np.ndarray, labels: np.ndarray) -> float:
     """Fifteen bins, one after the other, each open below and closed above."""
     confidence, right = probabilities.max(1), probabilities.argmax(1) == labels

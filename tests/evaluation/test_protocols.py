@@ -15,7 +15,7 @@ from torch import Tensor
 from reslab.data.photos.decoding import read_pixels
 from reslab.errors import UserError
 from reslab.evaluation.crops import ProtocolName, Viewing
-from reslab.evaluation.protocols import Judge, average_softmax, divide_network, score_windows
+from reslab.evaluation.protocols import Judge, average_sigmoid, average_softmax, divide_network, score_windows
 from reslab.networks import Network, build, create_model
 from reslab.networks.execution import Execution
 from reslab.networks.resnet import ResidualNetwork
@@ -180,3 +180,12 @@ def test_averages_are_of_softmax() -> None:
     assert torch.equal(average_softmax(logits), average_softmax(logits[:, [2, 0, 3, 1]]))
     assert torch.equal(average_softmax(logits[:, :1]), logits[:, 0])
     assert average_softmax(torch.tensor([[[0.0, -300.0], [0.0, -400.0]]])).isfinite().all()
+
+
+def test_sigmoids_are_averaged_as_probabilities() -> None:
+    """Of each label by itself, whatever the order of views, and also where it is all but sure."""
+    torch.manual_seed(0)
+    logits = torch.randn(3, 4, 5)
+    assert torch.allclose(average_sigmoid(logits).sigmoid(), logits.sigmoid().mean(1), atol=1e-6)
+    assert torch.equal(average_sigmoid(logits[:, :1]), logits[:, 0])
+    assert average_sigmoid(torch.tensor([[[90.0, -300.0], [90.0, -400.0]]])).isfinite().all()

@@ -5,13 +5,17 @@ from __future__ import annotations
 import gc
 import weakref
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
-from tests.experiments.faults import DIGITS, make_trial
+from tests.experiments.faults import DIGITS, OPTIONS, make_trial
 
 from reslab.experiments.classification import log_scores, make_task
+from reslab.experiments.run import run_trial
 from reslab.networks import build
+from reslab.spec.recipe import find_recipe
 
 
 def test_trials_share_their_images() -> None:
@@ -31,6 +35,32 @@ def test_trials_share_their_images() -> None:
     assert placed() is second.data
     del second
     assert placed() is None
+
+
+def test_the_embedded_digits_can_be_balanced_too() -> None:
+    """Their rarer ones count more, or come as often as the others; on the tuning split by what is trained on there."""
+    trial = make_trial()
+    weighted = replace(trial, recipe=replace(trial.recipe, class_weights="balanced"))
+    tuning = replace(weighted, data=replace(trial.data, split="tuning"))
+    for one, count in ((weighted, len(DIGITS.train)), (tuning, len(DIGITS.train) - len(DIGITS.train) // 10)):
+        task = make_task(one, DIGITS, device="cpu")
+        assert task.class_weights is not None
+        counts = np.bincount(DIGITS.train.labels[:count])
+        assert task.class_weights.tolist() == pytest.approx((count / (10 * counts)).tolist())
+    balanced = replace(trial, recipe=replace(trial.recipe, sampling="balanced", exact_norms=False, batch=40))
+    _, labels = make_task(balanced, DIGITS, device="cpu").load(50, 2)
+    assert [torch.bincount(batch).tolist() for batch in labels] == [[4] * 10] * 2
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_a_weighted_loss_is_captured(tmp_path: Path) -> None:
+    """Nothing in it asks the device, so the run is one of captured iterations; it gives the same log each time."""
+    recipe = find_recipe("digits", OPTIONS | {"class_weights": "balanced"})
+    runs = [run_trial(make_trial(recipe), DIGITS, tmp_path / name, device="cuda") for name in "ab"]
+    assert all(run.read("provenance")["sittings"][0]["capture"] for run in runs)
+    one, other = ((run.path / "metrics.jsonl").read_text() for run in runs)
+    assert one == other
 
 
 def test_an_evaluation_is_of_the_network_as_it_is() -> None:

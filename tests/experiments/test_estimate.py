@@ -50,6 +50,21 @@ def test_time_is_iterations_and_evaluations(tmp_path: Path) -> None:
     assert estimate.epochs == pytest.approx(20 * 32 / len(DIGITS.train))
 
 
+def test_small_crops_take_less_time(tmp_path: Path) -> None:
+    """Ten iterations on a quarter of the pixels and ten on all of them; of a run that is in the last ten, those."""
+    trial = replace(
+        make_trial(**{"resizing.initial": 0.5, "resizing.stages": 2}),
+        network=find("cifar-resnet-8", {"channels": 1, "input_size": 64}),
+    )
+    run, test = RunDirectory(tmp_path), 3 * len(DIGITS.test) * 0.1
+    estimate = estimate_run(trial, DIGITS, run, speed=SPEED, device="cpu")
+    assert estimate.seconds == pytest.approx((10 / 4 + 10) * 2.0 + test)
+    run.checkpoints.mkdir()
+    (run.checkpoints / "step-000014.safetensors").touch()
+    estimate = estimate_run(trial, DIGITS, run, speed=SPEED, device="cpu")
+    assert estimate.seconds == pytest.approx(6 * 2.0 + test * 2 / 3)
+
+
 def test_tuning_has_its_own_sizes(tmp_path: Path) -> None:
     """A tenth of the training images is tested instead."""
     trial = make_trial()
@@ -137,6 +152,23 @@ def test_measuring_is_scaled_to_the_batch(monkeypatch: pytest.MonkeyPatch) -> No
         assert speed.iteration_seconds == pytest.approx(32 * seconds)
         assert speed.test_seconds == pytest.approx(seconds / 4)
         assert timed[-1] == size
+
+
+def test_an_image_is_cheaper_among_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of 0.6 s and 0.1 s an image, timed on 4 and 8, is reckoned right for 32; noise is kept in bounds."""
+
+    def measure(base: float, image: float):
+        return lambda network, images, **_: estimating.Timing(
+            forward_seconds=(base + image * len(images)) / 4, step_seconds=base + image * len(images)
+        )
+
+    monkeypatch.setattr(estimating, "SECONDS", 2.0)
+    monkeypatch.setattr(estimating, "measure_time", measure(0.6, 0.1))
+    speed = measure_speed(make_trial(), device="cpu")
+    assert speed.iteration_seconds == pytest.approx(0.6 + 32 * 0.1)
+    assert speed.test_seconds == pytest.approx(3.8 / 32 / 4)
+    monkeypatch.setattr(estimating, "measure_time", measure(1.8, 0.0))
+    assert measure_speed(make_trial(), device="cpu").iteration_seconds == pytest.approx(1.8 + 24 * 1.8 / 8 / 2)
 
 
 def test_a_full_disk_is_told_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

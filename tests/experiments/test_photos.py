@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from tests.photographs import make_photos
+from tests.processes import run_in_processes
 
 from reslab.cli import main
 from reslab.data.digits import load_digits
 from reslab.data.photos.folder import PhotoDataset, read_folder
+from reslab.data.photos.sharding import write_shards
+from reslab.data.photos.shards import read_photos
 from reslab.errors import UserError
 from reslab.experiments import photos as of_photos
 from reslab.experiments.photos import make_photo_task
@@ -20,9 +25,10 @@ from reslab.experiments.run import run_trial
 from reslab.experiments.trials import read_trial
 from reslab.networks import load_model
 from reslab.runs.directory import list_runs
+from reslab.runs.log import StepLog
 from reslab.spec.trial import Trial
 from reslab.training.loop import Stopped
-from reslab.training.processes import Processes
+from reslab.training.processes import ALONE, Processes
 
 FIELDS = {
     "network": "cifar-resnet-8", "network.input_size": "24", "recipe.batch": "8", "recipe.iterations": "30",
@@ -55,6 +61,18 @@ def test_it_learns_and_its_weights_carry_what_they_need(photos: PhotoDataset, tm
     assert (network.preprocess.resize, network.preprocess.crop) == (27, 24)
 
 
+def test_bad_test_images_are_counted(photos: PhotoDataset, tmp_path: Path) -> None:
+    """The result says how many are in no error; where none can be read there is nothing to test on."""
+    trial = make_trial(photos, data__on_bad_image="skip", recipe__iterations="1")
+    assert run(trial, photos, tmp_path / "whole")["skipped_images"] == 0
+    photos.test.path(2).write_bytes(b"")
+    result = run(trial, photos, tmp_path / "lacking")
+    assert (result["skipped_images"], sum(map(sum, result["confusion"]))) == (1, 7)
+    alone = replace(photos, test=photos.test.take(np.array([2])))
+    with pytest.raises(UserError, match="none of the test images can be read"):
+        run(trial, alone, tmp_path / "none")
+
+
 def test_stopped_and_resumed_it_ends_the_same(photos: PhotoDataset, tmp_path: Path) -> None:
     """Bit for bit, mixing and colours included."""
     trial = make_trial(photos, recipe__augmentation__mixup="0.4", recipe__augmentation__colour="0.1")
@@ -66,6 +84,68 @@ def test_stopped_and_resumed_it_ends_the_same(photos: PhotoDataset, tmp_path: Pa
     ours, theirs = (load_model(each.weights).state_dict() for each in (whole, parts))
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
     assert (whole.path / "metrics.jsonl").read_text() == (parts.path / "metrics.jsonl").read_text()
+
+
+GROWING = {"network__input_size": "64", "recipe__resizing__initial": "0.5", "recipe__resizing__stages": "2"}
+
+
+@pytest.mark.parametrize("stop", [4, 6])
+def test_crops_that_grow_resume_exactly(photos: PhotoDataset, tmp_path: Path, stop: int) -> None:
+    """Stopped before they grow or just as they do: the same bits; tests see the whole size all along."""
+    fields = {"recipe__iterations": "12", "recipe__evaluate_every": "12", "recipe__augmentation__cutmix": "1"}
+    trial = make_trial(photos, **GROWING, **fields)
+    task = make_photo_task(trial, photos, device="cpu")
+    assert [len(task.load(step, 7)[0]) for step in (4, 5, 6)] == [2, 1, 7]
+    assert [task.load(step, 1)[0].shape[-1] for step in (0, 5, 6, 11)] == [32, 32, 64, 64]
+    assert {images.shape[-1] for images, _ in task.test_batches()} == {64}
+    whole = run_trial(trial, photos, tmp_path / "whole")
+    steps = iter([False] * (stop - 1) + [True])
+    with pytest.raises(Stopped):
+        run(trial, photos, tmp_path / "parts", should_stop=lambda: next(steps))
+    parts = run_trial(trial, photos, tmp_path / "parts")
+    ours, theirs = (load_model(each.weights).state_dict() for each in (whole, parts))
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    assert (whole.path / "metrics.jsonl").read_text() == (parts.path / "metrics.jsonl").read_text()
+    assert math.isfinite(whole.result()["train_loss"])
+
+
+def test_from_growing_crops_the_mean_colour_is_subtracted(photos: PhotoDataset) -> None:
+    """Where the mean image does not fit."""
+    trial = make_trial(photos, recipe="imagenet-paper", recipe__augmentation__colour="0", **GROWING)
+    task = make_photo_task(trial, photos, device="cpu")
+    assert task.mean_image is not None
+    pixels = task.batches.crops[32, task.batches.sampler.draw(0, 8)].pixels.permute(0, 3, 1, 2) / 255
+    assert torch.allclose(task.load(0, 1)[0][0], pixels - task.mean_image.mean((1, 2), keepdim=True), atol=1e-6)
+    pixels = task.batches.crops[64, task.batches.sampler.draw(20, 8)].pixels.permute(0, 3, 1, 2) / 255
+    assert torch.allclose(task.load(20, 1)[0][0], pixels - task.mean_image, atol=1e-6)
+
+
+def train_share(processes: Processes, trial: Trial, photos: PhotoDataset, root: Path) -> list[dict[str, float]]:
+    return StepLog(run_trial(trial, photos, root, processes=processes).path / "metrics.jsonl").read()
+
+
+@pytest.mark.slow
+def test_crops_grow_in_all_processes(photos: PhotoDataset, tmp_path: Path) -> None:
+    """Two that normalize the whole batch have the losses of one."""
+    trial = make_trial(photos, **GROWING, recipe__sync_norms="true", recipe__iterations="6", recipe__evaluate_every="1")
+    one = train_share(ALONE, trial, photos, tmp_path / "one")
+    two, _ = run_in_processes(train_share, 2, trial, photos, tmp_path / "two")
+    losses = [[entry["train_loss"] for entry in log] for log in (one, two)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+    assert len(losses[0]) == 6
+
+
+def test_from_shards_it_is_the_same_run(photos: PhotoDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same trial, and the same bits of metrics and weights, a mean image included."""
+    monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "root"))
+    write_shards(photos.root, tmp_path / "shards" / "photos", size=8_000)
+    shards = read_photos(tmp_path / "shards" / "photos")
+    trials = [make_trial(dataset, recipe="imagenet-paper", recipe__iterations="10") for dataset in (photos, shards)]
+    assert trials[0].id == trials[1].id
+    ours = run_trial(trials[0], photos, tmp_path / "from files")
+    theirs = run_trial(trials[1], shards, tmp_path / "from shards")
+    for file in ("metrics.jsonl", "weights.safetensors", "result.json"):
+        assert (ours.path / file).read_bytes() == (theirs.path / file).read_bytes()
 
 
 def test_the_papers_preset_subtracts_a_mean_image(photos: PhotoDataset, tmp_path: Path) -> None:
@@ -138,6 +218,57 @@ def test_mixed_labels_share_the_loss(photos: PhotoDataset) -> None:
     assert wrong.item() == 1
 
 
+class Fixed(torch.nn.Module):
+    """Says the same of every two images."""
+
+    def weighted_logits(self, x: torch.Tensor) -> list[tuple[float, torch.Tensor]]:
+        return [(1.0, torch.tensor([[2.0, 0.0], [0.0, 1.0]])[: len(x)])]
+
+
+@pytest.fixture
+def uneven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PhotoDataset:
+    monkeypatch.setenv("RESLAB_WORKERS", "0")
+    return read_folder(make_photos(tmp_path / "uneven", train=18, val=4, counts={"greens": 2}))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_weights_of_classes_weigh_each_labels_loss(uneven: PhotoDataset, smoothing: float) -> None:
+    """By hand, mixed and not: 20 / (2 * 18) and 20 / (2 * 2), whatever is smoothed; the mean is over images."""
+    trial = make_trial(uneven, recipe__class_weights="balanced", recipe__label_smoothing=str(smoothing))
+    task = make_photo_task(trial, uneven, device="cpu")
+    weights = torch.tensor([20 / 36, 5.0])
+    logs = -torch.log_softmax(torch.tensor([[2.0, 0.0], [0.0, 1.0]]), 1)
+    losses = (1 - smoothing) * logs + smoothing * logs.mean(1, keepdim=True)
+    images, labels = torch.zeros(2, 3, 24, 24), torch.tensor([0, 1])
+    loss, _ = task.loss(Fixed(), (images, labels))  # pyright: ignore[reportArgumentType]
+    own = weights[labels] * losses[[0, 1], labels]
+    assert loss.item() == pytest.approx(own.mean().item())
+    first, _ = task.loss(Fixed(), (images[:1], labels[:1]))  # pyright: ignore[reportArgumentType]
+    assert first.item() == pytest.approx(own[0].item())  # a part of a batch is its part of the sum
+    mixed = (images, labels, labels.flip(0), torch.tensor([0.7, 0.7]))
+    loss, _ = task.loss(Fixed(), mixed)  # pyright: ignore[reportArgumentType]
+    other = weights[labels.flip(0)] * losses[[0, 1], labels.flip(0)]
+    assert loss.item() == pytest.approx((0.7 * own + 0.3 * other).mean().item())
+
+
+def test_balanced_sampling_is_shared_and_resumed(uneven: PhotoDataset, tmp_path: Path) -> None:
+    """Every batch half and half; two processes see what one sees; stopped and resumed it ends the same, bit for bit."""
+    trial = make_trial(uneven, recipe__sampling="balanced", recipe__iterations="12", recipe__evaluate_every="6")
+    alone = make_photo_task(trial, uneven, device="cpu")
+    images, labels = alone.load(3, 2)
+    assert labels.sum(1).tolist() == [4, 4]
+    shares = [make_photo_task(trial, uneven, device="cpu", processes=Processes(rank, 2)).load(3, 2) for rank in (0, 1)]
+    assert torch.equal(torch.cat([share[0] for share in shares], dim=1), images)
+    assert torch.equal(torch.cat([share[1] for share in shares], dim=1), labels)
+    whole = run_trial(trial, uneven, tmp_path / "whole")
+    steps = iter([False] * 4 + [True])
+    with pytest.raises(Stopped):
+        run(trial, uneven, tmp_path / "parts", should_stop=lambda: next(steps))
+    parts = run_trial(trial, uneven, tmp_path / "parts")
+    assert whole.weights.read_bytes() == parts.weights.read_bytes()
+    assert (whole.path / "metrics.jsonl").read_text() == (parts.path / "metrics.jsonl").read_text()
+
+
 def test_what_does_not_fit_is_told(photos: PhotoDataset, tmp_path: Path) -> None:
     """A recipe for small images, a tuning split, a network for other classes."""
     with pytest.raises(UserError, match=r"crop is padded, which is for images of one size"):
@@ -152,8 +283,15 @@ def test_what_would_be_recorded_and_not_done_is_refused(photos: PhotoDataset, tm
     """Cutout of photographs; mixing, crops and colours of images of one size."""
     with pytest.raises(UserError, match=r"augmentation\.cutout is 8, which is for images of one size; leave it out"):
         run(make_trial(photos, recipe__augmentation__cutout="8"), photos, tmp_path)
+    with pytest.raises(UserError, match=r"resizing\.initial is 0\.5, and crops of 128 pixels do not pass through vit"):
+        run(
+            make_trial(photos, network="vit-b-16", network__input_size="224", recipe__resizing__initial="0.5"),
+            photos,
+            tmp_path,
+        )
     digits = load_digits()
-    for field, value in {"augmentation.mixup": "0.2", "augmentation.crop": "resized", "centring": "imagenet"}.items():
+    fields = {"augmentation.mixup": "0.2", "augmentation.crop": "resized", "centring": "imagenet"}
+    for field, value in (fields | {"resizing.initial": "0.5"}).items():
         trial = read_trial({"network": "cifar-resnet-8", f"recipe.{field}": value}, digits)
         with pytest.raises(UserError, match=rf"recipe\.{field} is {value}, which is for photographs"):
             run_trial(trial, digits, tmp_path)

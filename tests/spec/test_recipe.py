@@ -45,10 +45,15 @@ def test_highways_have_their_authors_recipe() -> None:
         ({"accumulate": 3}, "must divide the batch of 128"),
         ({"schedule.drops": "[32000]"}, "fractions of the run"),
         ({"label_smoothing": 1.0}, "recipe.label_smoothing is 1.0"),
+        ({"resizing.initial": 0}, "recipe.resizing.initial is 0; give a fraction of the side"),
+        ({"resizing.stages": 1}, "recipe.resizing.stages is 1; it must be at least 2"),
         ({"lr": 0.1}, "there is no field 'lr'"),
         ({"schedule.kind": "steep"}, "choose steps, cosine, constant or one-cycle"),
         ({"augmentation.flip": False, "augmentation.alternating_flips": True}, "set flip=true as well"),
         ({"augmentation.edges": "mirror"}, "choose zero or reflect"),
+        ({"class_weights": "equal"}, "choose none or balanced"),
+        ({"sampling": "balanced", "class_weights": "balanced"}, "favour rare classes twice; choose one of them"),
+        ({"sampling": "balanced", "exact_norms": True}, "set recipe.exact_norms=false"),
     ],
 )
 def test_mistakes_are_named(changes: dict[str, object], sentence: str) -> None:

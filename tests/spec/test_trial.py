@@ -30,8 +30,10 @@ def test_equal_trials_share_an_id() -> None:
         replace(TRIAL, network=find("plain-20")),
         replace(TRIAL, recipe=find_recipe("cifar-paper", {"iterations": 10})),
         replace(TRIAL, data=replace(TRIAL.data, fingerprint="abd")),
+        replace(TRIAL, task="multi-label"),
     ]
-    assert len({trial.id for trial in [TRIAL, *others]}) == 5
+    assert len({trial.id for trial in [TRIAL, *others]}) == 6
+    assert all(trial_from_dict(trial_to_dict(trial)) == trial for trial in others)
     assert TRIAL.id.startswith("resnet-20-cifar10-")
 
 
@@ -40,7 +42,7 @@ def test_nonsense_is_refused() -> None:
     for seed in (-1, 2**31):
         with pytest.raises(UserError, match=f"seed is {seed}; it must be from 0"):
             replace(TRIAL, seed=seed)
-    with pytest.raises(UserError, match="task is None"):
+    with pytest.raises(UserError, match="task is None; choose classification or multi-label"):
         trial_from_dict({})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reslab.spec.recipe import find_recipe
-from reslab.training.schedule import is_warm, learning_rate
+from reslab.training.schedule import crop_side, crop_stages, is_warm, learning_rate
 
 
 def test_the_trace_of_110_layers() -> None:
@@ -67,3 +67,19 @@ def test_one_cycle_ends_where_it_is_told(fall: str) -> None:
     assert rates == sorted(rates, reverse=True)
     linear_first_quarter = 0.1 * (1 - 0.8 * 0.255)
     assert (rates[25] > linear_first_quarter + 0.005) == (fall == "cosine")
+
+
+def test_crops_grow_in_stages_of_equal_length() -> None:
+    """Of 224 pixels in four stages from a half: 128, 160, 192, 224; the last iteration is always whole."""
+    recipe = find_recipe("imagenet-modern", {"iterations": 10})
+    assert [crop_side(recipe, step, whole=224) for step in range(10)] == [128] * 3 + [160] * 2 + [192] * 3 + [224] * 2
+    two = find_recipe("imagenet-modern", {"iterations": 10, "resizing.stages": 2, "resizing.initial": 0.75})
+    assert crop_stages(two, whole=224) == [(0, 160), (5, 224)]
+    assert [crop_side(find_recipe("imagenet-modern"), step, whole=100) for step in (0, 125_113)] == [64, 100]
+
+
+@pytest.mark.parametrize("whole", [8, 100, 224])
+def test_crops_are_whole_unless_they_are_to_grow(whole: int) -> None:
+    """Whatever the size; and what is small already does not grow."""
+    assert crop_stages(find_recipe("photos"), whole=whole) == [(0, whole)]
+    assert {side for _, side in crop_stages(find_recipe("imagenet-modern"), whole=32)} == {32}

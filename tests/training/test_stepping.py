@@ -52,6 +52,14 @@ class Noise:
         return str(step)
 
 
+class Growing(Noise):
+    """Images of 8 pixels a side up to iteration 4, then of 12."""
+
+    def load(self, step: int, count: int) -> tuple[Tensor, Tensor]:
+        images, labels = super().load(step, min(count, 5 - step) if step < 5 else count)
+        return (images if step < 5 else F.pad(images, [2, 2, 2, 2])), labels
+
+
 def make_stepper(
     task: Noise, *, runtime: Runtime | None = None, recipe: Recipe = RECIPE, **overrides: object
 ) -> Stepper:
@@ -91,6 +99,20 @@ def test_stretches_are_the_same_iterations(monkeypatch: pytest.MonkeyPatch) -> N
     assert_equal(advance(stepper, 12), expected)
     assert stepper.stretch is not None
     assert (stepper.stretch.first, stepper.stretch.count) == (11, 1)
+
+
+def test_a_stretch_ends_where_images_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the next one has room for them: the same iterations as one by one, with the rates of their own numbers."""
+    expected = advance(make_stepper(Growing()), 12)
+    monkeypatch.setattr(Stepper, "waiting_is_free", False)
+    stepper = make_stepper(Growing())
+    stretches = []
+    for step in range(12):
+        stepper.advance(step, warmed_at=None)
+        assert stepper.stretch is not None
+        stretches.append(stepper.stretch.first)
+    assert stretches == [0] + [1] * 4 + [5] * 7
+    assert_equal(stepper.state.tensors(), expected)
 
 
 def test_a_loss_that_is_not_finite_changes_nothing() -> None:
@@ -165,6 +187,17 @@ def test_a_captured_iteration_is_the_iteration(overrides: dict[str, object]) -> 
 
 @gpu
 @needs_cuda
+def test_images_that_grow_are_captured_again() -> None:
+    """Each size has a graph of its own; the iterations are those that run as they stand."""
+    with torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False):
+        eager = make_stepper(Growing("cuda"), runtime=Runtime())
+        captured = make_stepper(Growing("cuda"), runtime=Runtime(capture=True))
+        assert_equal(advance(captured, 12), advance(eager, 12), rtol=1e-4, atol=1e-6)
+        assert captured.batch[0].shape[-1] == 12
+
+
+@gpu
+@needs_cuda
 def test_capturing_leaves_no_trace() -> None:
     """Weights, velocities, statistics, counters, average and tally are as they were."""
     stepper = make_stepper(Noise("cuda"), runtime=Runtime())
@@ -230,6 +263,7 @@ def test_networks_without_statistics_train(norm: str, device: str) -> None:
         ({"precision": "fp32"}, {}, (3, 32, 32), False),
         ({"precision": "bf16", "channels_last": "false"}, {}, (3, 32, 32), False),
         ({"precision": "bf16"}, {}, (3, 16, 16), False),
+        ({"precision": "bf16", "resizing.initial": "0.5"}, {}, (3, 32, 32), False),
         ({"precision": "bf16"}, {"dropout": 0.1}, (3, 32, 32), False),
         ({"precision": "bf16"}, {"checkpointing": True}, (3, 32, 32), False),
     ],

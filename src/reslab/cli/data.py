@@ -1,4 +1,4 @@
-"""`reslab data fetch|prepare|check|list`."""
+"""`reslab data fetch|prepare|shard|check|list`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from reslab.cli.show import console, count, make_table, print_json, progress_con
 from reslab.errors import UserError, choices, suggest
 
 app = App(name="data", help="Fetch, check and list datasets.")
+
+UNITS = {"MB": 10**6, "GB": 10**9}
 
 
 @app.command
@@ -69,8 +71,40 @@ def prepare(name: str, source: Path, *, out: Path | None = None) -> None:
 
 
 @app.command
+def shard(source: Path, out: Path, *, size: str = "512MB") -> None:
+    """Write a folder of photographs as tar shards, which are trained on like the folder and which webdataset reads.
+
+    Parameters
+    ----------
+    source
+        The folder of photographs; shards, to write others.
+    out
+        A new folder.
+    size
+        What a shard takes at most, as 512MB or 1GB; an image that is larger has one for itself.
+    """
+    from reslab.data.photos.sharding import write_shards
+
+    with _bars() as watch:
+        contents = write_shards(source.expanduser(), out.expanduser(), size=_read_size(size), watch=watch)
+    images, shards = sum(contents.images.values()), len(contents.images)
+    console.print(
+        f"wrote {count(images)} images of {count(len(contents.class_names))} classes to {count(shards)} "
+        f"shard{'s' * (shards != 1)} in {out}; train on them: reslab train data={out}",
+        soft_wrap=True,
+    )
+
+
+def _read_size(text: str) -> int:
+    number, unit = text[:-2].strip(), text[-2:].upper()
+    if unit not in UNITS or not number.isdecimal() or not int(number):
+        raise UserError(f"--size is '{text}'; give megabytes or gigabytes, such as 512MB or 1GB")
+    return int(number) * UNITS[unit]
+
+
+@app.command
 def check(name: str, *, workers: int | None = None, json: bool = False) -> None:
-    """Check every byte of a dataset, or every image of a folder of photographs; end with 1 if that has errors.
+    """Check every byte of a dataset, or every photograph of a folder, files or shards; end with 1 if that has errors.
 
     Parameters
     ----------
@@ -87,10 +121,16 @@ def check(name: str, *, workers: int | None = None, json: bool = False) -> None:
         raise UserError(f"--workers is {workers}; give 1 or more")
     if name not in LOADERS:
         from reslab.cli.photos import check_photos
+        from reslab.data.photos.labels import find_list
 
         root = Path(name).expanduser()
         if "/" not in name and not root.exists():
             raise UserError(f"there is no dataset and no folder '{name}'{suggest(name, LOADERS) or '; give a path'}")
+        if (labels := find_list(root)) is not None:
+            raise UserError(
+                f"{root} has labels in {labels.name}, and only folders by class are looked through; "
+                f"`reslab train data={name} network=resnet-18 --dry-run` reads the list"
+            )
         if not check_photos(root, workers=workers, json=json):
             sys.exit(1)
         return

@@ -79,8 +79,10 @@ def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", run
 
 
 def _has_classes(folder: Path) -> bool:
-    """Whether a folder is a dataset: train inside, or two folders or more, a class each."""
+    """Whether a folder is a dataset: train inside, two folders or more, a class each, or shards."""
+    from reslab.data.photos.shards import has_shards
+
     if not folder.is_dir():
         return False
     inside = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
-    return len(inside) >= 2 or (folder / "train").is_dir()
+    return len(inside) >= 2 or (folder / "train").is_dir() or has_shards(folder)

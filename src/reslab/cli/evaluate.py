@@ -14,12 +14,14 @@ from reslab.spec.codec import convert
 # More classes than this do not fit side by side on a terminal.
 MOST_COLUMNS = 12
 WORST = 10
+MOST_ROWS = 40
 
 
 def evaluate(*words: str, runs: Path | None = None, json: bool = False) -> None:
     """Test trained networks: top-1 and top-5 error, calibration, errors of each class, and the confusion matrix.
 
-    Several are an ensemble: each is tested, and the average of their softmax.
+    Where images have several labels: average precision of each, and its mean (mAP).
+    Several are an ensemble: each is tested, and the average of their probabilities.
 
     Parameters
     ----------
@@ -71,7 +73,16 @@ def _how(scores: dict[str, Any]) -> str:
 
 
 def _print_summary(scores: dict[str, Any]) -> None:
-    console.print(f"error {scores['error_percent']:.2f} %, top-5 error {scores['top5_error_percent']:.2f} %")
+    if "map_percent" in scores:
+        console.print(
+            f"mAP {scores['map_percent']:.2f} %, any label wrong {scores['error_percent']:.2f} % of the images, "
+            f"cross-entropy {scores['loss']:.4f}\n"
+        )
+        return
+    errors = f"error {scores['error_percent']:.2f} %, top-5 error {scores['top5_error_percent']:.2f} %"
+    if (balanced := scores["balanced_error_percent"]) is not None:
+        errors += f", balanced error {balanced:.2f} % (the mean of the class errors)"
+    console.print(errors)
     console.print(
         f"mean confidence {scores['mean_confidence_percent']:.2f} %, expected calibration error "
         f"{scores['ece_percent']:.2f} %, negative log-likelihood {scores['loss']:.4f}\n"
@@ -79,16 +90,24 @@ def _print_summary(scores: dict[str, Any]) -> None:
 
 
 def _print_members(found: dict[str, Any]) -> None:
-    numbers = ("error_percent", "top5_error_percent", "mean_confidence_percent", "ece_percent")
-    table = make_table("Alone and together", "", "error %", "top-5 error %", "mean confidence %", "ECE %", "NLL")
+    headings = {"error_percent": "error %", "top5_error_percent": "top-5 error %"}
+    if found.get("balanced_error_percent") is not None:
+        headings["balanced_error_percent"] = "balanced error %"
+    headings |= {"mean_confidence_percent": "mean confidence %", "ece_percent": "ECE %"}
+    if "map_percent" in found:
+        headings = {"map_percent": "mAP %", "error_percent": "any label wrong %"}
+    table = make_table("Alone and together", "", *headings.values(), "NLL")
     for name, scores in [*((one["subject"], one) for one in found["members"]), ("ensemble", found)]:
-        table.add_row(name, *[f"{scores[number]:.2f}" for number in numbers], f"{scores['loss']:.4f}")
+        table.add_row(name, *[f"{scores[number]:.2f}" for number in headings], f"{scores['loss']:.4f}")
     console.print()
     console.print(table)
     console.print()
 
 
 def _print_classes(scores: dict[str, Any]) -> None:
+    if "map_percent" in scores:
+        _print_precisions(scores)
+        return
     names = list(scores["class_error_percent"])
     if len(names) > MOST_COLUMNS:
         _print_worst(scores)
@@ -98,6 +117,19 @@ def _print_classes(scores: dict[str, Any]) -> None:
         table.add_row(
             name, f"{scores['class_error_percent'][name]:.2f}", *[count(guess) if guess else "·" for guess in guesses]
         )
+    console.print(table)
+
+
+def _print_precisions(scores: dict[str, Any]) -> None:
+    """Print every class, or the worst; one that no image has says nothing."""
+    known = {name: one for name, one in scores["class_average_precision_percent"].items() if one is not None}
+    names, title = list(known), ""
+    if len(names) > MOST_ROWS:
+        names = sorted(names, key=known.__getitem__)[:MOST_ROWS]
+        title = f"The {MOST_ROWS} worst of {len(known)} classes (--json has all)"
+    table = make_table(title, "class", "images", "average precision %")
+    for name in names:
+        table.add_row(name, count(scores["class_positives"][name]), f"{known[name]:.2f}")
     console.print(table)
 
 

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from reslab.cli.show import console, count, make_table, print_heading, print_json, progress_console
 from reslab.data.photos.checking import KINDS, Checked, Finding, check_folder
-from reslab.data.photos.folder import HELD_OUT, read_folder
+from reslab.data.photos.folder import HELD_OUT
+from reslab.data.photos.shards import read_photos
 from reslab.data.photos.words import read_words
 
 PATHS_SHOWN = 3
@@ -100,7 +101,7 @@ def _print_outcome(checked: Checked) -> None:
     elif not checked.passed:
         outcome = "a training would stop at an unreadable image, or leave such out with data.on_bad_image=skip"
     else:
-        outcome = f"fit to be trained on, fingerprint {read_folder(checked.root).fingerprint[:12]}"
+        outcome = f"fit to be trained on, fingerprint {read_photos(checked.root).fingerprint[:12]}"
     console.print(f"\n{told or 'nothing odd'}; {outcome}", soft_wrap=True)
 
 

@@ -32,11 +32,12 @@ def predict(
     subject: str,
     *words: ImageWord,
     top: int = 5,
+    threshold: float | None = None,
     json: bool = False,
     explain: Path | None = None,
     runs: Path | None = None,
 ) -> None:
-    """Say what photographs show: a line each, the most probable classes first.
+    """Say what photographs show: a line each, the most probable classes first, or the labels it has.
 
     Parameters
     ----------
@@ -47,6 +48,8 @@ def predict(
         fields of the preprocessing (preprocess.resize=32), data.on_bad_image=skip to go on past bad images.
     top
         How many classes to name.
+    threshold
+        For networks of several labels an image: the probability from which an image has a label; 0.5.
     json
         Print JSON.
     explain
@@ -74,7 +77,7 @@ def predict(
             device="cuda" if torch.cuda.is_available() else "cpu",
         )
     with note_bad(fields) as on_bad, image_bar("looking", len(images)) as progress:
-        predictions = predictor.predict(images, top=top, on_bad=on_bad, progress=progress)
+        predictions = predictor.predict(images, top=top, threshold=threshold, on_bad=on_bad, progress=progress)
     pictures = _explain(predictor, predictions, explain) if explain else []
     if json:
         told = [to_plain(prediction) for prediction in predictions]
@@ -83,7 +86,10 @@ def predict(
         print_json(told)
         return
     print_heading(trained.origin, f"{name_of(trained.network.spec)}, {predictor.intake.preprocess.describe()}\n")
-    _print_table(predictions)
+    if trained.network.task == "multi-label":
+        _print_labels(predictions)
+    else:
+        _print_table(predictions)
     if explain:
         console.print(
             f"\nwrote {count(len(pictures))} picture{'s' * (len(pictures) != 1)} to {explain}", soft_wrap=True
@@ -101,6 +107,20 @@ def _print_table(predictions: list[Prediction]) -> None:
             Text(first.name, style="bold"),
             Text(_percent(first.probability), style=style),
             Text(", ".join(f"{guess.name} {_percent(guess.probability)}" for guess in others), style="dim"),
+        )
+    console.print(table)
+
+
+def _print_labels(predictions: list[Prediction]) -> None:
+    folder = _common_folder([prediction.image for prediction in predictions])
+    table = make_table("", f"image{f' in {folder}' if folder else ''}", "labels<", "below the threshold<")
+    for prediction in predictions:
+        written = [f"{guess.name} {_percent(guess.probability)}" for guess in prediction.guesses]
+        had = len(prediction.labels or ())
+        table.add_row(
+            prediction.image.removeprefix(f"{folder}/"),
+            Text(", ".join(written[:had]) or "none", style="bold" if had else ""),
+            Text(", ".join(written[had:]), style="dim"),
         )
     console.print(table)
 

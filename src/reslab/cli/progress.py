@@ -21,7 +21,15 @@ EXIT_OF = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 def summarize(metrics: Mapping[str, Any]) -> str:
     """Say how a run stands."""
-    return f"train {metrics['train_error_percent']:.2f} %  test {metrics['test_error_percent']:.2f} % error"
+    if "test_map_percent" in metrics:
+        told = f" (any label of an image wrong), mAP {metrics['test_map_percent']:.2f} %"
+    else:
+        balanced = metrics.get("balanced_error_percent")
+        told = "" if balanced is None else f" ({balanced:.2f} % with all classes counting the same)"
+    skipped = metrics.get("skipped_images")
+    without = f"  (without {skipped:,} bad test image{'s' * (skipped > 1)})" if skipped else ""
+    errors = f"train {metrics['train_error_percent']:.2f} %  test {metrics['test_error_percent']:.2f} % error"
+    return f"{errors}{told}{without}"
 
 
 class Rate(ProgressColumn):
@@ -65,6 +73,8 @@ class TrialBars:
             move = self.progress.reset if shown_at is None else self.progress.update
             shown_at = now
             errors = " {train_error_percent:.1f} / {test_error_percent:.1f} %".format(**metrics) if metrics else ""
+            if "test_map_percent" in metrics:
+                errors += f", mAP {metrics['test_map_percent']:.1f} %"
             self.steps[key] = step
             move(bar, completed=step, description=name + errors)
             move(self.all, completed=sum(list(self.steps.values())))

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from reslab.data.dataset import Dataset
 from reslab.data.digits import load_digits
-from reslab.data.photos.folder import PhotoDataset, read_folder
+from reslab.data.photos.folder import PhotoDataset
+from reslab.data.photos.labels import find_list, read_labelled
+from reslab.data.photos.shards import read_photos
 from reslab.data.sources import PUBLISHED
 from reslab.data.store import load_published
 from reslab.errors import UserError, suggest
@@ -26,10 +28,11 @@ def load_dataset(name: str) -> Dataset:
 
 
 def open_data(text: str, *, held_out_seed: int = 0) -> Dataset | PhotoDataset:
-    """Load a dataset by its name, or read the folder of photographs at a path."""
+    """Load a dataset by its name, or read the photographs at a path, files or shards."""
     if text in LOADERS:
         return LOADERS[text]()
     if text and Path(text).is_dir():
-        return read_folder(Path(text), seed=held_out_seed)
+        read = read_labelled if find_list(Path(text)) else read_photos
+        return read(Path(text), seed=held_out_seed)
     known = suggest(text, LOADERS) or f"; there are {', '.join(LOADERS)}, and folders such as data=PATH"
     raise UserError(f"'{text}' is no dataset and no folder of photographs{known}")

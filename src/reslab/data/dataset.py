@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from reslab.spec.trial import TaskName
 
 Bytes = NDArray[np.uint8]
 
@@ -29,6 +32,8 @@ class Split:
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
     """A named dataset. `brightest` is the value of a white pixel: 255, or 16 for the digits."""
+
+    task: ClassVar[TaskName] = "classification"
 
     name: str
     class_names: tuple[str, ...]

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reslab.data.balance import Balance
+
 Indices = NDArray[np.int64]
 EPOCHS_KEPT = 64  # the one at hand and the next, of as many trials as run at once
 ORDER, AUGMENTATION, FIRST_FLIPS, HOLES = range(4)  # streams of random numbers that never meet
@@ -42,7 +44,10 @@ class Draw:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampler:
-    """The endless sequence of training images for one seed; `hole_places` counts where a hole may start on a side."""
+    """The endless sequence of training images for one seed; `hole_places` counts where a hole may start on a side.
+
+    An epoch is every image once, or as many of a balanced sequence.
+    """
 
     count: int
     seed: int
@@ -50,6 +55,7 @@ class Sampler:
     flip: bool = False
     alternating_flips: bool = False
     hole_places: int = 1
+    balance: Balance | None = None
 
     def draw(self, step: int, size: int, *, count: int = 1) -> Draw:
         """Return batch number `step` of `size` images, or `count` batches from that on, end to end."""
@@ -61,22 +67,27 @@ class Sampler:
         return Draw(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])})
 
     def draw_epoch(self, epoch: int) -> Draw:
-        """Return a whole epoch: every image once, in its order."""
+        """Return a whole epoch in its order."""
         return _draw_epoch(self, epoch)
 
 
 @functools.lru_cache(maxsize=EPOCHS_KEPT)
 def _draw_epoch(sampler: Sampler, epoch: int) -> Draw:
     count, seed = sampler.count, sampler.seed
-    order = _generator(seed, epoch, ORDER).permutation(count)
+    if sampler.balance is None:
+        images = places = _generator(seed, epoch, ORDER).permutation(count)
+        rounds = np.full(count, epoch)
+    else:  # where an image may come twice, and each time is another
+        images, rounds = sampler.balance.draw(epoch * count, (epoch + 1) * count)
+        places = np.arange(count)
     generator = _generator(seed, epoch, AUGMENTATION)
     # Drawn by image, not by position, and always all three: switching one off leaves the others as they were.
     tops, lefts = generator.integers(0, 2 * sampler.padding + 1, (2, count))
-    flips = generator.random(count) < (0.5 if sampler.flip else 0.0)
+    flips = (generator.random(count) < (0.5 if sampler.flip else 0.0))[places]
     if sampler.alternating_flips:
-        flips = (_generator(seed, 0, FIRST_FLIPS).random(count) < 0.5) ^ (epoch % 2 == 1)
+        flips = (_generator(seed, 0, FIRST_FLIPS).random(count) < 0.5)[images] ^ (rounds % 2 == 1)
     holes = _generator(seed, epoch, HOLES).integers(0, sampler.hole_places, (2, count))
-    return Draw(order, tops[order], lefts[order], flips[order], *holes[:, order])
+    return Draw(images, tops[places], lefts[places], flips, *holes[:, places])
 
 
 def _generator(seed: int, epoch: int, stream: int) -> np.random.Generator:

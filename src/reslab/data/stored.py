@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -13,6 +12,7 @@ from torch import Tensor
 from reslab.data.dataset import Split
 from reslab.data.photos.decoding import BadImage, Pixels, read_pixels
 from reslab.data.photos.folder import PhotoSplit
+from reslab.data.photos.members import Stored
 
 
 def read_images(
@@ -36,7 +36,7 @@ def read_images(
                 yield [torch.tensor(decoded[index]).permute(2, 0, 1)[None] for index in good], labels[good]
 
 
-def _read_or_skip(path: Path) -> Pixels | None:
+def _read_or_skip(path: Stored) -> Pixels | None:
     try:
         return read_pixels(path)
     except BadImage:

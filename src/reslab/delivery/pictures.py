@@ -79,6 +79,8 @@ class LabelledData:
 def open_labelled(word: str, *, held_out_seed: int = 0, on_bad: OnBad | None = None) -> LabelledData:
     """Open a folder of photographs, or a dataset by its name."""
     data = open_data(word, held_out_seed=held_out_seed)
+    if data.task != "classification":
+        raise UserError(f"images of {word} have several labels each, and here each needs one class; give other data")
     brightest = data.brightest if isinstance(data, Dataset) else 255
     return LabelledData(
         name=data.name,

@@ -1,5 +1,7 @@
 """What a trained network takes pictures for: its first few guesses, each with its probability.
 
+One trained for several labels an image gives those above a threshold; each has a probability of its own.
+
 The preprocessing travels with the weights, so a predictor needs a network and nothing else.
 """
 
@@ -23,6 +25,7 @@ from reslab.networks.execution import Execution
 from reslab.spec import Preprocess
 
 BATCH = 32
+THRESHOLD = 0.5
 
 
 @dataclass(frozen=True)
@@ -35,10 +38,11 @@ class Guess:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a picture is taken for, the most probable first."""
+    """What a picture is taken for, the most probable first; `labels` are those it has, where it may have several."""
 
     image: str
     guesses: tuple[Guess, ...]
+    labels: tuple[str, ...] | None = None
 
 
 class Predictor:
@@ -70,23 +74,38 @@ class Predictor:
         images: Image | Iterable[Image],
         *,
         top: int = 5,
+        threshold: float | None = None,
         on_bad: OnBad | None = None,
         progress: Callable[[int], None] = lambda done: None,
     ) -> list[Prediction]:
         """Return the `top` guesses for each image, in their order.
 
+        Where an image may have several labels, it has those whose probability reaches `threshold`, by default a half;
+        all of them are among its guesses.
         An image that cannot be used raises an error that names it; with `on_bad` it is handed there and left out.
         """
         if top < 1:
             raise UserError(f"top is {top}; give a number of guesses above 0")
+        several = self.network.task == "multi-label"
+        if threshold is not None and not (several and 0 <= threshold <= 1):
+            raise UserError(
+                f"threshold is {threshold:g}; give a probability from 0 to 1"
+                if several
+                else "threshold is for networks of several labels an image, and this one is of one class; leave it out"
+            )
+        least = THRESHOLD if threshold is None else threshold
         predictions: list[Prediction] = []
         for pictures, prepared in make_batches(
             read_images(as_sequence(images), on_bad=on_bad), self.intake, size=BATCH
         ):
             with tell_misfit(self.network, prepared):
-                probabilities = self.run(prepared).softmax(1).cpu()
+                logits = self.run(prepared)
+            probabilities = (logits.sigmoid() if several else logits.softmax(1)).cpu()
             for picture, row in zip(pictures, probabilities, strict=True):
-                predictions.append(Prediction(picture.name, self._first(row, top)))
+                had = int((row >= least).sum()) if several else 0
+                guesses = self._first(row, max(top, had))
+                labels = tuple(guess.name for guess in guesses[:had]) if several else None
+                predictions.append(Prediction(picture.name, guesses, labels))
             progress(len(predictions))
         return predictions
 
@@ -113,4 +132,5 @@ class Predictor:
 def to_plain(prediction: Prediction) -> dict[str, Any]:
     """Return a prediction as plain data."""
     guesses = [{"class": guess.name, "probability": guess.probability} for guess in prediction.guesses]
-    return {"image": prediction.image, "guesses": guesses}
+    labels = {} if prediction.labels is None else {"labels": list(prediction.labels)}
+    return {"image": prediction.image, **labels, "guesses": guesses}

@@ -6,10 +6,13 @@ what confidence and accuracy differ by in a bin, weighted by its guesses (Guo et
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
+
+from reslab.errors import UserError
 
 BINS = 15
 
@@ -17,6 +20,9 @@ BINS = 15
 @dataclass(frozen=True)
 class Scores:
     """How a classifier did. `confusion[truth][guess]` counts images; `loss` is the mean negative log-likelihood."""
+
+    LOGGED: ClassVar = ("loss", "error_percent", "top5_error_percent")
+    BY_CLASS: ClassVar = ("class_error_percent",)
 
     error_percent: float
     top5_error_percent: float
@@ -26,9 +32,33 @@ class Scores:
     mean_confidence_percent: float
 
     @property
+    def images(self) -> int:
+        """How many images were scored."""
+        return sum(map(sum, self.confusion))
+
+    @property
     def class_error_percent(self) -> list[float]:
         """The error among the images of each class; zero for a class without images."""
         return [100 * (1 - row[truth] / sum(row)) if sum(row) else 0.0 for truth, row in enumerate(self.confusion)]
+
+    @property
+    def balanced_error_percent(self) -> float | None:
+        """The mean of the class errors, each class counting the same; None where all have as many images.
+
+        A class without images is left out.
+        """
+        counts = [sum(row) for row in self.confusion]
+        if len(set(counts)) == 1:
+            return None
+        errors = [error for error, count in zip(self.class_error_percent, counts, strict=True) if count]
+        return sum(errors) / len(errors)
+
+    def recorded(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        return asdict(self) | {
+            "class_error_percent": self.class_error_percent,
+            "balanced_error_percent": self.balanced_error_percent,
+        }
 
 
 class Counts:
@@ -72,6 +102,8 @@ class Counts:
         """Wait for the device and return the scores."""
         table = self.confusion.reshape(self.classes, self.classes).tolist()
         count = sum(map(sum, table))
+        if not count:
+            raise UserError("none of the test images can be read; replace them")
         wrong = count - sum(table[number][number] for number in range(self.classes))
         beyond_five, loss = int(self.beyond_five), float(self.loss)
         confidence, right = self.confidence.tolist(), self.right.tolist()

@@ -1,5 +1,7 @@
 """How a network's guesses about what it was shown become one: every average is of softmax (docs/deviations.md).
 
+Of sigmoids, where images have several labels.
+
 Shown a whole image, a network of the paper gives scores for each place its crop could have: the last map is averaged
 over every window as large as the map of one crop, and each average is classified. For crops of 224 a window has 7x7
 places, and square images of 224, 256, 384, 480 and 640 have 1, 2, 6, 9 and 14 of them a side.
@@ -31,6 +33,7 @@ class Judge:
 
     def __init__(self, network: Network, viewing: Viewing, execution: Execution) -> None:
         self.network, self.viewing, self.execution = network, viewing, execution
+        self.average = average_sigmoid if network.task == "multi-label" else average_softmax
         self.parts = divide_network(network) if viewing.protocol == "multi-scale" else None
         self.window = self._measure_window() if self.parts else None
 
@@ -41,7 +44,7 @@ class Judge:
         logits = []
         for _, alike in itertools.groupby(shown, lambda views: [view.shape[1:] for view in views]):
             at_each_size = [self._look(torch.cat(views)) for views in zip(*alike, strict=True)]
-            logits.append(average_softmax(torch.stack(at_each_size, 1)))
+            logits.append(self.average(torch.stack(at_each_size, 1)))
         return torch.cat(logits)
 
     def _look(self, views: Tensor) -> Tensor:
@@ -51,7 +54,7 @@ class Judge:
             logits = self.network(x)[:, None]
         else:
             logits = score_windows(self.parts, x, self.window).flatten(1, 2)
-        return average_softmax(logits.unflatten(0, views.shape[:2]).flatten(1, 2))
+        return self.average(logits.unflatten(0, views.shape[:2]).flatten(1, 2))
 
     @torch.no_grad()
     def _measure_window(self) -> tuple[int, int]:
@@ -92,3 +95,11 @@ def average_softmax(logits: Tensor) -> Tensor:
         return logits[:, 0]
     logs = logits.log_softmax(-1, dtype=torch.float64).logsumexp(1) - math.log(logits.shape[1])
     return logs.to(logits.dtype)
+
+
+def average_sigmoid(logits: Tensor) -> Tensor:
+    """Average the sigmoid of logits (images, views, classes) over views; return its logit, or a single view as is."""
+    if logits.shape[1] == 1:
+        return logits[:, 0]
+    wide = logits.double()
+    return (F.logsigmoid(wide).logsumexp(1) - F.logsigmoid(-wide).logsumexp(1)).to(logits.dtype)

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from reslab.data.balance import Indices, balance, weigh_classes, weigh_labels
 from reslab.data.batches import Preparation, ResidentBatches, per_pixel_mean
 from reslab.data.dataset import Dataset, Split
 from reslab.data.photos.folder import PhotoDataset
@@ -24,6 +25,7 @@ from reslab.data.sampling import Sampler
 from reslab.data.streaming import Batches, make_batches
 from reslab.errors import UserError
 from reslab.evaluation.classification import Counts, Scores
+from reslab.evaluation.multilabel import LabelCounts, LabelScores
 from reslab.networks import Network
 from reslab.networks.capture import capture as record
 from reslab.networks.execution import Execution
@@ -52,11 +54,15 @@ _placements: WeakValueDictionary[tuple[object, ...], Placement] = WeakValueDicti
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledTask(abc.ABC):
-    """A trial whose images have one label each: its loss and its scores."""
+    """A trial whose images have labels: its loss and its scores; as written here, of one class each.
+
+    `class_weights`, on the device, says what an image of each class counts in the loss, where not all count the same.
+    """
 
     trial: Trial
     execution: Execution
     processes: Processes = ALONE
+    class_weights: Tensor | None = None
 
     @property
     @abc.abstractmethod
@@ -82,7 +88,7 @@ class LabelledTask(abc.ABC):
         """Yield every test image of this process's share once, with its label."""
 
     def loss(self, network: Network, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        """Return the mean cross-entropy of a batch, and how many of its images were wrong.
+        """Return the mean loss of a batch, and how many of its images were wrong.
 
         Mixed images come with the label of what was mixed in, and with the share that is their own.
         """
@@ -91,30 +97,48 @@ class LabelledTask(abc.ABC):
             weighted = network.weighted_logits(images)
         losses = []
         for weight, logits in weighted:
-            loss = self._cross_entropy(logits.float(), labels, mixed)
+            loss = self._mix_loss(logits.float(), labels, mixed)
             losses.append(loss if weight == 1 else weight * loss)  # mostly one: a kernel less to launch
-        wrong = (weighted[0][1].argmax(1) != labels).sum()
-        return sum(losses[1:], losses[0]), wrong
+        return sum(losses[1:], losses[0]), self.count_wrong(weighted[0][1], labels)
 
-    def _cross_entropy(self, logits: Tensor, labels: Tensor, mixed: list[Tensor]) -> Tensor:
-        smoothing = self.trial.recipe.label_smoothing
+    def _mix_loss(self, logits: Tensor, labels: Tensor, mixed: list[Tensor]) -> Tensor:
         if not mixed:
-            return F.cross_entropy(logits, labels, label_smoothing=smoothing)
+            return self.mean_loss(logits, labels)
         others, share = mixed
-        own, other = (
-            F.cross_entropy(logits, target, label_smoothing=smoothing, reduction="none") for target in (labels, others)
-        )
-        return (share * own + (1 - share) * other).mean()
+        return (share * self.image_losses(logits, labels) + (1 - share) * self.image_losses(logits, others)).mean()
+
+    def mean_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Return the mean loss of a batch."""
+        if self.class_weights is not None:
+            return self.image_losses(logits, labels).mean()
+        return F.cross_entropy(logits, labels, label_smoothing=self.trial.recipe.label_smoothing)
+
+    def image_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Return each image's cross-entropy, as often as its class counts.
+
+        Their mean divides by the images, not by the weights of those at hand, so parts of a batch and processes add
+        up to the whole.
+        """
+        losses = F.cross_entropy(logits, labels, label_smoothing=self.trial.recipe.label_smoothing, reduction="none")
+        return losses if self.class_weights is None else self.class_weights[labels] * losses
+
+    def count_wrong(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Return how many images were taken for another class."""
+        return (logits.argmax(1) != labels).sum()
+
+    def make_counts(self, device: torch.device) -> Counts | LabelCounts:
+        """Return what adds up the test images of this process's share."""
+        return Counts(classes=self.trial.network.classes, device=device)
 
     def make_evaluation(self, network: Network, *, capture: bool) -> Callable[[], dict[str, float]]:
         """Return what gives the scores that go into the metric log."""
         del capture  # nothing here can be
         return lambda: log_scores(self.score(network))
 
-    def score(self, network: Network) -> Scores:
+    def score(self, network: Network) -> Scores | LabelScores:
         """Score the network on every test image; each process tests its share of them."""
         network.eval()
-        counts = Counts(classes=self.trial.network.classes, device=next(network.parameters()).device)
+        counts = self.make_counts(next(network.parameters()).device)
         with torch.no_grad():
             for images, labels in self.test_batches():
                 counts.add(network(images), labels)
@@ -210,13 +234,17 @@ class ClassificationTask(LabelledTask):
             yield self.execution.prepare(images), labels
 
 
-def log_scores(scores: Scores) -> dict[str, float]:
+def log_scores(scores: Scores | LabelScores) -> dict[str, float]:
     """Return scores under the names they have in metric logs."""
-    return {
-        "test_loss": scores.loss,
-        "test_error_percent": scores.error_percent,
-        "test_top5_error_percent": scores.top5_error_percent,
-    }
+    return {f"test_{name}": getattr(scores, name) for name in scores.LOGGED}
+
+
+def prepare_weights(trial: Trial, labels: Indices, *, device: torch.device | str) -> Tensor | None:
+    """Return what the classes count in the loss, where the recipe asks for it, by the labels trained on."""
+    if trial.recipe.class_weights == "none":
+        return None
+    weights = weigh_classes(labels, classes=trial.network.classes) if labels.ndim == 1 else weigh_labels(labels)
+    return torch.from_numpy(weights).to(device)
 
 
 def make_task(
@@ -225,6 +253,7 @@ def make_task(
     """Put a trial's data on `device` and pair it with its loss and scores."""
     augmentation = trial.recipe.augmentation
     data = place(dataset, trial.data.split, augmentation, device=device)
+    labels = divide(dataset, trial.data.split)[0].labels.astype(np.int64)
     sampler = Sampler(
         count=len(data.train),
         seed=trial.seed,
@@ -232,9 +261,16 @@ def make_task(
         flip=augmentation.flip,
         alternating_flips=augmentation.alternating_flips,
         hole_places=data.train.size - augmentation.cutout + 1 if augmentation.cutout else 1,
+        balance=balance(labels, seed=trial.seed) if trial.recipe.sampling == "balanced" else None,
     )
-    execution = Execution(channels_last=trial.recipe.channels_last, precision=trial.recipe.precision)
-    return ClassificationTask(trial=trial, data=data, sampler=sampler, execution=execution, processes=processes)
+    return ClassificationTask(
+        trial=trial,
+        data=data,
+        sampler=sampler,
+        execution=Execution(channels_last=trial.recipe.channels_last, precision=trial.recipe.precision),
+        processes=processes,
+        class_weights=prepare_weights(trial, labels, device=device),
+    )
 
 
 def place(

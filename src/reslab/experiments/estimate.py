@@ -27,6 +27,7 @@ from reslab.networks.timing import Timing, measure_time
 from reslab.runs.directory import RunDirectory
 from reslab.spec.trial import Trial
 from reslab.training.checkpoint import KEPT
+from reslab.training.schedule import crop_stages
 from reslab.training.state import TrainingState
 from reslab.training.stepping import Stepper, choose_runtime, reproducible
 
@@ -79,7 +80,6 @@ def estimate_run(
     recipe = trial.recipe
     held_back = len(dataset.train) // TUNING_PARTS if trial.data.split == "tuning" else 0
     done = steps_done(run)
-    left = recipe.iterations - done
     evaluations = -(-recipe.iterations // recipe.evaluate_every)
     still = evaluations - done // recipe.evaluate_every
     sizes = measure_sizes(trial.network)
@@ -91,11 +91,21 @@ def estimate_run(
         iterations=recipe.iterations,
         done=done,
         epochs=recipe.iterations * recipe.batch / (len(dataset.train) - held_back),
-        seconds=left * speed.iteration_seconds + still * (held_back or len(dataset.test)) * speed.test_seconds,
+        seconds=_whole_iterations(trial, done) * speed.iteration_seconds
+        + still * (held_back or len(dataset.test)) * speed.test_seconds,
         memory_bytes=used_memory(device) + trial_bytes(trial, device=device) + data,
         disk_bytes=KEPT * checkpoint + sizes.weight_bytes + papers,
         checkpoint_bytes=checkpoint,
     )
+
+
+def _whole_iterations(trial: Trial, done: int) -> float:
+    """Return what is left in iterations on crops of the whole size; smaller ones take time by their area."""
+    recipe, whole = trial.recipe, trial.network.input_shape[-1]
+    stages = crop_stages(recipe, whole=whole)
+    ends = [*[first for first, _ in stages[1:]], recipe.iterations]
+    lengths = [max(0, end - max(first, done)) for (first, _), end in zip(stages, ends, strict=True)]
+    return sum(length * (side / whole) ** 2 for length, (_, side) in zip(lengths, stages, strict=True))
 
 
 def estimate_set(
@@ -133,7 +143,10 @@ def estimate_set(
 
 
 def measure_speed(trial: Trial, *, device: str) -> Speed:
-    """Time a scratch network on random images: a few first, then as many of an iteration's as there is time for."""
+    """Time a scratch network on random images: a few first, then as many of an iteration's as there is time for.
+
+    What is beyond those is reckoned from both: an image costs less among many than among few.
+    """
     if device.startswith("cuda"):
         return _measure_captured(trial, device=device)
     recipe = trial.recipe
@@ -152,14 +165,24 @@ def measure_speed(trial: Trial, *, device: str) -> Speed:
                 step_seconds=min(timing.step_seconds for timing in timings),
             )
 
-        size = min(part_of(recipe), FEW)
-        timing = fastest(size)
-        fitting = int(size * SECONDS / 8 / timing.step_seconds)
-        if min(part_of(recipe), fitting) > size:
-            size = min(part_of(recipe), fitting)
+        part = part_of(recipe)
+        few = size = min(part, FEW)
+        first = timing = fastest(few)
+        fitting = int(few * SECONDS / 8 / first.step_seconds)
+        twice = 2 * few if first.step_seconds < SECONDS else few
+        if min(part, max(fitting, twice)) > few:
+            size = min(part, max(fitting, twice))
             timing = fastest(size)
+
+    def an_image(few_seconds: float, seconds: float) -> float:
+        """What one image among `part` takes; noise may not make the rest dearer, or cheaper than half."""
+        more = (seconds - few_seconds) / (size - few) if size > few else seconds / size
+        more = min(max(more, seconds / size / 2), seconds / size)
+        return (seconds + more * (part - size)) / part
+
     return Speed(
-        iteration_seconds=timing.step_seconds * recipe.batch / size, test_seconds=timing.forward_seconds / size
+        iteration_seconds=an_image(first.step_seconds, timing.step_seconds) * recipe.batch,
+        test_seconds=an_image(first.forward_seconds, timing.forward_seconds),
     )
 
 

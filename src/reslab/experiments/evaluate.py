@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -13,7 +13,8 @@ from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
 from reslab.evaluation.classification import Counts, Scores
 from reslab.evaluation.crops import ProtocolName, Viewing
-from reslab.evaluation.protocols import Judge, average_softmax
+from reslab.evaluation.multilabel import LabelCounts, LabelScores
+from reslab.evaluation.protocols import Judge
 from reslab.experiments.classification import EVALUATION_BATCH
 from reslab.experiments.trained import Inputs, Trained, choose_inputs, load_run
 from reslab.runs.directory import RunDirectory
@@ -21,7 +22,7 @@ from reslab.spec import name_of
 
 # What a network is shown at once: sixty-four crops of 224.
 MOST_PIXELS = 64 * 224**2
-LARGE = ("confusion", "class_error_percent")  # with a thousand classes, a million numbers
+LARGE = ("confusion", *Scores.BY_CLASS, *LabelScores.BY_CLASS)  # with a thousand classes, a million numbers
 
 
 def evaluate(
@@ -67,7 +68,7 @@ def evaluate_ensemble(
     protocol: ProtocolName = "1-crop",
     progress: Callable[[int], None] = lambda done: None,
 ) -> dict[str, Any]:
-    """Score networks on the same images, each with its own preprocessing, and the average of their softmax.
+    """Score networks on the same images, each with its own preprocessing, and the average of their probabilities.
 
     An image is read once, and shown to all of them.
     """
@@ -80,11 +81,11 @@ def evaluate_ensemble(
             )
     judges = [Judge(trained.network, own.viewing(protocol), own.execution) for trained, own in members]
     size = min(EVALUATION_BATCH, max(1, MOST_PIXELS // max(judge.viewing.pixels for judge in judges)))
-    counts = [Counts(classes=len(inputs.class_names), device=inputs.device) for _ in range(len(members) + 1)]
+    counts = [_make_counts(members[0][0], inputs) for _ in range(len(members) + 1)]
     done = 0
     for images, labels in inputs.stored(size):
         logits = [judge.judge(images) for judge in judges]
-        for count, guessed in zip(counts, [*logits, average_softmax(torch.stack(logits, 1))], strict=True):
+        for count, guessed in zip(counts, [*logits, judges[0].average(torch.stack(logits, 1))], strict=True):
             count.add(guessed, labels)
         done += len(labels)
         progress(done)
@@ -113,6 +114,13 @@ def evaluate_ensemble(
     }
 
 
+def _make_counts(trained: Trained, inputs: Inputs) -> Counts | LabelCounts:
+    classes = len(inputs.class_names)
+    if trained.network.task == "multi-label":
+        return LabelCounts(images=len(inputs), classes=classes, device=inputs.device)
+    return Counts(classes=classes, device=inputs.device)
+
+
 def _describe_viewing(viewing: Viewing) -> dict[str, Any]:
     """Say how images were prepared; several sizes are beside the preprocessing, which has but one."""
     done, sides = viewing.preprocess, viewing.shorter_sides
@@ -123,6 +131,7 @@ def _describe_viewing(viewing: Viewing) -> dict[str, Any]:
     return {"preprocess": done.describe(), "shorter_sides": list(sides)}
 
 
-def _describe_scores(scores: Scores, class_names: Sequence[str]) -> dict[str, Any]:
-    named = dict(zip(class_names, scores.class_error_percent, strict=True))
-    return asdict(scores) | {"class_error_percent": named}
+def _describe_scores(scores: Scores | LabelScores, class_names: Sequence[str]) -> dict[str, Any]:
+    recorded = scores.recorded()
+    named = {name: dict(zip(class_names, recorded[name], strict=True)) for name in scores.BY_CLASS}
+    return recorded | named

@@ -6,8 +6,10 @@ mean image of the training images (the paper's way) or by ImageNet's mean and de
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -18,15 +20,17 @@ from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.loading import count_workers
 from reslab.data.photos.sampling import REFERENCE_SIDE, Share
 from reslab.errors import UserError
-from reslab.experiments.classification import LabelledTask
+from reslab.experiments.classification import LabelledTask, prepare_weights
+from reslab.networks import build
 from reslab.networks.execution import Execution
 from reslab.networks.weights.container import read_tensors
 from reslab.networks.weights.sealed import unseal, write_sealed
-from reslab.spec import Preprocess
+from reslab.spec import Preprocess, name_of
 from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
 from reslab.spec.recipe import AugmentationSpec
 from reslab.spec.trial import Trial
 from reslab.training.processes import ALONE, Processes
+from reslab.training.schedule import crop_side
 
 TEST_SIDE = 256  # for crops of REFERENCE_SIDE
 EVALUATION_BATCH = 50
@@ -40,8 +44,11 @@ class PhotoTask(LabelledTask):
     batches: PhotoBatches
 
     def load(self, step: int, count: int) -> tuple[Tensor, ...]:
-        """Return the batches of `count` iterations from `step` on: this process's share."""
-        loaded = [self.batches.load(number) for number in range(step, step + count)]
+        """Return the batches of `count` iterations from `step` on, or of those whose crops are as large as its."""
+        alike = itertools.takewhile(
+            lambda number: self.batches.side(number) == self.batches.side(step), range(step, step + count)
+        )
+        loaded = [self.batches.load(number) for number in alike]
         images, *rest = zip(*loaded, strict=True)
         prepared = torch.stack([self.execution.prepare(image) for image in images])
         return prepared, *[torch.stack(part) for part in rest]
@@ -84,6 +91,10 @@ def refuse_photo_recipe(trial: Trial) -> None:
     _refuse_changed(trial.recipe.augmentation, ("crop", "colour", "policy", "mixup", "cutmix"), kind="photographs")
     if trial.recipe.centring != "mean-image":
         raise UserError(f"recipe.centring is {trial.recipe.centring}, which is for photographs; leave it out")
+    if trial.recipe.resizing.initial != 1:
+        raise UserError(
+            f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, which is for photographs; leave it out"
+        )
 
 
 def refuse_unfit_recipe(trial: Trial) -> None:
@@ -97,6 +108,21 @@ def refuse_unfit_recipe(trial: Trial) -> None:
     _refuse_changed(trial.recipe.augmentation, small, kind="images of one size")
     if trial.data.split != "full":
         raise UserError(f"data.split is {trial.data.split}; a folder of photographs has its own val, or holds some out")
+    _refuse_small_crops(trial)
+
+
+def _refuse_small_crops(trial: Trial) -> None:
+    """Refuse progressive resizing that begins with crops the network cannot see."""
+    channels, whole, _ = trial.network.input_shape
+    if (side := crop_side(trial.recipe, 0, whole=whole)) == whole:
+        return
+    try:
+        build(trial.network, device="meta").eval()(torch.empty(1, channels, side, side, device="meta"))
+    except (RuntimeError, AssertionError) as error:
+        raise UserError(
+            f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, and crops of {side} pixels do not pass "
+            f"through {name_of(trial.network)}; set it to 1, or nearer to it"
+        ) from error
 
 
 def _read_mean(path: Path) -> Tensor:
@@ -118,6 +144,7 @@ def make_photo_task(
     *,
     device: torch.device | str,
     processes: Processes = ALONE,
+    kind: type[PhotoTask] = PhotoTask,
     mean_at: Path | None = None,
     warn: Callable[[str], None] = lambda sentence: None,
 ) -> PhotoTask:
@@ -147,6 +174,13 @@ def make_photo_task(
         bad=bad,
         device=device,
         share=Share(processes.rank, processes.count, recipe.accumulate),
+        balanced=recipe.sampling == "balanced",
+        side=partial(crop_side, recipe, whole=crop),
     )
-    execution = Execution(channels_last=recipe.channels_last, precision=recipe.precision)
-    return PhotoTask(trial=trial, execution=execution, processes=processes, batches=batches)
+    return kind(
+        trial=trial,
+        execution=Execution(channels_last=recipe.channels_last, precision=recipe.precision),
+        processes=processes,
+        class_weights=prepare_weights(trial, dataset.train.labels, device=device),
+        batches=batches,
+    )

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from reslab.data.dataset import Dataset
-from reslab.data.photos.folder import PhotoDataset, read_folder
+from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.imagenet import WHOLE
+from reslab.data.photos.shards import read_photos
 from reslab.data.store import data_root
 from reslab.errors import UserError
 from reslab.experiments.together import run_together
@@ -25,7 +26,7 @@ def open_imagenet(place: Path | None) -> PhotoDataset | None:
     """
     if place is None and not (place := data_root() / IMAGENET.name).is_dir():
         return None
-    dataset = read_folder(place)
+    dataset = read_photos(place)
     return replace(dataset, name=IMAGENET.name) if _is_imagenet(dataset) else dataset
 
 

@@ -20,7 +20,8 @@ from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
 from reslab.experiments.board import Board
 from reslab.experiments.classification import log_scores, make_task, refuse_misfit
-from reslab.experiments.photos import make_photo_task, refuse_photo_recipe, refuse_unfit_recipe
+from reslab.experiments.multilabel import MultiLabelTask, refuse_single_label_recipe
+from reslab.experiments.photos import PhotoTask, make_photo_task, refuse_photo_recipe, refuse_unfit_recipe
 from reslab.experiments.starting import load_start, warn_of_other_preparation
 from reslab.networks import build, measure_cost, save_model
 from reslab.networks.capture import alone
@@ -63,6 +64,10 @@ def run_trial(
     run = RunDirectory.of(trial, root)
     refuse_misfit(name_of(trial.network), trial.network, dataset, remedy="leave network.* fields to follow the data")
     refuse_undivided(trial.recipe, processes.count)
+    if trial.task != dataset.task:
+        raise UserError(f"the trial's task is {trial.task} and {dataset.name} is for {dataset.task}; give other data")
+    if trial.task == "multi-label":
+        refuse_single_label_recipe(trial)
     if isinstance(dataset, PhotoDataset):
         refuse_unfit_recipe(trial)
     else:
@@ -74,7 +79,8 @@ def run_trial(
             raise UserError(f"process {processes.rank} was given another trial than process 0; give all the same")
         if processes.ask_first(run.state == "finished"):
             return run
-        of_photos = partial(make_photo_task, mean_at=run.path / "mean.safetensors", warn=warn)
+        kind = MultiLabelTask if trial.task == "multi-label" else PhotoTask
+        of_photos = partial(make_photo_task, kind=kind, mean_at=run.path / "mean.safetensors", warn=warn)
         make = of_photos if isinstance(dataset, PhotoDataset) else make_task
         task = make(trial, dataset, device=device, processes=processes)  # pyright: ignore[reportArgumentType]
         with INITIALIZING:
@@ -142,16 +148,16 @@ def run_trial(
         if not processes.first:
             processes.ask_first(None)  # until the result is written
             return run
-        network.class_names = dataset.class_names
+        network.class_names, network.task = dataset.class_names, trial.task
         network.preprocess, network.mean_image = task.preprocess, task.mean_image
         cost = measure_cost(trial.network, input_shape=task.image_shape)
         result = {
             **log.read()[-1],
             **log_scores(scores),
-            **asdict(scores),
-            "class_error_percent": scores.class_error_percent,
+            **scores.recorded(),
             "class_names": dataset.class_names,
             "data_images": [len(dataset.train), len(dataset.test)],
+            "skipped_images": len(dataset.test) - scores.images if isinstance(dataset, PhotoDataset) else 0,
             "params": cost.params,
             "multiply_adds": cost.multiply_adds,
             "activation_bytes": cost.activation_bytes,

@@ -212,6 +212,11 @@ def _tested(dataset: Dataset | PhotoDataset, split: SplitName) -> Split | PhotoS
 
 def _refuse(trained: Trained, dataset: Dataset | PhotoDataset) -> None:
     """Refuse data whose labels or pixels mean something else to this network."""
+    if trained.network.task != dataset.task:
+        raise UserError(
+            f"{trained.origin} was trained for {trained.network.task} and {dataset.name} is for {dataset.task}; "
+            "give the data it was trained for"
+        )
     refuse_misfit(trained.origin, trained.network.spec, dataset, remedy="give the data it was trained for")
     names = trained.network.class_names
     if names is not None and names != dataset.class_names:

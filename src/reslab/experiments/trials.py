@@ -51,6 +51,7 @@ def read_trial(fields: dict[str, str], dataset: Dataset | PhotoDataset, *, weigh
         network=find(fields["network"], implied | groups["network"]),
         recipe=recipe,
         seed=_read_seed(fields.get("seed", "0")),
+        task=dataset.task,
     )
     if weights is None:
         return trial

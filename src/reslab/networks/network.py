@@ -7,10 +7,11 @@ import abc
 from torch import Tensor, nn
 
 from reslab.spec import Preprocess, Spec
+from reslab.spec.trial import TaskName
 
 
 class Network(nn.Module, abc.ABC):
-    """A network that knows its spec. `preprocess`, `mean_image` and `class_names` come with trained weights.
+    """A network that knows its spec. `preprocess`, `mean_image`, `class_names` and `task` come with trained weights.
 
     The mean image (channels, height, width) is no weight and not in the state dict; `preprocess` says if it is used.
     """
@@ -21,6 +22,7 @@ class Network(nn.Module, abc.ABC):
         self.preprocess: Preprocess | None = None
         self.mean_image: Tensor | None = None
         self.class_names: tuple[str, ...] | None = None
+        self.task: TaskName = "classification"
 
     @abc.abstractmethod
     def forward(self, x: Tensor) -> Tensor:

@@ -34,14 +34,24 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What a finished run came to. Costs are of one image; runs of early versions lack some."""
+    """What a finished run came to. Costs are of one image; runs of early versions lack some.
+
+    The balanced error, the mean of the class errors, is there where classes have different numbers of images. Where
+    images have several labels, there is no confusion: the average precision of each class, None where no image has it,
+    and the mean of those.
+    """
 
     train_error_percent: float
     test_error_percent: float
     top5_error_percent: float | None = None
+    balanced_error_percent: float | None = None
     confusion: tuple[tuple[int, ...], ...] = ()
     class_error_percent: tuple[float, ...] = ()
+    map_percent: float | None = None
+    class_average_precision_percent: tuple[float | None, ...] = ()
+    class_positives: tuple[int, ...] = ()
     class_names: tuple[str, ...] = ()
+    skipped_images: int = 0
     params: int | None = None
     multiply_adds: int | None = None
     activation_bytes: int | None = None
@@ -50,6 +60,9 @@ class Result:
         count = len(self.confusion)
         if any(len(row) != count for row in self.confusion) or len(self.class_error_percent) != count:
             raise UserError("its confusion matrix and class errors are not of one number of classes")
+        if len(self.class_positives) != len(self.class_average_precision_percent):
+            raise UserError("its precisions and the images of each label are not of one number of classes")
+        count = count or len(self.class_positives)
         if self.class_names and len(self.class_names) != count:
             raise UserError(f"it names {len(self.class_names)} classes and counts {count}")
 

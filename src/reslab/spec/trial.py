@@ -13,6 +13,7 @@ from reslab.spec.catalogue import Spec, name_of, spec_from_dict, spec_to_dict
 from reslab.spec.codec import convert, decode, differing_leaves, encode
 from reslab.spec.recipe import Recipe
 
+TaskName: TypeAlias = Literal["classification", "multi-label"]
 SplitName: TypeAlias = Literal["full", "tuning"]
 OnBadImage: TypeAlias = Literal["stop", "skip"]
 PARTS = ("task", "data", "network", "recipe", "seed")
@@ -36,13 +37,17 @@ class DataSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """What a run directory is made from, and named after. `start` is the digest of the weights it starts from."""
+    """What a run directory is made from, and named after. `start` is the digest of the weights it starts from.
+
+    The task follows from the data: images of one class each, or with any number of labels.
+    """
 
     data: DataSpec
     network: Spec
     recipe: Recipe
     seed: int = 0
     start: str | None = None
+    task: TaskName = "classification"
 
     def __post_init__(self) -> None:
         # Each iteration draws from a generator seeded with seed and step together, 32 bits each.
@@ -67,7 +72,7 @@ def trial_to_dict(trial: Trial) -> dict[str, Any]:
 
 def _encode(trial: Trial, *, sparse: bool) -> dict[str, Any]:
     parts = {
-        "task": "classification",
+        "task": trial.task,
         "data": encode(trial.data, sparse=sparse),
         "network": spec_to_dict(trial.network, sparse=sparse),
         "recipe": encode(trial.recipe, sparse=sparse),
@@ -78,8 +83,7 @@ def _encode(trial: Trial, *, sparse: bool) -> dict[str, Any]:
 
 def trial_from_dict(data: Mapping[str, Any]) -> Trial:
     """Rebuild a trial from `trial_to_dict`'s data."""
-    if data.get("task") != "classification":
-        raise UserError(f"task is {data.get('task')!r}; this version runs classification")
+    task = convert(TaskName, data.get("task"), where="task")
     for part in data:
         if part not in (*PARTS, START):
             raise UserError(f"a trial has no '{part}'{suggest(part, PARTS) or '; it has ' + ', '.join(PARTS)}")
@@ -92,6 +96,7 @@ def trial_from_dict(data: Mapping[str, Any]) -> Trial:
         recipe=decode(Recipe, data["recipe"], where="recipe."),
         seed=convert(int, data["seed"], where="seed"),
         start=convert(str, data[START], where=START) if START in data else None,
+        task=task,
     )
 
 

@@ -1,10 +1,12 @@
-"""The learning rate as a pure function of the step and of the step at which the warm-up ended."""
+"""What changes with the step, as pure functions of it: the learning rate, and the side of the training crops."""
 
 from __future__ import annotations
 
 import math
 
 from reslab.spec.recipe import Recipe, ScheduleSpec
+
+SIDE_MULTIPLE = 32  # pixels: what the ImageNet networks stride over
 
 
 def learning_rate(recipe: Recipe, step: int, *, warmed_at: int | None) -> float:
@@ -38,3 +40,20 @@ def is_warm(recipe: Recipe, recent_errors_percent: list[float]) -> bool:
         return True
     window = recent_errors_percent[-recipe.warmup.window :]
     return len(window) == recipe.warmup.window and sum(window) / len(window) < recipe.warmup.until_error_percent
+
+
+def crop_side(recipe: Recipe, step: int, *, whole: int) -> int:
+    """Return the side of the training crops of iteration `step`, where those of the network are `whole`."""
+    return next(side for first, side in reversed(crop_stages(recipe, whole=whole)) if step >= first)
+
+
+def crop_stages(recipe: Recipe, *, whole: int) -> list[tuple[int, int]]:
+    """Return the first iteration of every stage of progressive resizing, and the side of its crops."""
+    initial, last = recipe.resizing.initial, recipe.resizing.stages - 1
+    if initial == 1:
+        return [(0, whole)]
+    sides = [whole * (initial + (1 - initial) * stage / last) for stage in range(last)]
+    # Halves go up, where Python's round would go to the even one.
+    rounded = [max(1, math.floor(side / SIDE_MULTIPLE + 0.5)) * SIDE_MULTIPLE for side in sides]
+    firsts = [-(-recipe.iterations * stage // (last + 1)) for stage in range(last + 1)]
+    return list(zip(firsts, [*[min(whole, side) for side in rounded], whole], strict=True))

@@ -46,7 +46,10 @@ class Task(Protocol):
     """What is trained: where batches come from, the loss of one, and how the network is judged."""
 
     def load(self, step: int, count: int) -> tuple[Tensor, ...]:
-        """Return the batches of `count` iterations from `step` on, the iteration being the first axis."""
+        """Return the batches of iterations from `step` on, the iteration being the first axis.
+
+        They are `count`, or fewer where those that follow have another shape.
+        """
         ...
 
     def loss(self, network: Network, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
@@ -88,13 +91,14 @@ def choose_runtime(
 
     What several processes sum on the way is not captured either, so there nothing is.
     Our own kernels are used in bfloat16, unless the network is to be compiled: those for all of it, made for images of
-    its spec's size, where there are any, else those for what is between its convolutions.
+    its spec's size alone, where there are any, else those for what is between its convolutions.
     """
     capture = torch.device(device).type == "cuda" and not getattr(network, "checkpointing", False)
     capture = capture and processes.count == 1
     narrow = recipe.precision == "bf16" and recipe.channels_last
     ours = capture and narrow and not compile and is_available(device)
-    fused = ours and can_fuse(network.spec) and network.spec.input_shape == image_shape
+    fitting = can_fuse(network.spec) and network.spec.input_shape == image_shape and recipe.resizing.initial == 1
+    fused = ours and fitting
     normalized = ours and not fused and can_normalize(network.spec)
     return Runtime(capture=capture, fused=fused, normalized=normalized, compile=compile)
 
@@ -186,17 +190,25 @@ class Stepper:
         """Return a stretch that has `step`, loading it where the one at hand has not."""
         stretch = self.stretch
         if stretch is None or not stretch.first <= step < stretch.first + stretch.count:
-            count = self._stretch_length(step, warmed_at)
+            batches = self.task.load(step, self._stretch_length(step, warmed_at))
+            count = len(batches[0])
             controls = [self._control(number, warmed_at) for number in range(step, step + count)]
             stretch = self.stretch = Stretch(
                 step,
                 count,
-                self.task.load(step, count),
+                batches,
                 torch.tensor(controls, dtype=torch.float64).to(self.device, non_blocking=True),
             )
-            if not self.batch:
-                self.batch = tuple(torch.empty_like(batches[0]) for batches in stretch.batches)
+            if [place.shape for place in self.batch] != [part.shape[1:] for part in batches]:
+                self._make_room(batches)
         return stretch
+
+    def _make_room(self, batches: tuple[Tensor, ...]) -> None:
+        """Make the places that iterations read; a graph that reads others is forgotten, as soon as it is through."""
+        if self.replay is not None:
+            torch.cuda.current_stream(self.device).synchronize()
+            self.replay = None
+        self.batch = tuple(torch.empty_like(part[0]) for part in batches)
 
     def _stretch_length(self, step: int, warmed_at: int | None) -> int:
         """One iteration while its outcome decides the next one's rate; on the CPU too, where nothing is gained."""

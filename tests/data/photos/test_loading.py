@@ -40,17 +40,24 @@ from reslab.data.photos.sampling import PhotoSampler
 from reslab.spec.recipe import AugmentationSpec
 
 split = read_folder(Path(sys.argv[1])).train
-crops = TrainingCrops(split, AugmentationSpec(crop="resized"), side=24, seed=5)
-stream = stream_batches(crops, PhotoSampler(count=len(split), seed=5), batch=4, first=0, workers=1)
+crops = TrainingCrops(split, AugmentationSpec(crop="resized"), seed=5)
+sampler = PhotoSampler(count=len(split), seed=5)
+stream = stream_batches(crops, sampler, batch=4, first=0, side=lambda step: 24, workers=1)
 next(stream)
 print("begun", flush=True)
 time.sleep(100)
 """
 
 
+def grow(step: int) -> int:
+    return 24 if step < 2 else 32
+
+
 def take(crops: TrainingCrops, *, workers: int, first: int = 0, count: int = 3) -> list[torch.Tensor]:
     sampler = PhotoSampler(count=len(crops.files), seed=5)
-    stream = stream_batches(crops, sampler, batch=4, first=first, workers=workers)
+    stream = stream_batches(
+        crops, sampler, batch=4, first=first, side=lambda step: 24 if step < 2 else 32, workers=workers
+    )
     batches = [next(stream) for _ in range(count)]
     return [getattr(batch, name) for batch in batches for name in ("pixels", "labels", "shifts")]
 
@@ -60,22 +67,22 @@ def test_batches_hang_on_seed_and_step_alone(policy: str, tmp_path: Path) -> Non
     """Begun later, or with another global generator, they are the same; another seed gives others."""
     split = read_folder(make_photos(tmp_path)).train
     augmentation = AugmentationSpec(crop="resized", policy=policy)  # pyright: ignore[reportArgumentType]
-    crops = TrainingCrops(split, augmentation, side=24, seed=5)
+    crops = TrainingCrops(split, augmentation, seed=5)
     before = torch.random.get_rng_state()
     batches = take(crops, workers=0)
     assert torch.equal(torch.random.get_rng_state(), before)
     assert batches[0].shape == (4, 24, 24, 3)
     torch.manual_seed(7)
     assert all(torch.equal(a, b) for a, b in zip(batches[3:], take(crops, workers=0, first=1, count=2), strict=True))
-    other = TrainingCrops(split, augmentation, side=24, seed=6)
+    other = TrainingCrops(split, augmentation, seed=6)
     assert not torch.equal(take(other, workers=0)[0], batches[0])
 
 
 @pytest.mark.slow
 def test_workers_give_the_same_batches(tmp_path: Path) -> None:
-    """Two processes as well as none."""
+    """Two processes as well as none, crops that grow included."""
     split = read_folder(make_photos(tmp_path)).train
-    crops = TrainingCrops(split, CROPS, side=24, seed=5)
+    crops = TrainingCrops(split, CROPS, seed=5)
     alone = take(crops, workers=0, count=5)
     assert all(torch.equal(a, b) for a, b in zip(alone, take(crops, workers=2, count=5), strict=True))
 
@@ -84,8 +91,10 @@ def test_workers_give_the_same_batches(tmp_path: Path) -> None:
 def test_a_killed_worker_is_told(tmp_path: Path) -> None:
     """In one sentence, and nothing hangs."""
     split = read_folder(make_photos(tmp_path)).train
-    crops = TrainingCrops(split, CROPS, side=24, seed=5)
-    stream = stream_batches(crops, PhotoSampler(count=len(split), seed=5), batch=4, first=0, workers=1)
+    crops = TrainingCrops(split, CROPS, seed=5)
+    stream = stream_batches(
+        crops, PhotoSampler(count=len(split), seed=5), batch=4, first=0, side=lambda step: 24, workers=1
+    )
     next(stream)
     (worker,) = torch.multiprocessing.active_children()
     assert worker.pid is not None
@@ -99,8 +108,10 @@ def test_a_killed_worker_is_told(tmp_path: Path) -> None:
 def test_workers_leave_ctrl_c_to_whom_they_work_for(tmp_path: Path) -> None:
     """A terminal sends it to all; the run is to save its state, for which it may need a batch more."""
     split = read_folder(make_photos(tmp_path)).train
-    crops = TrainingCrops(split, CROPS, side=24, seed=5)
-    stream = stream_batches(crops, PhotoSampler(count=len(split), seed=5), batch=4, first=0, workers=1)
+    crops = TrainingCrops(split, CROPS, seed=5)
+    stream = stream_batches(
+        crops, PhotoSampler(count=len(split), seed=5), batch=4, first=0, side=lambda step: 24, workers=1
+    )
     next(stream)
     (worker,) = torch.multiprocessing.active_children()
     assert worker.pid is not None
@@ -127,7 +138,7 @@ def test_names_need_not_be_text(tmp_path: Path) -> None:
     (tmp_path / "train/blues/000.jpg").rename(tmp_path / "train/blues" / os.fsdecode(b"caf\xe9.jpg"))
     split = read_folder(tmp_path).train
     keys = [(0, index) for index in range(len(split))]
-    assert not TrainingCrops(split, CROPS, side=24, seed=5)[keys].bad
+    assert not TrainingCrops(split, CROPS, seed=5)[24, keys].bad
 
 
 def test_a_bad_image_is_named_or_the_next_stands_in(tmp_path: Path) -> None:
@@ -135,10 +146,10 @@ def test_a_bad_image_is_named_or_the_next_stands_in(tmp_path: Path) -> None:
     split = read_folder(make_photos(tmp_path)).train
     split.path(2).write_bytes(b"not a photograph")
     keys = [(0, index) for index in range(4)]
-    stopped = TrainingCrops(split, CROPS, side=24, seed=5)[keys]
+    stopped = TrainingCrops(split, CROPS, seed=5)[24, keys]
     assert len(stopped.bad) == 1
     assert str(split.path(2)) in stopped.bad[0]
-    skipped = TrainingCrops(split, CROPS, side=24, seed=5, skip=True)[keys]
+    skipped = TrainingCrops(split, CROPS, seed=5, skip=True)[24, keys]
     assert skipped.bad == stopped.bad
     assert torch.equal(skipped.pixels[2], skipped.pixels[3])
     assert len(skipped.pixels) == 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from reslab.data.balance import balance
 from reslab.data.photos.sampling import CROP, PhotoSampler, generator, resized_box, shorter_side_box
 
 
@@ -18,6 +19,18 @@ def test_every_image_comes_once_an_epoch_and_batches_run_on() -> None:
     assert first != second
     assert PhotoSampler(count=10, seed=3).draw(2, 4) == keys[8:12]
     assert PhotoSampler(count=10, seed=4).draw(0, 4) != keys[:4]
+
+
+def test_balanced_no_image_comes_twice_in_an_epoch_of_its_class() -> None:
+    """So each time its crop is another; a batch has the classes equally often; any step is drawn by itself."""
+    labels = np.repeat([0, 1], [9, 2])
+    sampler = PhotoSampler(count=11, seed=3, balance=balance(labels, seed=3))
+    batches = [sampler.draw(step, 4) for step in range(9)]
+    assert all(sum(labels[image] for _, image in batch) == 2 for batch in batches)
+    keys = [key for batch in batches for key in batch]
+    assert len(set(keys)) == 36
+    assert sorted(epoch for epoch, image in keys if image == 10) == list(range(9))
+    assert PhotoSampler(count=11, seed=3, balance=balance(labels, seed=3)).draw(7, 4) == batches[7]
 
 
 @pytest.mark.parametrize(("width", "height"), [(500, 375), (375, 500), (300, 300)])

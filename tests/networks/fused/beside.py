@@ -30,10 +30,7 @@ def make_network(name: str, **fields: object) -> ResidualNetwork:
 
 
 def run_by_modules(network: ResidualNetwork, images: Tensor) -> Tensor:
-    x = network.stem(images)
-    for block in network.blocks.values():
-        x = block(x)
-    return network.average(x)
+    return network.average(network.feature_map(images))
 
 
 def distance(ours: Tensor, theirs: Tensor) -> float:

@@ -18,6 +18,8 @@ CASES = [
     ("cifar-resnet-8", {"input_size": 8, "shortcut": "C"}),
     ("cifar-plain-8", {"input_size": 16}),
     ("cifar-resnet-8", {"input_size": 16, "channels": 1}),
+    ("cifar-resnet-14", {"input_size": 16, "order": "pre", "zero_padding": "both"}),
+    ("cifar-plain-8", {"input_size": 16, "order": "pre"}),
 ]
 
 
@@ -43,7 +45,13 @@ def test_a_chain_is_its_network() -> None:
 @needs_cuda
 @pytest.mark.parametrize(
     ("name", "fields"),
-    [("resnet-20", {}), ("resnet-20", {"shortcut": "B"}), ("resnet-20", {"shortcut": "C"}), ("plain-20", {})],
+    [
+        ("resnet-20", {}),
+        ("resnet-20", {"shortcut": "B"}),
+        ("resnet-20", {"shortcut": "C"}),
+        ("resnet-20", {"order": "pre"}),
+        ("plain-20", {}),
+    ],
 )
 def test_bfloat16_rounds_no_more_than_autocast(name: str, fields: dict[str, object]) -> None:
     """On the device, gradients are no farther from float64's than those of torch's own bfloat16 kernels."""
@@ -67,8 +75,8 @@ def test_bfloat16_rounds_no_more_than_autocast(name: str, fields: dict[str, obje
 
 @pytest.mark.gpu
 @needs_cuda
-@pytest.mark.parametrize("shortcut", ["A", "C"])
-def test_the_same_bits_every_time(shortcut: str) -> None:
+@pytest.mark.parametrize("fields", [{}, {"shortcut": "C"}, {"order": "pre"}], ids=str)
+def test_the_same_bits_every_time(fields: dict[str, object]) -> None:
     """On the device, two runs of the same batch give the same gradients to the bit."""
     from reslab.networks.fused.chain import FusedChain
 
@@ -76,7 +84,7 @@ def test_the_same_bits_every_time(shortcut: str) -> None:
     upstream = torch.randn(128, 64, device="cuda")
     found = []
     for _ in range(2):
-        network = make_network("resnet-20", shortcut=shortcut).to("cuda")
+        network = make_network("resnet-20", **fields).to("cuda")
         FusedChain(network).features(images).backward(upstream)
         found.append([p.grad for p in network.parameters() if p.grad is not None])
     assert all(torch.equal(first, second) for first, second in zip(*found, strict=True))

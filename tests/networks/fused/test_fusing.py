@@ -8,7 +8,9 @@ from reslab.spec import find
 
 
 @pytest.mark.parametrize("name", ["resnet-20", "resnet-1202", "plain-56", "cifar-resnet-8"])
-@pytest.mark.parametrize("fields", [{}, {"shortcut": "B"}, {"shortcut": "C"}, {"zero_padding": "both"}], ids=str)
+@pytest.mark.parametrize(
+    "fields", [{}, {"shortcut": "B"}, {"shortcut": "C"}, {"zero_padding": "both"}, {"order": "pre"}], ids=str
+)
 def test_the_papers_cifar_networks_are_fused(name: str, fields: dict[str, str]) -> None:
     """Plain networks and options A, B and C, whatever their depth."""
     assert can_fuse(find(name, fields))
@@ -18,7 +20,7 @@ def test_the_papers_cifar_networks_are_fused(name: str, fields: dict[str, str]) 
     ("name", "fields"),
     [
         ("resnet-20", {"shortcut": "gated"}),
-        ("resnet-20", {"order": "pre"}),
+        ("resnet-20", {"order": "pre", "shortcut": "B"}),
         ("resnet-20", {"norm": "group"}),
         ("resnet-20", {"dropout": "0.1"}),
         ("resnet-20", {"input_size": "24"}),

@@ -41,3 +41,21 @@ def test_layers_alike_have_one_shape() -> None:
     for number, alike in enumerate(layers_alike(layers)):
         assert number in alike
         assert all(layers[other].shape == layers[number].shape for other in alike)
+
+
+def test_preactivated_sums_go_on_as_they_are() -> None:
+    """Each convolution has the normalization after it; blocks with an activated input have an activated shortcut."""
+    network = make_network("cifar-resnet-14", order="pre")
+    layers = lay_out(network)
+    assert [layer.shortcut for layer in layers[2::2]] == [
+        "identity",
+        "sum",
+        "zero-padding",
+        "sum",
+        "zero-padding",
+        "sum",
+    ]
+    assert all(layer.joins_before for layer in layers[2::2])
+    norms = [module for name, module in network.named_modules() if name.endswith("norm")]
+    assert [layer.norm for layer in layers] == norms  # in the order they are passed through
+    assert [layer.arrives for layer in layers[2::2]] == [0, 2, 4, 6, 8, 10]

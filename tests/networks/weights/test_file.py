@@ -43,6 +43,16 @@ def test_loading_rebuilds_from_the_file_alone(saved: Path) -> None:
         assert torch.equal(tensor, weights.tensors[name])
 
 
+def test_what_the_logits_mean_travels_along(saved: Path, tmp_path: Path) -> None:
+    """One class, as files always said by saying nothing, or several labels; a fresh classifier means the usual."""
+    network = load_model(saved)
+    assert network.task == "classification"
+    network.task = "multi-label"
+    path = save_model(network, tmp_path / "several.safetensors")
+    assert load_model(path).task == "multi-label"
+    assert create_model("cifar-resnet-8", path, num_classes=5, shortcut="B").task == "classification"
+
+
 def test_the_name_carries_the_digest(saved: Path, tmp_path: Path) -> None:
     """A file saved into a folder ends in eight digits; a file renamed to other digits is refused."""
     assert re.fullmatch(r"cifar-resnet-8-shortcut-b-classes-3-[0-9a-f]{8}\.safetensors", saved.name)

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from reslab.data.balance import balance
 from reslab.data.batches import send
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit
 from reslab.data.photos.loading import (
@@ -75,7 +76,10 @@ def mean_photo(split: PhotoSplit, *, resize: int, crop: int, workers: int, bad: 
 
 
 class PhotoBatches:
-    """A folder of photographs that hands out training batches by their step, and test images in order."""
+    """A folder of photographs that hands out training batches by their step, and test images in order.
+
+    `side` gives that of a step's crops, where they are not all as the test's.
+    """
 
     def __init__(
         self,
@@ -89,12 +93,17 @@ class PhotoBatches:
         bad: BadImages,
         device: torch.device | str,
         share: Share = WHOLE,
+        balanced: bool = False,
+        side: Callable[[int], int] | None = None,
     ) -> None:
-        assert preprocess.crop is not None
+        whole = preprocess.crop
+        assert whole is not None
         self.dataset, self.augmentation, self.preprocess = dataset, augmentation, preprocess
         self.mean_image, self.seed, self.batch, self.device = mean_image, seed, batch, torch.device(device)
-        self.sampler = PhotoSampler(count=len(dataset.train), seed=seed)
-        self.crops = TrainingCrops(dataset.train, augmentation, side=preprocess.crop, seed=seed, skip=bad.skip)
+        sequence = balance(dataset.train.labels, seed=seed) if balanced else None
+        self.sampler = PhotoSampler(count=len(dataset.train), seed=seed, balance=sequence)
+        self.crops = TrainingCrops(dataset.train, augmentation, seed=seed, skip=bad.skip)
+        self.side = side or (lambda step: whole)
         self.workers, self.share = count_workers(device), share
         self.bad = bad
         self._next: int | None = None
@@ -103,14 +112,24 @@ class PhotoBatches:
     def load(self, step: int) -> tuple[Tensor, ...]:
         """Return the images and labels of an iteration; where they are mixed, the neighbours' labels and our share."""
         if step != self._next:
-            self._stream = stream_batches(
-                self.crops, self.sampler, batch=self.batch, first=step, workers=self.workers, share=self.share
-            )
+            self._stream = self.stream(step, workers=self.workers)
         decoded: Decoded = next(self._stream)
         self._next = step + 1
         self.bad.note(decoded.bad)
         images, labels = self._to_device(decoded)
         return self._mix(step, images, labels)
+
+    def stream(self, first: int, *, workers: int) -> Iterator[Decoded]:
+        """Yield our share of the batches from step `first` on, as bytes."""
+        return stream_batches(
+            self.crops,
+            self.sampler,
+            batch=self.batch,
+            first=first,
+            side=self.side,
+            workers=workers,
+            share=self.share,
+        )
 
     def tests(self, split: PhotoSplit, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield every image of a split once, in order, as a network is tested on it."""
@@ -128,9 +147,13 @@ class PhotoBatches:
         return self._centre(pixels), send(decoded.labels.numpy(), self.device)
 
     def _centre(self, pixels: Tensor) -> Tensor:
-        """Subtract the mean and divide by the deviation, in place: a batch of floats is large."""
-        if self.mean_image is not None:
-            return pixels.sub_(self.mean_image.to(pixels))
+        """Subtract the mean and divide by the deviation, in place: a batch of floats is large.
+
+        Of a mean image, from crops of another size its mean colour.
+        """
+        if (mean := self.mean_image) is not None:
+            fits = mean.shape == pixels.shape[1:]
+            return pixels.sub_((mean if fits else mean.mean((1, 2), keepdim=True)).to(pixels))
         colours = (self.preprocess.mean, self.preprocess.std)
         mean, std = (torch.tensor(values, device=pixels.device)[:, None, None] for values in colours)
         return pixels.sub_(mean).div_(std)

@@ -1,6 +1,6 @@
 """A folder of photographs looked through: every image is read once, and what is found is an error, a warning or a note.
 
-An error stops a training, a warning may spoil what it measures, a note is dealt with by decoding. What `read_folder`
+An error stops a training, a warning may spoil what it measures, a note is dealt with by decoding. What `read_photos`
 would stop at, one thing at a time, is here found all at once.
 """
 
@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from reslab.data.photos.folder import read_folder
 from reslab.data.photos.oddities import LEAST_SIDE, Look, look_at
-from reslab.data.photos.scanning import Photo, scan_folder
+from reslab.data.photos.scanning import Photo, scan_photos
+from reslab.data.photos.shards import read_photos
 from reslab.errors import UserError
 
 MOST_WORKERS = 8
@@ -71,7 +71,7 @@ class Finding:
 class Checked:
     """A folder's splits, the number of images each class has in each of them, and all that was found.
 
-    Where there are no splits there is one without a name. `refusal` is the sentence that `read_folder` stops with.
+    Where there are no splits there is one without a name. `refusal` is the sentence that `read_photos` stops with.
     """
 
     root: Path
@@ -95,14 +95,14 @@ def check_folder(
 ) -> Checked:
     """Look at every image under `root`; `watch` is told how many are done, and of how many."""
     refusal = _read_refusal(root)
-    scan = scan_folder(root)
+    scan = scan_photos(root)
     if not scan.classes:
         raise UserError(refusal or f"{root} has no folders of images; give one a class")
     looks: list[Look] = []
     watch(0, len(scan.photos))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow's, about what becomes a finding here
-        for look in _look_at_all(root, scan.photos, workers or min(MOST_WORKERS, os.cpu_count() or 1)):
+        for look in _look_at_all(scan.photos, workers or min(MOST_WORKERS, os.cpu_count() or 1)):
             looks.append(look)
             watch(len(looks), len(scan.photos))
     findings = [Finding(*trouble) for trouble in scan.troubles]
@@ -122,18 +122,18 @@ def check_folder(
 
 def _read_refusal(root: Path) -> str | None:
     try:
-        read_folder(root)
+        read_photos(root)
     except UserError as error:
         return str(error)
     return None
 
 
-def _look_at_all(root: Path, photos: Sequence[Photo], workers: int) -> Iterator[Look]:
+def _look_at_all(photos: Sequence[Photo], workers: int) -> Iterator[Look]:
     """Look at images in threads, which Pillow lets run while it decodes; no more at once than a stop can wait for."""
     ahead = IMAGES_AHEAD * workers
     with ThreadPoolExecutor(workers) as pool:
         for start in range(0, len(photos), ahead):
-            yield from pool.map(lambda photo: look_at(root / photo.path), photos[start : start + ahead])
+            yield from pool.map(lambda photo: look_at(photo.place), photos[start : start + ahead])
 
 
 def _compare(photos: Sequence[Photo], looks: Sequence[Look]) -> Iterator[Finding]:

@@ -12,7 +12,6 @@ import io
 import struct
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 from torch.nn import functional as F
 
+from reslab.data.photos.members import Stored
 from reslab.errors import UserError
 
 try:
@@ -41,7 +41,7 @@ class BadImage(UserError):
     """An image that cannot be used; the sentence begins with its path."""
 
 
-def read_pixels(path: Path) -> Pixels:
+def read_pixels(path: Stored) -> Pixels:
     """Decode an image file."""
     return decode_pixels(_read(path), name=str(path))
 
@@ -51,7 +51,7 @@ def decode_pixels(data: bytes, *, name: str) -> Pixels:
     return _decode(data, lambda image: np.asarray(_to_rgb(_upright(image))), name=name)
 
 
-def read_crop(path: Path, choose: Callable[[int, int], Box], *, side: int) -> Pixels:
+def read_crop(path: Stored, choose: Callable[[int, int], Box], *, side: int) -> Pixels:
     """Decode the part of an image file that `choose` names, given width and height, resized to a square of `side`.
 
     A JPEG is decoded at a half, a quarter or an eighth of its size where that leaves enough pixels.
@@ -88,7 +88,7 @@ def _decode_smaller(image: Image.Image, data: bytes, *, by: float) -> Pixels:
     return np.array(_to_rgb(_upright(image)))
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Stored) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:

@@ -12,11 +12,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reslab.data.photos.members import Stored
 from reslab.errors import UserError
+from reslab.spec.trial import TaskName
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
 VAL_NAMES = ("val", "valid", "validation", "test")
@@ -35,9 +38,13 @@ class PhotoSplit:
     def __len__(self) -> int:
         return len(self.files)
 
-    def path(self, index: int) -> Path:
+    def path(self, index: int) -> Stored:
         """Return where an image lies."""
         return self.root / self.files[index]
+
+    def size(self, index: int) -> int:
+        """Return an image's bytes."""
+        return _size(self.root / self.files[index])
 
     def take(self, indices: slice | NDArray[np.int64]) -> PhotoSplit:
         """Return the part of the split at `indices`."""
@@ -48,6 +55,8 @@ class PhotoSplit:
 @dataclass(frozen=True, kw_only=True)
 class PhotoDataset:
     """A named folder of photographs. `held_out` says that its test images were drawn here, from the training images."""
+
+    task: ClassVar[TaskName] = "classification"
 
     name: str
     root: Path
@@ -74,7 +83,7 @@ class PhotoDataset:
             digest.update(f"{name}\n".encode(errors="surrogateescape"))  # names need not be UTF-8
         for split in (self.train, self.test):
             for index, file in enumerate(split.files):
-                line = f"{file} {_size(split.path(index))} {split.labels[index]}\n"
+                line = f"{file} {split.size(index)} {split.labels[index]}\n"
                 digest.update(line.encode(errors="surrogateescape"))
             digest.update(b"--\n")
         return digest.hexdigest()
@@ -82,8 +91,6 @@ class PhotoDataset:
 
 def read_folder(root: Path, *, seed: int = 0) -> PhotoDataset:
     """Read a folder of photographs; `seed` draws what is held out where there is nothing to test on."""
-    if seed < 0:
-        raise UserError(f"data.held_out_seed is {seed}; give a whole number of 0 or more")
     _refuse_no_folder(root)
     train = root / "train" if (root / "train").is_dir() else root
     val = next((root / name for name in VAL_NAMES if train != root and (root / name).is_dir()), None)
@@ -100,13 +107,35 @@ def read_folder(root: Path, *, seed: int = 0) -> PhotoDataset:
     else:
         tested = _read_val(val, names)
     return PhotoDataset(
-        name=re.sub(r"[^\w.-]+", "-", root.resolve().name),
+        name=folder_name(root),
         root=root,
         class_names=names,
         train=_gather(root, [files[name] for name in names]),
         test=_gather(root, [sorted(tested[name]) for name in names]),
         held_out=val is None,
     )
+
+
+def folder_name(root: Path) -> str:
+    """Return what a dataset is called, after its folder."""
+    return re.sub(r"[^\w.-]+", "-", root.resolve().name)
+
+
+def draw_held_out(count: int, *, seed: int, stream: int) -> NDArray[np.int64]:
+    """Return which of a class's images are held out: a fifth of them, one at least."""
+    if seed < 0:
+        raise UserError(f"data.held_out_seed is {seed}; give a whole number of 0 or more")
+    order = np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, stream])).permutation(count)
+    return order[: max(1, round(HELD_OUT * count))]
+
+
+def list_folder(folder: Path) -> list[Path]:
+    """Return what a folder has, by name."""
+    try:
+        (folder / "..").stat()  # what may be listed may still not be entered
+        return sorted(Path(entry.path) for entry in os.scandir(folder))
+    except OSError as error:
+        raise UserError(f"{folder} cannot be read: {error.strerror}; check its permissions") from error
 
 
 def _refuse_no_folder(root: Path) -> None:
@@ -116,7 +145,7 @@ def _refuse_no_folder(root: Path) -> None:
         raise UserError(f"{root} cannot be read: {error.strerror}; check its permissions") from error
     if not found:
         raise UserError(f"there is no folder {root}; give one that has train/<class>/ and val/<class>/, or <class>/")
-    _list(root)
+    list_folder(root)
 
 
 def _read_val(val: Path, names: Sequence[str]) -> dict[str, list[Path]]:
@@ -130,35 +159,25 @@ def _read_val(val: Path, names: Sequence[str]) -> dict[str, list[Path]]:
 
 
 def _draw(files: list[Path], *, seed: int, stream: int) -> set[Path]:
-    """Return what is held out of a class: a fifth of it, one at least."""
+    """Return what is held out of a class."""
     if len(files) < LEAST_CLASSES:
         raise UserError(f"{files[0].parent} has one image; two are needed to hold one out, or make a val folder")
-    count = max(1, round(HELD_OUT * len(files)))
-    order = np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, stream])).permutation(len(files))
-    return {files[index] for index in order[:count]}
+    return {files[index] for index in draw_held_out(len(files), seed=seed, stream=stream)}
 
 
 def _folders(parent: Path) -> list[Path]:
-    return [path for path in _list(parent) if path.is_dir() and not path.name.startswith(".")]
+    return [path for path in list_folder(parent) if path.is_dir() and not path.name.startswith(".")]
 
 
 def _images(folder: Path) -> list[Path]:
     """Return the image files under a folder, folders within it included, by name."""
     found = []
-    for path in _list(folder):
+    for path in list_folder(folder):
         if path.is_dir():
             found += _images(path)
         elif path.suffix.lower() in SUFFIXES and not path.name.startswith("."):
             found.append(path)
     return found
-
-
-def _list(folder: Path) -> list[Path]:
-    try:
-        (folder / "..").stat()  # what may be listed may still not be entered
-        return sorted(Path(entry.path) for entry in os.scandir(folder))
-    except OSError as error:
-        raise UserError(f"{folder} cannot be read: {error.strerror}; check its permissions") from error
 
 
 def _size(path: Path) -> int:

@@ -13,10 +13,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -29,6 +28,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from reslab.data.photos.decoding import BadImage, Box, Pixels, read_crop, read_pixels
 from reslab.data.photos.folder import PhotoSplit
+from reslab.data.photos.members import Member, Stored
 from reslab.data.photos.sampling import (
     COLOUR,
     CROP,
@@ -39,6 +39,7 @@ from reslab.data.photos.sampling import (
     resized_box,
     shorter_side_box,
 )
+from reslab.data.photos.shards import ShardSplit
 from reslab.data.preprocessing import preprocess_images
 from reslab.errors import UserError
 from reslab.spec import Preprocess
@@ -47,6 +48,7 @@ from reslab.spec.recipe import AugmentationSpec
 AHEAD = 2  # batches a worker makes in advance
 MOST_WORKERS = 16
 Key = tuple[int, int]  # an epoch and an image
+Wanted = tuple[int, list[Key]]  # the side of a batch's crops, and what they are of
 
 
 def count_workers(device: torch.device | str) -> int:
@@ -78,31 +80,38 @@ class _Files:
         self.text = torch.frombuffer(bytearray(b"".join(names)), dtype=torch.uint8).share_memory_()
         self.ends = torch.tensor([len(name) for name in names]).cumsum(0).share_memory_()
         self.labels = torch.from_numpy(split.labels.copy()).share_memory_()
+        self.shards: tuple[str, ...] = ()
+        self.places: Tensor | None = None
+        if isinstance(split, ShardSplit):
+            self.shards, self.places = split.shards, torch.from_numpy(split.places.copy()).share_memory_()
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def path(self, index: int) -> Path:
+    def path(self, index: int) -> Stored:
         first = int(self.ends[index - 1]) if index else 0
-        return self.root / os.fsdecode(self.text[first : int(self.ends[index])].numpy().tobytes())
+        name = os.fsdecode(self.text[first : int(self.ends[index])].numpy().tobytes())
+        if self.places is None:
+            return self.root / name
+        shard, offset, length = self.places[index].tolist()
+        return Member(self.root / self.shards[shard], name, offset, length)
 
 
 class TrainingCrops(Dataset[Decoded]):
     """Decodes, crops and flips a batch by its keys; with `skip`, the next image stands in for one that is bad."""
 
-    def __init__(
-        self, split: PhotoSplit, augmentation: AugmentationSpec, *, side: int, seed: int, skip: bool = False
-    ) -> None:
-        self.files, self.augmentation, self.side, self.seed, self.skip = _Files(split), augmentation, side, seed, skip
+    def __init__(self, split: PhotoSplit, augmentation: AugmentationSpec, *, seed: int, skip: bool = False) -> None:
+        self.files, self.augmentation, self.seed, self.skip = _Files(split), augmentation, seed, skip
 
-    def __getitem__(self, keys: Sequence[Key]) -> Decoded:
+    def __getitem__(self, wanted: Wanted) -> Decoded:
+        side, keys = wanted
         bad: list[str] = []
         crops, labels, shifts = [], [], []
         for epoch, image in keys:
             for stand_in in range(len(self.files)):
                 index = (image + stand_in) % len(self.files)
                 try:
-                    crops.append(self._crop(epoch, index))
+                    crops.append(self._crop(epoch, index, side))
                     break
                 except BadImage as error:
                     bad.append(str(error))
@@ -110,15 +119,15 @@ class TrainingCrops(Dataset[Decoded]):
                         return Decoded(torch.empty(0), torch.empty(0), torch.empty(0), tuple(bad))
             else:  # all of them are
                 return Decoded(torch.empty(0), torch.empty(0), torch.empty(0), tuple(bad))
-            labels.append(int(self.files.labels[index]))
+            labels.append(self.files.labels[index])
             shifts.append(self._shift(epoch, index))
         colours = torch.from_numpy(np.stack(shifts))
-        return Decoded(torch.from_numpy(np.stack(crops)), torch.tensor(labels), colours, tuple(bad))
+        return Decoded(torch.from_numpy(np.stack(crops)), torch.stack(labels), colours, tuple(bad))
 
-    def _crop(self, epoch: int, image: int) -> Pixels:
+    def _crop(self, epoch: int, image: int, side: int) -> Pixels:
         random = generator(self.seed, epoch=epoch, image=image, stream=CROP)
         flip = random.random() < 0.5 and self.augmentation.flip
-        crop = read_crop(self.files.path(image), partial(self._choose, random), side=self.side)
+        crop = read_crop(self.files.path(image), partial(self._choose, random, side), side=side)
         if self.augmentation.policy != "none":
             crop = self._follow_policy(crop, random)
         return crop[:, ::-1] if flip else crop
@@ -130,9 +139,9 @@ class TrainingCrops(Dataset[Decoded]):
         random = generator(self.seed, epoch=epoch, image=image, stream=COLOUR)
         return random.normal(0, self.augmentation.colour, 3).astype(np.float32)
 
-    def _choose(self, random: np.random.Generator, width: int, height: int) -> Box:
+    def _choose(self, random: np.random.Generator, side: int, width: int, height: int) -> Box:
         if self.augmentation.crop == "shorter-side":
-            return shorter_side_box(random, width, height, sides=self.augmentation.sides, crop=self.side)
+            return shorter_side_box(random, width, height, sides=self.augmentation.sides, crop=side)
         return resized_box(random, width, height, areas=self.augmentation.areas)
 
     def _follow_policy(self, crop: Pixels, random: np.random.Generator) -> Pixels:
@@ -168,23 +177,35 @@ def prepare_photo(pixels: Pixels, preprocess: Preprocess, mean_image: Tensor | N
 
 
 class _Steps:
-    """The keys of our share of every batch from `first` on, without end."""
+    """What is wanted of our share of every batch from `first` on, without end."""
 
-    def __init__(self, sampler: PhotoSampler, *, batch: int, first: int, share: Share) -> None:
-        self.sampler, self.batch, self.first, self.share = sampler, batch, first, share
+    def __init__(
+        self, sampler: PhotoSampler, *, batch: int, first: int, side: Callable[[int], int], share: Share
+    ) -> None:
+        self.sampler, self.batch, self.first, self.side, self.share = sampler, batch, first, side, share
 
-    def __iter__(self) -> Iterator[list[Key]]:
+    def __iter__(self) -> Iterator[Wanted]:
         step = self.first
         while True:
-            yield self.share.of(self.sampler.draw(step, self.batch))
+            yield self.side(step), self.share.of(self.sampler.draw(step, self.batch))
             step += 1
 
 
 def stream_batches(
-    crops: TrainingCrops, sampler: PhotoSampler, *, batch: int, first: int, workers: int, share: Share = WHOLE
+    crops: TrainingCrops,
+    sampler: PhotoSampler,
+    *,
+    batch: int,
+    first: int,
+    side: Callable[[int], int],
+    workers: int,
+    share: Share = WHOLE,
 ) -> Iterator[Decoded]:
-    """Yield our share of the batches from step `first` on, in their order, made ahead by `workers` processes."""
-    return _iterate(crops, _Steps(sampler, batch=batch, first=first, share=share), workers=workers)
+    """Yield our share of the batches from step `first` on, in their order, made ahead by `workers` processes.
+
+    `side` gives that of a step's crops.
+    """
+    return _iterate(crops, _Steps(sampler, batch=batch, first=first, side=side, share=share), workers=workers)
 
 
 def stream_tests(crops: CentralCrops, *, batch: int, workers: int) -> Iterator[tuple[Tensor, Tensor, tuple[str, ...]]]:

@@ -9,12 +9,12 @@ import hashlib
 import io
 import struct
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 from reslab.data.photos.decoding import BadImage, decode_pixels
+from reslab.data.photos.members import Stored
 
 FORMATS = {
     "JPEG": (".jpg", ".jpeg"),
@@ -40,7 +40,7 @@ class Look:
     digest: bytes | None = None
 
 
-def look_at(path: Path) -> Look:
+def look_at(path: Stored) -> Look:
     """Read and decode a file, and name what is odd about it. Pillow may warn about what is told here anyway."""
     try:
         data = path.read_bytes()

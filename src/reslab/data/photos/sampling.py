@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reslab.data.balance import Balance
 from reslab.data.photos.decoding import Box
 
 ORDER, CROP, COLOUR, MIXING = range(4)  # streams of random numbers that never meet
@@ -46,13 +47,20 @@ WHOLE = Share()
 
 @dataclass(frozen=True, kw_only=True)
 class PhotoSampler:
-    """The endless sequence of training images for one seed: every image once an epoch, batches run on across ends."""
+    """The endless sequence of training images for one seed: every image once an epoch, batches run on across ends.
+
+    Where the classes are balanced each has epochs of its own, so no image comes twice in one of them.
+    """
 
     count: int
     seed: int
+    balance: Balance | None = None
 
     def draw(self, step: int, size: int) -> list[tuple[int, int]]:
         """Return batch number `step` of `size` images: for each its epoch and which image it is."""
+        if self.balance is not None:
+            images, epochs = self.balance.draw(step * size, (step + 1) * size)
+            return list(zip(epochs.tolist(), images.tolist(), strict=True))
         positions = range(step * size, (step + 1) * size)
         return [(epoch, int(self._order(epoch)[place])) for epoch, place in (divmod(p, self.count) for p in positions)]
 

@@ -1,4 +1,4 @@
-"""Where the images of a folder lie, as `read_folder` takes them, and all that is wrong with the places."""
+"""Where the photographs of a folder lie, as `read_photos` takes them, and all that is wrong with the places."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from reslab.data.photos.folder import SUFFIXES, VAL_NAMES
+from reslab.data.photos.members import Stored
+from reslab.data.photos.shards import has_shards, read_shards
 
 Trouble = tuple[str, str, str]  # its kind, the path under the root, a word about it
 
 
 @dataclass(frozen=True)
 class Photo:
-    """An image file by its path under the root, the split it lies in ("" where there are none) and its class."""
+    """An image by its path under the root, the split it lies in ("" where there are none), its class and its place."""
 
     path: str
     split: str
     label: str
+    place: Stored
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,27 @@ class Scan:
     troubles: tuple[Trouble, ...]
 
 
+def scan_photos(root: Path) -> Scan:
+    """Find the photographs under `root`."""
+    return _scan_shards(root) if has_shards(root) else scan_folder(root)
+
+
+def _scan_shards(root: Path) -> Scan:
+    """Find the members of shards; what is wrong with these, reading them refuses."""
+    dataset = read_shards(root)
+    splits = ("",) if dataset.held_out else ("train", "val")
+    photos = [
+        Photo(str(place).removeprefix(f"{root}/"), split, dataset.class_names[label], place)
+        for split, part in ((splits[0], dataset.train), (splits[-1], dataset.test))
+        for place, label in zip(map(part.path, range(len(part))), part.labels.tolist(), strict=True)
+    ]
+    untested = set(range(len(dataset.class_names))) - set(dataset.test.labels.tolist())
+    troubles = tuple(("class not in val", dataset.class_names[label], "") for label in sorted(untested))
+    return Scan(splits, dataset.class_names, tuple(photos), troubles)
+
+
 def scan_folder(root: Path) -> Scan:
-    """Find the images under `root`."""
+    """Find the image files under `root`."""
     walk = _Walk(root)
     inside = walk.enter(root)
     folders = [path.name for path in inside if path.is_dir()]
@@ -52,7 +74,7 @@ def scan_folder(root: Path) -> Scan:
     for label in found[splits[-1]].keys() - trained.keys():
         walk.tell("class only in val", root / splits[-1] / label)
     photos = (
-        Photo(path.relative_to(root).as_posix(), split, label)
+        Photo(path.relative_to(root).as_posix(), split, label, path)
         for split, classes in found.items()
         for label, images in classes.items()
         for path in images

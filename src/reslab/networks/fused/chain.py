@@ -24,6 +24,7 @@ SHORTCUTS = {
     "identity": kernels.IDENTITY,
     "zero-padding": kernels.ZERO_PADDING,
     "projection": kernels.PROJECTION,
+    "sum": kernels.IDENTITY,
 }
 LOADS = 3  # under way while the tensor cores work
 
@@ -71,6 +72,7 @@ class Return:
     betas: list[Tensor]
     weights: dict[int, Tensor] = field(default_factory=dict)
     gradients: dict[int, Tensor] = field(default_factory=dict)
+    sums: dict[int, Tensor] = field(default_factory=dict)  # gradients of responses that a shortcut joined
     projected: dict[int, Tensor] = field(default_factory=dict)
     parts: dict[int, Tensor] = field(default_factory=dict)  # of weights' gradients, by the first of layers alike
 
@@ -84,6 +86,8 @@ class FusedChain:
         self.alike = layers_alike(self.layers)
         # Which layer the shortcut from a block's input ends at, by the layer that begins the block.
         self.ends = {layer.reads: number for number, layer in enumerate(self.layers) if layer.shortcut != "none"}
+        # And which one a layer's responses go to as they are.
+        self.sums = {layer.arrives: number for number, layer in enumerate(self.layers) if layer.shortcut == "sum"}
         self.parameters = [p for layer in self.layers for p in (layer.conv.weight, layer.norm.weight, layer.norm.bias)]
         counts = [layer.norm.num_batches_tracked for layer in self.layers]
         self.counts = [count for count in counts if count is not None]
@@ -118,8 +122,10 @@ class FusedChain:
             if layer.projects:
                 found.gradients[number] = self._pass_to_projection(number, kept, found)
             gradient = self._unfold(number, kept, found)
-            if layer.shortcut == "none":
-                del found.gradients[number]  # that of a block's end is still wanted where the block begins
+            if layer.joins_before:
+                found.sums[number] = gradient
+            if layer.shortcut == "none" or layer.joins_before:
+                del found.gradients[number]  # else that of a block's end is still wanted where the block begins
             with self._beside(gradient):
                 self._correlate(number, kept, found, gradient)
             if layer.projects:
@@ -142,11 +148,13 @@ class FusedChain:
         pixels, tile = kept.count * layer.target_side**2, TILES[width]
         response = torch.empty(pixels, width, dtype=self.dtype, device=self.device)
         programs, parts = self._divide(pixels, tile.block, width)
+        shortcut = layer.shortcut if layer.joins_before else "none"
         kernels.convolve[(programs,)](
-            kept.outputs[layer.reads], kept.weights[number], response,
+            kept.outputs[layer.reads], kept.weights[number], self._arriving(number, kept, shortcut), response,
             norm.weight, norm.bias, norm.running_mean, norm.running_var, kept.affines[number],
             parts, self.counter, pixels, norm.momentum, norm.eps, **layer.shape, INNER=layer.inner,
-            BLOCK=tile.block, LOADS=LOADS, PROGRAMS=programs, ROWS=_rows(programs, width), num_warps=tile.warps,
+            KIND=SHORTCUTS[shortcut], BEFORE=layer.zeros_before, BLOCK=tile.block, LOADS=LOADS, PROGRAMS=programs,
+            ROWS=_rows(programs, width), num_warps=tile.warps,
         )  # fmt: skip
         return response
 
@@ -155,14 +163,19 @@ class FusedChain:
         pixels, width = response.shape
         target = torch.empty_like(response)
         block = TILES[width].pixel_block
-        projected = layer.shortcut == "projection"
+        shortcut = "none" if layer.joins_before else layer.shortcut
         kernels.activate[(-(-pixels // block),)](
-            response, kept.affines[number],
-            None if layer.shortcut == "none" else (kept.responses if projected else kept.outputs)[layer.arrives],
-            kept.affines[layer.arrives] if projected else None, target, pixels,
-            SIDE=layer.target_side, WIDTH=width, KIND=SHORTCUTS[layer.shortcut], BEFORE=layer.zeros_before, BLOCK=block,
+            response, kept.affines[number], self._arriving(number, kept, shortcut),
+            kept.affines[layer.arrives] if shortcut == "projection" else None, target, pixels,
+            SIDE=layer.target_side, WIDTH=width, KIND=SHORTCUTS[shortcut], BEFORE=layer.zeros_before, BLOCK=block,
         )  # fmt: skip
         return target
+
+    def _arriving(self, number: int, kept: Pass, shortcut: str) -> Tensor | None:
+        arrives = self.layers[number].arrives
+        if shortcut == "none":
+            return None
+        return (kept.responses if shortcut in ("projection", "sum") else kept.outputs)[arrives]
 
     def _unpool(self, number: int, kept: Pass, found: Return, pooled_gradient: Tensor) -> Tensor:
         response = kept.responses[number]
@@ -193,9 +206,11 @@ class FusedChain:
         response = kept.responses[number]
         pixels, width = response.shape
         target, block = torch.empty_like(response), TILES[width].pixel_block
+        beside = found.sums.pop(self.sums[number]) if number in self.sums else None
         kernels.unfold[(-(-pixels // block),)](
-            found.gradients[number], response, found.folds[number], target, pixels, WIDTH=width, BLOCK=block
-        )
+            found.gradients[number], response, found.folds[number], beside, target, pixels,
+            WIDTH=width, KIND=SHORTCUTS["none" if beside is None else "identity"], BLOCK=block,
+        )  # fmt: skip
         return target
 
     def _convolve_back(self, number: int, kept: Pass, found: Return, gradient: Tensor) -> Tensor:
@@ -220,8 +235,12 @@ class FusedChain:
         if number not in self.ends:
             return SHORTCUTS["none"], None, 0
         end = self.layers[self.ends[number]]
+        if end.shortcut == "sum":
+            return SHORTCUTS["none"], None, 0
         if end.shortcut == "projection":
             return SHORTCUTS["identity"], found.projected.pop(end.arrives), 0
+        if end.joins_before:
+            return SHORTCUTS[end.shortcut], found.sums.pop(self.ends[number]), end.zeros_before
         return SHORTCUTS[end.shortcut], found.gradients[self.ends[number]], end.zeros_before
 
     def _project_back(self, number: int, kept: Pass, gradient: Tensor) -> Tensor:

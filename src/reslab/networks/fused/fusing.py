@@ -14,6 +14,7 @@ from reslab.spec import Spec
 from reslab.spec.network import NetworkSpec
 
 WIDTHS = (16, 32, 64)
+SHORTCUTS = {"post": ("none", "A", "B", "C"), "pre": ("none", "A")}
 
 
 class WeightedLogits(Protocol):
@@ -28,8 +29,8 @@ def can_fuse(spec: Spec) -> bool:
     """Whether there are kernels for all of a network: 3x3 layers of known widths, each with batch normalization."""
     return (
         isinstance(spec, NetworkSpec)
-        and (spec.block, spec.order, spec.norm, spec.pool, spec.dimensions) == ("basic", "post", "batch", "none", 2)
-        and spec.shortcut in ("none", "A", "B", "C")
+        and (spec.block, spec.norm, spec.pool, spec.dimensions) == ("basic", "batch", "none", 2)
+        and spec.shortcut in SHORTCUTS.get(spec.order, ())
         and (spec.stem.kernel, spec.stem.stride, spec.stem.bias) == (3, 1, False)
         and not (spec.dropout or spec.maxout or spec.stochastic_depth or spec.squeeze_excitation or spec.checkpointing)
         and spec.channels <= min(WIDTHS)

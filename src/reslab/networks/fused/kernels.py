@@ -1,9 +1,10 @@
 """The kernels: convolution with the statistics of its output, its two gradients, and what lies between (Triton).
 
 Maps are pixel by pixel, channels innermost. A layer is ``z = convolve(x)``, then ``y = relu(scale * z + shift +
-shortcut)``; going back, the gradient g of what normalization put out (after the nonlinearity's mask) becomes
-``a * g + b * z + c``, the gradient of z. Sums over the batch go with the convolutions: each program writes its part,
-and the last one to finish adds the parts in their order, so that the same input gives the same bits every time.
+shortcut)``; pre-activated, ``z = convolve(x) + shortcut``, then ``y = relu(scale * z + shift)``. Going back, the
+gradient g of what normalization put out (after the nonlinearity's mask) becomes ``a * g + b * z + c``, the gradient
+of z. Sums over the batch go with the convolutions: each program writes its part, and the last one to finish adds the
+parts in their order, so that the same input gives the same bits every time.
 """
 
 # Constants are upper case, as Triton's users write them.
@@ -61,8 +62,22 @@ def _add_parts(parts, PROGRAMS: constexpr, WIDTH: constexpr, ROWS: constexpr):
 
 
 @triton.jit
+def _arrive(shortcut, pixel, channel, real, SIDE: constexpr, WIDTH: constexpr, KIND: constexpr, BEFORE: constexpr):
+    """Load what an identity brings to these pixels, or option A: every other pixel, zero channels beside its own."""
+    if KIND == IDENTITY:
+        arriving = tl.load(shortcut + pixel * WIDTH + channel, mask=real, other=0.0)
+    else:
+        narrow: constexpr = WIDTH // 2
+        column, row, image = pixel % SIDE, (pixel // SIDE) % SIDE, pixel // (SIDE * SIDE)
+        place = ((image * 2 * SIDE + row * 2) * 2 * SIDE + column * 2) * narrow + channel - BEFORE
+        held = real & (channel >= BEFORE) & (channel < BEFORE + narrow)
+        arriving = tl.load(shortcut + place, mask=held, other=0.0)
+    return arriving.to(tl.float32)
+
+
+@triton.jit
 def convolve(
-    source, weight, response,
+    source, weight, shortcut, response,
     gamma, beta, running_mean, running_var, affine, parts, counter, pixels, momentum, epsilon,
     SIDE: constexpr,  # of the source's map
     STRIDE: constexpr,
@@ -70,12 +85,14 @@ def convolve(
     IN: constexpr,
     OUT: constexpr,
     INNER: constexpr,  # IN, or the least the tensor cores take
+    KIND: constexpr,  # of the shortcut that is added to the response
+    BEFORE: constexpr,  # the zero channels of option A before the block's input
     BLOCK: constexpr,
     LOADS: constexpr,
     PROGRAMS: constexpr,
     ROWS: constexpr,
 ):  # fmt: skip
-    """Convolve, and find the mean and deviation of every channel of the result."""
+    """Convolve, add the shortcut if one ends here, and find the mean and deviation of every channel of the result."""
     side: constexpr = SIDE // STRIDE
     pixel = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     x, y, image = pixel % side * STRIDE, (pixel // side) % side * STRIDE, pixel // (side * side)
@@ -94,8 +111,10 @@ def convolve(
             w = tl.load(kernel + tap * IN, mask=(k < IN)[:, None], other=0.0)
         a = tl.load(centre + (down * SIDE + right) * IN, mask=wanted, other=0.0)
         total = tl.dot(a, w, total, input_precision="ieee")
-    z = total.to(response.dtype.element_ty)
     real = (pixel < pixels)[:, None]
+    if KIND != NO_SHORTCUT:
+        total += _arrive(shortcut, pixel[:, None], out[None, :], real, side, OUT, KIND, BEFORE)
+    z = total.to(response.dtype.element_ty)
     tl.store(response + pixel[:, None] * OUT + out[None, :], z, mask=real)
     # Sums of deviations from a value near the mean: sums of squares of large numbers would lose what is small.
     near = tl.load(running_mean + out)
@@ -119,18 +138,9 @@ def convolve(
 
 @triton.jit
 def activate(
-    response,
-    affine,
-    shortcut,
-    shortcut_affine,
-    target,
-    pixels,
-    SIDE: constexpr,
-    WIDTH: constexpr,
-    KIND: constexpr,
-    BEFORE: constexpr,  # the zero channels of option A before the block's input
-    BLOCK: constexpr,
-):
+    response, affine, shortcut, shortcut_affine, target, pixels,
+    SIDE: constexpr, WIDTH: constexpr, KIND: constexpr, BEFORE: constexpr, BLOCK: constexpr,
+):  # fmt: skip
     """Write relu(normalized response + shortcut): the block's input, option A's strided one, or a projection of it."""
     pixel = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))[:, None]
     channel = tl.arange(0, WIDTH)[None, :]
@@ -138,17 +148,11 @@ def activate(
     here = pixel * WIDTH + channel
     y = tl.load(response + here, mask=real, other=0.0).to(tl.float32)
     y = y * tl.load(affine + SCALE * WIDTH + channel) + tl.load(affine + SHIFT * WIDTH + channel)
-    if KIND == IDENTITY:
-        y += tl.load(shortcut + here, mask=real, other=0.0).to(tl.float32)
     if KIND == PROJECTION:
         s = tl.load(shortcut + here, mask=real, other=0.0).to(tl.float32)
         y += s * tl.load(shortcut_affine + SCALE * WIDTH + channel) + tl.load(shortcut_affine + SHIFT * WIDTH + channel)
-    if KIND == ZERO_PADDING:
-        narrow: constexpr = WIDTH // 2
-        column, row, image = pixel % SIDE, (pixel // SIDE) % SIDE, pixel // (SIDE * SIDE)
-        place = ((image * 2 * SIDE + row * 2) * 2 * SIDE + column * 2) * narrow + channel - BEFORE
-        held = real & (channel >= BEFORE) & (channel < BEFORE + narrow)
-        y += tl.load(shortcut + place, mask=held, other=0.0).to(tl.float32)
+    elif KIND != NO_SHORTCUT:
+        y += _arrive(shortcut, pixel, channel, real, SIDE, WIDTH, KIND, BEFORE)
     tl.store(target + here, tl.maximum(y, 0.0).to(target.dtype.element_ty), mask=real)
 
 
@@ -238,8 +242,8 @@ def project_back(
 
 
 @triton.jit
-def unfold(gradient, response, fold, target, pixels, WIDTH: constexpr, BLOCK: constexpr):
-    """Take the gradient of normalized responses back to the responses."""
+def unfold(gradient, response, fold, beside, target, pixels, WIDTH: constexpr, KIND: constexpr, BLOCK: constexpr):
+    """Take the gradient of normalized responses back to the responses, and add what they get by an identity."""
     pixel = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK))[:, None]
     channel = tl.arange(0, WIDTH)[None, :]
     real = pixel < pixels
@@ -248,6 +252,8 @@ def unfold(gradient, response, fold, target, pixels, WIDTH: constexpr, BLOCK: co
     z = tl.load(response + here, mask=real, other=0.0).to(tl.float32)
     a, b = tl.load(fold + GRADIENT * WIDTH + channel), tl.load(fold + RESPONSE * WIDTH + channel)
     d = a * g + b * z + tl.load(fold + CONSTANT * WIDTH + channel)
+    if KIND == IDENTITY:
+        d += tl.load(beside + here, mask=real, other=0.0).to(tl.float32)
     tl.store(target + here, d.to(target.dtype.element_ty), mask=real)
 
 

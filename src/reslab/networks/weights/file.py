@@ -18,6 +18,7 @@ from reslab.errors import UserError
 from reslab.networks.weights.sealed import seal, unseal, write_sealed
 from reslab.spec import Preprocess, Spec, name_of, spec_from_dict, spec_to_dict
 from reslab.spec.codec import convert, decode, encode
+from reslab.spec.trial import TaskName
 
 FORMAT = 1
 MEAN_IMAGE = "preprocess.mean_image"
@@ -36,6 +37,7 @@ class Weights:
     preprocess: Preprocess | None = None
     mean_image: Tensor | None = None
     class_names: tuple[str, ...] | None = None
+    task: TaskName = "classification"
     metrics: dict[str, float] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
     source: str = "reslab"
@@ -50,6 +52,7 @@ def write_weights(weights: Weights, target: Path) -> Path:
         "class_names": weights.class_names,
         "metrics": weights.metrics,
         "provenance": weights.provenance,
+        **({} if weights.task == "classification" else {"task": weights.task}),  # files without are of classifiers
     }
     if target.suffix in FOREIGN_ENDINGS:
         raise UserError(
@@ -78,6 +81,7 @@ def parse_weights(path: Path, tensors: dict[str, Tensor], metadata: Mapping[str,
             preprocess=decode(Preprocess, about["preprocess"]) if about["preprocess"] else None,
             mean_image=tensors.get(MEAN_IMAGE),
             class_names=convert(tuple[str, ...] | None, about["class_names"], where="class_names"),
+            task=convert(TaskName, about.get("task", "classification"), where="task"),
             metrics=dict(about["metrics"]),
             provenance=dict(about["provenance"]),
         )

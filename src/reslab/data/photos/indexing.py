@@ -1,0 +1,160 @@
+"""What lies where in tar shards, by webdataset's convention: a sample is an image and a ``.cls`` with its label.
+
+Both have one key, which ends at the first dot of a file's name. Shards are looked through once: the index is kept under
+the data root and holds as long as no shard has another size or time. Looking is strict, because a tar that was cut off
+begins like a whole one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import re
+import tarfile
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reslab.data.photos.folder import SUFFIXES
+from reslab.data.store import data_root
+from reslab.errors import UserError
+from reslab.files import atomic_write
+
+LABEL = ".cls"
+SAMPLE = re.compile(r"((?:.*/)?[^./][^./]*)(\.[^/]*)")  # a key, and what a file is of its sample
+COMPRESSIONS = {b"\x1f\x8b": "gunzip", b"BZh": "bunzip2", b"\xfd7zXZ": "unxz", b"\x28\xb5\x2f\xfd": "unzstd"}
+MOST_DIGITS = 9  # of a label
+TAIL_BYTES = 2**20  # looked at behind the end
+Place = tuple[str, int, int]  # a member's name, offset and length
+
+
+@dataclass(frozen=True)
+class Index:
+    """The images of shards: the name of each, its place (which shard, offset, length) and its label."""
+
+    names: tuple[str, ...]
+    places: NDArray[np.int64]
+    labels: NDArray[np.int64]
+
+
+def index_shards(root: Path, shards: Sequence[str]) -> Index:
+    """Return what lies where in the shards of a folder; they are looked through if they have changed since."""
+    states = json.dumps([[shard, *_state(root / shard)] for shard in shards])
+    digest = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()
+    place = data_root() / "indexes" / f"{digest[:32]}.npz"
+    with contextlib.suppress(OSError, ValueError, LookupError, zipfile.BadZipFile):  # not there, or not whole
+        with place.open("rb") as file:
+            kept = dict(np.load(file, allow_pickle=False))
+        names = os.fsdecode(kept["names"].tobytes()).split("\0")
+        if kept["states"].tobytes().decode() == states and len(names) == len(kept["labels"]):
+            return Index(tuple(names), kept["places"], kept["labels"])
+    index = _look_through(root, shards)
+    # Where it cannot be kept, it is made again.
+    with contextlib.suppress(UserError), atomic_write(place) as temporary, temporary.open("wb") as file:
+        np.savez(
+            file,
+            states=np.frombuffer(states.encode(), np.uint8),
+            names=np.frombuffer(os.fsencode("\0".join(index.names)), np.uint8),
+            places=index.places,
+            labels=index.labels,
+        )
+    return index
+
+
+def split_name(name: str) -> tuple[str, str] | None:
+    """Return a member's key, and what it is of its sample (``.jpg``, ``.cls``); None where it is of none."""
+    match = SAMPLE.fullmatch(name)
+    return (match[1], match[2].lower()) if match else None
+
+
+def _look_through(root: Path, shards: Sequence[str]) -> Index:
+    names: list[str] = []
+    places: list[tuple[int, int, int]] = []
+    labels: list[int] = []
+    for number, shard in enumerate(shards):
+        images, numbers = _read_shard(root / shard)
+        for key in numbers.keys() - images.keys():
+            raise UserError(f"{root / shard}/{key}{LABEL} has no image beside it; add one, or remove the label")
+        for key, (name, offset, length) in images.items():
+            if key not in numbers:
+                raise UserError(f"{root / shard}/{name} has no label; put {key}{LABEL} beside it, its class's number")
+            names.append(name)
+            places.append((number, offset, length))
+            labels.append(numbers[key])
+    return Index(tuple(names), np.array(places, np.int64).reshape(-1, 3), np.array(labels, np.int64))
+
+
+def _read_shard(path: Path) -> tuple[dict[str, Place], dict[str, int]]:
+    """Return the images and the labels of a shard, by their keys."""
+    images: dict[str, Place] = {}
+    labels: dict[str, int] = {}
+    with _open(path) as file:
+        try:
+            with tarfile.open(path, "r:", file) as archive:
+                for member in archive:
+                    name = member.name.removeprefix("./")
+                    key, kind = split_name(name) or ("", "")
+                    found = images if _is_image(kind) else labels if kind == LABEL else None
+                    if found is None or member.isdir():
+                        continue
+                    if not member.isreg() or member.issparse():
+                        raise UserError(f"{path}/{name} is no plain file; write the shard anew, links followed")
+                    if key in found:
+                        what = "image" if found is images else "label"
+                        raise UserError(f"{path} has a second {what} with the key '{key}', {name}; rename one of them")
+                    if found is images:
+                        images[key] = name, member.offset_data, member.size
+                    else:
+                        content = os.pread(file.fileno(), member.size, member.offset_data)
+                        labels[key] = _read_label(content, f"{path}/{name}")
+                _refuse_unended(file, archive.offset)
+        except (tarfile.TarError, EOFError, OSError) as error:
+            raise UserError(f"{path} is damaged or not whole ({error}); fetch or write it again") from error
+    return images, labels
+
+
+def _open(path: Path) -> io.BufferedReader:
+    try:
+        file = path.open("rb")
+        first = file.peek(8)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}; check its permissions") from error
+    for magic, remedy in COMPRESSIONS.items():
+        if first.startswith(magic):
+            file.close()
+            raise UserError(f"{path} is compressed, and images are read from their places in a tar; {remedy} it")
+    return file
+
+
+def _refuse_unended(file: io.BufferedReader, offset: int) -> None:
+    """Refuse a tar without zeros at its end, where a damaged header reads like the end, or with something behind."""
+    file.seek(offset)
+    tail = file.read(TAIL_BYTES)
+    if len(tail) < tarfile.BLOCKSIZE or any(tail):
+        raise tarfile.ReadError(f"no end, or not the end, at byte {offset:,}")
+
+
+def _read_label(content: bytes, name: str) -> int:
+    text = content.decode(errors="replace").strip()
+    if not text.isdecimal() or not text.isascii() or len(text) > MOST_DIGITS:
+        raise UserError(f"{name} says {text[:40]!r}; it must be the number of a class, from 0 on")
+    return int(text)
+
+
+def _is_image(kind: str) -> bool:
+    return f".{kind.rpartition('.')[2]}" in SUFFIXES
+
+
+def _state(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}; check its permissions") from error
+    return found.st_size, found.st_mtime_ns

@@ -1,0 +1,205 @@
+"""A folder of photographs with any number of labels each: the images, and lists of them with their labels, as CSV.
+
+``train.csv`` or ``labels.csv``, and ``val.csv`` for the test; without that a part is held out, drawn by a seed.
+The first line names the columns: ``image``, then a class each, with 0 or 1 below; or ``image,labels``, with
+semicolons between an image's labels. Images are named by their path under the folder.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reslab.data.photos.folder import HELD_OUT, PhotoDataset, PhotoSplit
+from reslab.errors import UserError
+from reslab.spec.trial import TaskName
+
+LISTS, VAL_LIST = ("train.csv", "labels.csv"), "val.csv"
+COLUMNS = "image,CLASS,CLASS with 0 or 1 below, or image,labels with semicolons between labels"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultiLabelDataset(PhotoDataset):
+    """Photographs whose labels are a row each, 0 or 1 for every class."""
+
+    task: ClassVar[TaskName] = "multi-label"
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over classes, and names, sizes and labels of the files of both splits."""
+        digest = hashlib.sha256(b"multi-label\n")
+        for name in self.class_names:
+            digest.update(f"{name}\n".encode())
+        for split in (self.train, self.test):
+            for index, file in enumerate(split.files):
+                digest.update(f"{file} {split.size(index)} ".encode(errors="surrogateescape"))
+                digest.update(split.labels[index].astype(np.uint8).tobytes())
+            digest.update(b"--\n")
+        return digest.hexdigest()
+
+
+def find_list(root: Path) -> Path | None:
+    """Return the list of a folder's training images and their labels, where it has one."""
+    found = [root / name for name in LISTS if (root / name).is_file()]
+    if len(found) > 1:
+        raise UserError(f"{root} has both {LISTS[0]} and {LISTS[1]}; keep one of them, and {VAL_LIST} for the test")
+    return found[0] if found else None
+
+
+def read_labelled(root: Path, *, seed: int = 0) -> MultiLabelDataset:
+    """Read a folder with a list of labels; `seed` draws what is held out where there is no list for the test."""
+    if seed < 0:
+        raise UserError(f"data.held_out_seed is {seed}; give a whole number of 0 or more")
+    path = find_list(root)
+    assert path is not None
+    given = _read_list(path)
+    train = _gather(root, given)
+    absent = [name for name, count in zip(given.classes, train.labels.sum(0), strict=True) if not count]
+    if absent:
+        raise UserError(f"no image of {path} has the label '{absent[0]}'; add one, or remove the column")
+    held_out = not (root / VAL_LIST).is_file()
+    if held_out:
+        held = _hold_out(train.labels, seed=seed)
+        train, test = train.take(np.flatnonzero(~held)), train.take(np.flatnonzero(held))
+        lost = [name for name, count in zip(given.classes, train.labels.sum(0), strict=True) if not count]
+        if lost or not len(test):
+            what = f"all images of '{lost[0]}' were" if lost else "no image could be"
+            raise UserError(f"{what} held out of {path}; try another data.held_out_seed, or give {VAL_LIST} too")
+    else:
+        test = _gather(root, _read_val(root / VAL_LIST, given))
+    if not test.labels.any():
+        raise UserError(f"no image to test on has any label, so no precision can be told; give others in {VAL_LIST}")
+    return MultiLabelDataset(
+        name=re.sub(r"[^\w.-]+", "-", root.resolve().name),
+        root=root,
+        class_names=given.classes,
+        train=train,
+        test=test,
+        held_out=held_out,
+    )
+
+
+@dataclass(frozen=True)
+class _List:
+    """What a list says: the classes, in order, and the labels of every image; `by_column` where classes are columns."""
+
+    path: Path
+    classes: tuple[str, ...]
+    labels: dict[str, tuple[str, ...]]
+    by_column: bool
+
+
+def _read_list(path: Path) -> _List:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.reader(file, strict=True)
+            header = [name.strip() for name in next(rows, [])]
+            _refuse_header(path, header)
+            labels: dict[str, tuple[str, ...]] = {}
+            lines: dict[str, int] = {}
+            for image, names in _read_rows(path, rows, header):
+                if image in lines:
+                    raise UserError(f"{path}, line {rows.line_num} names {image} again, after line {lines[image]}")
+                labels[image], lines[image] = names, rows.line_num
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}; check its permissions") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path} is no CSV in UTF-8: {error}; write it again") from error
+    if not labels:
+        raise UserError(f"{path} names no image; add a line for each")
+    by_column = not _is_long(header)
+    classes = header[1:] if by_column else sorted({name for names in labels.values() for name in names})
+    if not classes:
+        raise UserError(f"no image of {path} has a label; write some in the column labels")
+    return _List(path, tuple(classes), labels, by_column)
+
+
+def _is_long(header: Sequence[str]) -> bool:
+    return header[1:] == ["labels"]
+
+
+def _refuse_header(path: Path, header: Sequence[str]) -> None:
+    if not any(header):
+        raise UserError(f"{path} is empty; its first line names the columns: {COLUMNS}")
+    if header[0] != "image":
+        raise UserError(
+            f"the first column of {path} is '{header[0]}', not 'image'; the columns are {COLUMNS} "
+            "(where folders are the classes, give the file another name)"
+        )
+    if len(header) == 1:
+        raise UserError(f"{path} has no labels; its columns are {COLUMNS}")
+    for place, name in enumerate(header):
+        if not name or name in header[:place]:
+            raise UserError(f"column {place + 1} of {path} {f'is {name} again' if name else 'has no name'}; correct it")
+
+
+def _read_rows(path: Path, rows: Iterator[list[str]], header: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield every image and its labels; what is wrong is told with its line."""
+    for row in rows:
+        if not any(cell.strip() for cell in row):
+            continue
+        where = f"{path}, line {rows.line_num}"  # pyright: ignore[reportAttributeAccessIssue]
+        if len(row) != len(header):
+            raise UserError(f"{where} has {len(row)} cells and the first line {len(header)}; correct it")
+        image = _read_image(path.parent, row[0].strip(), where)
+        if _is_long(header):
+            names = [name.strip() for name in row[1].split(";")]
+            yield image, tuple(dict.fromkeys(name for name in names if name))
+            continue
+        for name, cell in zip(header[1:], row[1:], strict=True):
+            if cell.strip() not in ("0", "1"):
+                raise UserError(f"{where}: {name} is '{cell.strip()}'; write 0 or 1")
+        yield image, tuple(name for name, cell in zip(header[1:], row[1:], strict=True) if cell.strip() == "1")
+
+
+def _read_image(root: Path, text: str, where: str) -> str:
+    image = PurePosixPath(text)
+    if not text or image.is_absolute() or ".." in image.parts:
+        raise UserError(f"{where}: '{text}' is no path of an image under {root}; write it from there")
+    if not (root / image).is_file():
+        raise UserError(f"{where}: there is no image {root / image}; add it, or remove the line")
+    return image.as_posix()
+
+
+def _read_val(path: Path, trained: _List) -> _List:
+    val = _read_list(path)
+    if strange := [name for name in val.classes if name not in trained.classes]:
+        raise UserError(f"{path} has the label '{strange[0]}', which nothing is trained on; add it to {trained.path}")
+    if val.by_column and (lacking := [name for name in trained.classes if name not in val.classes]):
+        raise UserError(f"{path} lacks the column '{lacking[0]}' of {trained.path}; add it")
+    if both := [image for image in val.labels if image in trained.labels]:
+        raise UserError(f"{both[0]} is in {path} and in {trained.path}; keep it in one of them")
+    return _List(path, trained.classes, val.labels, val.by_column)
+
+
+def _gather(root: Path, given: _List) -> PhotoSplit:
+    number_of = {name: number for number, name in enumerate(given.classes)}
+    labels = np.zeros((len(given.labels), len(number_of)), np.int64)
+    for row, names in enumerate(given.labels.values()):
+        labels[row, [number_of[name] for name in names]] = 1
+    return PhotoSplit(root, tuple(given.labels), labels)
+
+
+def _hold_out(labels: NDArray[np.int64], *, seed: int) -> NDArray[np.bool_]:
+    """Return which images are held out: a fifth of every class as nearly as can be, the rarest being served first."""
+    order = np.random.Generator(np.random.Philox(key=seed)).permutation(len(labels))
+    held, undecided = np.zeros((2, len(labels)), bool)
+    undecided[:] = True
+    counts = labels.sum(0)
+    for label in np.argsort(counts, kind="stable"):
+        shown = labels[:, label] == 1
+        wanted = max(1, round(HELD_OUT * counts[label])) if counts[label] > 1 else 0
+        open_ones = order[(shown & undecided)[order]]
+        held[open_ones[: max(0, wanted - np.count_nonzero(held & shown))]] = True
+        undecided &= ~shown
+    unlabelled = order[undecided[order]]
+    held[unlabelled[: round(HELD_OUT * len(unlabelled))]] = True
+    return held

@@ -1,0 +1,202 @@
+"""Photographs in tar shards, as webdataset has them: ``train-000000.tar``, ``val-000000.tar``, uncompressed.
+
+They are a dataset like a folder of files: images in the order of class and name, read from their places in any order.
+How they are spread over shards changes nothing, so what `sharding` writes is the dataset it was given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reslab.data.photos.folder import (
+    LEAST_CLASSES,
+    VAL_NAMES,
+    PhotoDataset,
+    PhotoSplit,
+    draw_held_out,
+    folder_name,
+    list_folder,
+    read_folder,
+)
+from reslab.data.photos.indexing import Index, index_shards
+from reslab.data.photos.members import Member
+from reslab.errors import UserError
+
+FILE = "shards.json"
+SHARD = re.compile(rf"(?:.*[-_.])?(train|{'|'.join(VAL_NAMES)})[-_.]?\d+\.tar(?:\.(gz|bz2|xz|zst))?")
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What `FILE` tells: the classes' names by their labels, how many images each shard has, what was renamed.
+
+    `renamed` leads from members to files whose names no key can have.
+    """
+
+    class_names: tuple[str, ...]
+    images: dict[str, int]
+    renamed: dict[str, str]
+
+
+@dataclass(frozen=True)
+class ShardSplit(PhotoSplit):
+    """Members of shards; a row of `places` is the number of a shard, an offset and a length."""
+
+    shards: tuple[str, ...]
+    places: NDArray[np.int64]
+
+    def path(self, index: int) -> Member:
+        """Return where an image lies."""
+        shard, offset, length = self.places[index].tolist()
+        return Member(self.root / self.shards[shard], self.files[index], offset, length)
+
+    def size(self, index: int) -> int:
+        """Return an image's bytes."""
+        return int(self.places[index, 2])
+
+    def take(self, indices: slice | NDArray[np.int64]) -> ShardSplit:
+        """Return the part of the split at `indices`."""
+        chosen = np.arange(len(self))[indices]
+        files = tuple(self.files[index] for index in chosen)
+        return ShardSplit(self.root, files, self.labels[chosen], self.shards, self.places[chosen])
+
+
+def read_photos(root: Path, *, seed: int = 0) -> PhotoDataset:
+    """Read the photographs of a folder, be they files or in shards."""
+    return read_shards(root, seed=seed) if has_shards(root) else read_folder(root, seed=seed)
+
+
+def has_shards(root: Path) -> bool:
+    """Whether photographs lie in shards there; not where nothing can be listed, which reading a folder tells."""
+    with contextlib.suppress(OSError), os.scandir(root) as entries:
+        return any(SHARD.fullmatch(entry.name) for entry in entries)
+    return False
+
+
+def read_shards(root: Path, *, seed: int = 0) -> PhotoDataset:
+    """Read the shards of a folder; `seed` draws what is held out where there are none to test on."""
+    shards = _find_shards(root)
+    contents = _read_contents(root, shards)
+    index = index_shards(root, shards)
+    if contents is not None:
+        _refuse_other_counts(root, contents, shards, index)
+        index = replace(index, names=tuple(contents.renamed.get(name, name) for name in index.names))
+    trained = np.array([_split_of(shard) == "train" for shard in shards])
+    train, test = (_gather(root, shards, index, chosen) for chosen in (trained, ~trained))
+    for split, has_some in ((train, True), (test, not trained.all())):
+        if has_some and not len(split):
+            raise UserError(f"the shards of {root} to {'train' if split is train else 'test'} on have no images")
+    names = contents.class_names if contents else _number_classes(train)
+    _refuse_labels(root, names, train, test)
+    if trained.all():
+        train, test = _hold_out(root, names, train, seed=seed)
+    return PhotoDataset(
+        name=folder_name(root),
+        root=root,
+        class_names=names,
+        train=train,
+        test=test,
+        held_out=bool(trained.all()),
+    )
+
+
+def write_contents(root: Path, contents: Contents) -> None:
+    """Write `FILE` beside shards."""
+    (root / FILE).write_text(json.dumps(asdict(contents), indent=2) + "\n", encoding="utf-8")
+
+
+def _find_shards(root: Path) -> tuple[str, ...]:
+    found = {path.name: match for path in list_folder(root) if (match := SHARD.fullmatch(path.name))}
+    for name, match in found.items():
+        if match[2]:
+            raise UserError(f"{root / name} is compressed, and images are read from their places in a tar; unpack it")
+    kinds = {match[1] for match in found.values()}
+    if "train" not in kinds:
+        raise UserError(f"{root} has no shards to train on; their names are like train-000000.tar")
+    if (root / "train").is_dir():
+        raise UserError(f"{root} has shards and a folder train as well; keep one of them elsewhere")
+    used = ("train", *[kind for kind in VAL_NAMES if kind in kinds][:1])
+    return tuple(name for name, match in found.items() if match[1] in used)
+
+
+def _split_of(shard: str) -> str:
+    match = SHARD.fullmatch(shard)
+    assert match is not None
+    return match[1]
+
+
+def _read_contents(root: Path, shards: tuple[str, ...]) -> Contents | None:
+    """Read what is told of the shards, if anything, and refuse others."""
+    path = root / FILE
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        contents = Contents(tuple(map(str, told["class_names"])), dict(told["images"]), dict(told["renamed"]))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise UserError(f"{path} cannot be read ({error}); write the shards again, or remove it") from error
+    for shard in sorted(contents.images.keys() - set(shards)):
+        raise UserError(f"{root / shard} is missing; fetch or write it again")
+    for shard in sorted(set(shards) - contents.images.keys()):
+        raise UserError(f"{root / shard} is none of the shards that {FILE} names; move it elsewhere, or remove {FILE}")
+    return contents
+
+
+def _refuse_other_counts(root: Path, contents: Contents, shards: tuple[str, ...], index: Index) -> None:
+    counts = np.bincount(index.places[:, 0], minlength=len(shards)).tolist()
+    for shard, count in zip(shards, counts, strict=True):
+        if count != contents.images[shard]:
+            raise UserError(
+                f"{root / shard} has {count:,} images and {FILE} tells of {contents.images[shard]:,}; "
+                f"fetch or write it again, or remove {FILE}"
+            )
+
+
+def _gather(root: Path, shards: tuple[str, ...], index: Index, chosen: NDArray[np.bool_]) -> ShardSplit:
+    """Return the images of the chosen shards in the order a folder has them: by class, and by name."""
+    (rows,) = np.nonzero(chosen[index.places[:, 0]])
+    # Plain numbers, which Python compares the faster; shards tell members of one name apart.
+    numbers = zip(index.labels[rows].tolist(), index.places[rows, 0].tolist(), rows.tolist(), strict=True)
+    keys = sorted((label, index.names[row].split("/"), shard, row) for label, shard, row in numbers)
+    order = np.array([row for *_, row in keys], np.int64)
+    files = tuple(index.names[row] for row in order.tolist())
+    return ShardSplit(root, files, index.labels[order], shards, index.places[order])
+
+
+def _number_classes(train: ShardSplit) -> tuple[str, ...]:
+    """Return the labels as names, no more than could be without a gap: gaps are refused."""
+    return tuple(map(str, range(min(int(train.labels[-1]) + 1, len(train) + 1))))
+
+
+def _refuse_labels(root: Path, names: tuple[str, ...], train: ShardSplit, test: ShardSplit) -> None:
+    if len(names) < LEAST_CLASSES:
+        raise UserError(f"{root} has images of {len(names)} class; give two or more")
+    trained = set(train.labels.tolist())
+    for label, name in enumerate(names):
+        if label not in trained:
+            raise UserError(f"{root} has no training images of class {name}; add some, or leave no gap in the labels")
+    for split in (train, test):
+        if len(split) and split.labels[-1] >= len(names):
+            known = f"there are {len(names):,} classes to train on, from 0 on"
+            raise UserError(f"{split.path(len(split) - 1)} has the label {split.labels[-1]}; {known}")
+
+
+def _hold_out(root: Path, names: tuple[str, ...], split: ShardSplit, *, seed: int) -> tuple[ShardSplit, ShardSplit]:
+    """Divide a split as the files of a folder are divided."""
+    tested = np.zeros(len(split), bool)
+    first = 0  # of the class's images, which lie side by side
+    for label, count in enumerate(np.bincount(split.labels).tolist()):
+        if count < LEAST_CLASSES:
+            one = f"class {names[label]} of {root} has one image"
+            raise UserError(f"{one}; two are needed to hold one out, or shards of val")
+        tested[first + draw_held_out(count, seed=seed, stream=label)] = True
+        first += count
+    return split.take(np.nonzero(~tested)[0]), split.take(np.nonzero(tested)[0])

@@ -286,7 +286,8 @@ def test_our_kernels_run_what_they_are_made_for(
         ("resnet-50", {"precision": "bf16"}, {}, True),
         ("resnet-50", {"precision": "fp32"}, {}, False),
         ("resnet-50", {"precision": "bf16", "channels_last": "false"}, {}, False),
-        ("resnet-50", {"precision": "bf16"}, {"order": "pre"}, False),
+        ("resnet-50", {"precision": "bf16"}, {"order": "pre"}, True),
+        ("resnet-50", {"precision": "bf16"}, {"order": "relu-before-addition"}, False),
         ("resnet-50", {"precision": "bf16"}, {"checkpointing": True}, False),
         ("cifar-resnet-8", {"precision": "bf16"}, {}, False),  # it has kernels for all of it
         ("cifar-resnet-8", {"precision": "bf16"}, {"input_size": 24}, True),

@@ -19,11 +19,14 @@ CASES = [
     ("resnet-18", {"input_size": 8, "pool": "none", "stem.stride": 1, "zero_padding": "both"}),
     ("resnet-50-v1.5", {"input_size": 33}),
     ("plain-18", {"input_size": 32}),
+    ("resnet-18", {"input_size": 32, "order": "pre"}),
+    ("resnet-50-v1.5", {"input_size": 33, "order": "pre"}),
 ]
 NAMES = [
     ("resnet-34", {}),
     ("resnet-18", {"shortcut": "C"}),
     ("resnet-50-v1.5", {"shortcut": "B"}),
+    ("resnet-18", {"order": "pre"}),
     ("plain-18", {}),
 ]
 
@@ -35,13 +38,14 @@ def test_the_papers_networks_have_kernels_around_convolutions(name: str) -> None
     if not name.startswith("plain"):
         assert can_normalize(find(name, {"shortcut": "C"}))
     assert can_normalize(find(name, {"input_size": 30}))
+    assert can_normalize(find(name, {"order": "pre"}))
 
 
 @pytest.mark.parametrize(
     ("name", "fields"),
     [
         ("resnet-18", {"shortcut": "gated"}),
-        ("resnet-18", {"order": "pre"}),
+        ("resnet-18", {"order": "bn-after-addition"}),
         ("resnet-18", {"norm": "frozen"}),
         ("resnet-18", {"dropout": 0.1}),
         ("resnet-18", {"squeeze_excitation": 16}),

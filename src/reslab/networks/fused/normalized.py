@@ -25,12 +25,13 @@ CHANNELS = 16  # of which all widths are multiples: 32 bytes, the least that mem
 def can_normalize(spec: Spec) -> bool:
     """Whether there are kernels for all that stands between a network's convolutions, on images of any size.
 
-    Batch normalization and ReLU in the paper's order, in blocks of any kind, plain or with options A, B and C. It is
-    the second choice, for what `can_fuse` refuses: there kernels of our own do the convolutions too.
+    Batch normalization and ReLU in the paper's order or before each convolution, in blocks of any kind, plain or with
+    options A, B and C. It is the second choice, for what `can_fuse` refuses: there our kernels do the convolutions too.
     """
     return (
         isinstance(spec, NetworkSpec)
-        and (spec.order, spec.norm, spec.dimensions) == ("post", "batch", 2)
+        and spec.order in ("post", "pre")
+        and (spec.norm, spec.dimensions) == ("batch", 2)
         and spec.shortcut in ("none", "A", "B", "C")
         and not (spec.dropout or spec.maxout or spec.stochastic_depth or spec.squeeze_excitation or spec.checkpointing)
         and not spec.stem.bias
@@ -77,9 +78,12 @@ class NormalizedTrunk:
             x, beside = self.stem.activate_pool(response, first.norm, network.pool)
         else:
             x, beside = self.passes.activate(response, first.norm)
+        run = self._run_preactivated if network.spec.order == "pre" else self._run
         for block in network.blocks.values():
             assert isinstance(block, Block)
-            x, beside = self._run(block, x, beside, narrowed)
+            x, beside = run(block, x, beside, narrowed)
+        if network.spec.order == "pre":
+            x, _ = self.passes.activate(x, network.final.get_submodule("norm"))
         return network.average(x).float()
 
     def _run(self, block: Block, x: Tensor, beside: Tensor, weights: dict[nn.Conv2d, Tensor]) -> tuple[Tensor, Tensor]:
@@ -94,6 +98,21 @@ class NormalizedTrunk:
             assert isinstance(projected_norm, nn.BatchNorm2d)
             return self.passes.activate(response, norm, projected, projected_norm)
         return self.passes.activate(response, norm, shortcut(beside))
+
+    def _run_preactivated(
+        self, block: Block, x: Tensor, beside: Tensor, weights: dict[nn.Conv2d, Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        if block.preactivation is not None:
+            x, beside = self.passes.activate(x, block.preactivation.get_submodule("norm"))
+        layers: Any = block.layers
+        for layer in layers:
+            if "norm" in layer.operators:
+                x, _ = self.passes.activate(x, layer.norm)
+            x = _respond(layer, x, weights)
+        shortcut = block.shortcut
+        if shortcut is not None:
+            x = x.add_(_respond(shortcut, beside, weights) if isinstance(shortcut, Layer) else shortcut(beside))
+        return x, x
 
 
 def _respond(layer: Any, x: Tensor, weights: dict[nn.Conv2d, Tensor]) -> Tensor:

@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test faults check docs results bench clean
+.PHONY: demo test faults check docs results bench wheel clean
 
 demo: .venv/ready
 	$(BIN)/reslab demo
@@ -30,6 +30,13 @@ results: .venv/ready-dev
 bench: .venv/ready-dev
 	$(BIN)/python benchmarks/networks.py
 	$(BIN)/python benchmarks/cifar.py
+
+wheel: .venv/ready-dev
+	rm -rf dist build/alone
+	$(BIN)/python -m hatchling build -t wheel
+	$(PYTHON) -m venv build/alone
+	build/alone/bin/python -m pip install --quiet dist/*.whl
+	$(BIN)/python -m tests.smoke build/alone
 
 clean:
 	rm -rf .venv site build dist

@@ -1,6 +1,6 @@
 """Training speed on CIFAR-10 of our loop beside the loop people use, in turns in one run.
 
-    python benchmarks/cifar.py [--networks resnet-20,resnet-56] [--together 1,8] [--rounds N] [--iterations N]
+    python benchmarks/cifar.py [--networks resnet-20,resnet-56] [--ours bf16] [--together 1,8] [--rounds N]
 
 The peer is training as akamaster/pytorch_resnet_cifar10 does it: PIL images through torchvision's transforms in
 DataLoader workers, eager float32, torch's SGD, loss and accuracy read every iteration. Ours is what `reslab train`
@@ -51,9 +51,9 @@ from reslab.training.stepping import Stepper, choose_runtime, reproducible
 
 BATCH = 128
 OURS = {
-    "ours, fp32": {"precision": "fp32"},
-    "ours, bf16": {"precision": "bf16"},
-    "ours, bf16, compiled": {"precision": "bf16", "compile": True},
+    "fp32": {"precision": "fp32"},
+    "bf16": {"precision": "bf16"},
+    "compiled": {"precision": "bf16", "compile": True},
 }
 
 
@@ -159,10 +159,11 @@ class Contender:
     """Something that trains `trials` networks at once for so many iterations each."""
 
     advance: Callable[[int], None]
+    iterations: int
     trials: int = 1
 
 
-def measure(contenders: dict[str, Contender], *, rounds: int, iterations: int, name: str) -> dict[str, float]:
+def measure(contenders: dict[str, Contender], *, rounds: int, name: str) -> dict[str, float]:
     """Return the median images a second of each contender over rounds in which all take their turn."""
     speeds: dict[str, list[float]] = {label: [] for label in contenders}
     for contender in contenders.values():
@@ -170,11 +171,11 @@ def measure(contenders: dict[str, Contender], *, rounds: int, iterations: int, n
     for _ in track(range(rounds), description=name, console=Console(stderr=True), transient=True):
         for label, contender in contenders.items():
             started = time.perf_counter()
-            contender.advance(iterations)
+            contender.advance(contender.iterations)
             if torch.cuda.is_available():
                 torch.cuda.synchronize()
             seconds = time.perf_counter() - started
-            speeds[label].append(contender.trials * iterations * BATCH / seconds)
+            speeds[label].append(contender.trials * contender.iterations * BATCH / seconds)
     return {label: statistics.median(values) for label, values in speeds.items()}
 
 
@@ -198,10 +199,12 @@ def main() -> None:
     """Measure and print one row a contender."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--networks", default="resnet-20,resnet-56,resnet-110")
+    parser.add_argument("--ours", default=",".join(OURS), help="which of ours: " + ", ".join(OURS))
     parser.add_argument("--together", default="1,8", help="trials at once")
     parser.add_argument("--rounds", type=int, default=5)
-    # On CUDA batches are made for some 170 iterations at once: a round must have its share of them.
-    parser.add_argument("--iterations", type=int, default=510 if torch.cuda.is_available() else 40)
+    # On CUDA our batches are made for some 170 iterations at once: a round must have its share of them.
+    parser.add_argument("--iterations", type=int, default=510 if torch.cuda.is_available() else 40, help="ours")
+    parser.add_argument("--peer-iterations", type=int, default=100 if torch.cuda.is_available() else 40)
     parser.add_argument("--workers", type=int, default=min(4, os.cpu_count() or 1), help="of the peer's DataLoader")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
@@ -210,21 +213,26 @@ def main() -> None:
     machine = torch.cuda.get_device_name() if device == "cuda" else platform.processor() or platform.machine()
     about = f"{machine}, {os.cpu_count()} cores, torch {torch.__version__}, {dataset.name}, {given.workers} workers"
     console = Console(width=120)
-    console.print(f"{about}; images a second in all, median of {given.rounds} rounds of {given.iterations} x {BATCH}")
+    console.print(
+        f"{about}; images a second in all, median of {given.rounds} rounds of {given.iterations} x {BATCH}, "
+        f"the peer's of {given.peer_iterations}",
+        soft_wrap=True,
+    )
     table = Table("network", "contender", "images a second", "times the peer", box=None, padding=(0, 3, 0, 0))
     records = []
     for name in given.networks.split(","):
-        contenders = {"peer": Contender(make_peer(name, dataset, device=device, workers=given.workers))}
-        for (label, how), trials in itertools.product(OURS.items(), map(int, given.together.split(","))):
-            advance = make_ours(name, dataset, device=device, together=trials, **how)
-            contenders[f"{label}, {trials} at once"] = Contender(advance, trials)
-        speeds = measure(contenders, rounds=given.rounds, iterations=given.iterations, name=name)
+        peer = make_peer(name, dataset, device=device, workers=given.workers)
+        contenders = {"peer": Contender(peer, given.peer_iterations)}
+        for label, trials in itertools.product(given.ours.split(","), map(int, given.together.split(","))):
+            advance = make_ours(name, dataset, device=device, together=trials, **OURS[label])
+            contenders[f"ours, {label}, {trials} at once"] = Contender(advance, given.iterations, trials)
+        speeds = measure(contenders, rounds=given.rounds, name=name)
         for label, speed in speeds.items():
             table.add_row(name, label, f"{speed:,.0f}", f"{speed / speeds['peer']:.2f}")
         records.append({"network": name, **speeds})
+        if given.json:
+            given.json.write_text(json.dumps({"about": about, "images_per_second": records}, indent=2) + "\n")
     console.print(table)
-    if given.json:
-        given.json.write_text(json.dumps({"about": about, "images_per_second": records}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

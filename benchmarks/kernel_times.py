@@ -44,6 +44,16 @@ WORDS = {
     FORWARD: ("fprop", "conv", "implicit_gemm"),
     MATRIX: ("gemm", "nvjet", "cublas", "cutlass"),
 }
+# Ours around convolutions (networks/fused): normalization with ReLU, addition and the first pool.
+OURS = (
+    "sum_responses",
+    "join_responses",
+    "activate",
+    "sum_gradients",
+    "join_gradients",
+    "fold_gradients",
+    "fold_pooled_gradients",
+)
 FUSED = ("triton_poi", "triton_red", "triton_per")  # torch.compile's, named after all they do
 OF_THE_NETWORK = (FORWARD, INPUTS, WEIGHTS, NORM)
 
@@ -105,6 +115,8 @@ def classify(kernels: Sequence[Kernel]) -> list[str]:
 
 def _class_by_name(name: str) -> str:
     name = name.lower()
+    if name.startswith(OURS):
+        return NORM
     if name.startswith(FUSED):
         return NORM if "batch_norm" in name else POINTWISE
     return next((kind for kind, words in WORDS.items() if any(word in name for word in words)), POINTWISE)

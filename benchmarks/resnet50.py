@@ -5,7 +5,8 @@
 All are given the same images: bytes that lie on the device and are normalized there for training; for inference,
 bfloat16 maps already prepared. The peer trains as torchvision's references do: autocast bfloat16, channels-last,
 cuDNN's search for algorithms, torch's SGD; for inference it is bfloat16 throughout. Ours is what `reslab train` runs,
-its loss checks and reproducible algorithms included, and what `Predictor(precision="bf16")` runs. Each contender joins
+its loss checks, reproducible algorithms and kernels of our own included (and once without those, for the difference),
+and what `Predictor(precision="bf16")` runs. Each contender joins
 when it is ready, those that must be compiled last, and each turn is written to FILE: a run cut short loses nothing.
 """
 
@@ -20,7 +21,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -153,9 +154,13 @@ class NoiseTask(LabelledTask):
 
 
 def train_ours(
-    sizes: Sizes, *, compile: bool = False, algorithms: Callable[[], AbstractContextManager[None]] = reproducible
+    sizes: Sizes,
+    *,
+    compile: bool = False,
+    own_kernels: bool = True,
+    algorithms: Callable[[], AbstractContextManager[None]] = reproducible,
 ) -> Advance:
-    """Return what trains our network as `reslab train` does."""
+    """Return what trains our network as `reslab train` does, or as it would without kernels of our own."""
     fields = {"precision": "bf16", "batch": sizes.batch, "optimizer.learning_rate": LEARNING_RATE}
     recipe = find_recipe("imagenet-common", fields)
     trial = Trial(data=DataSpec(name="noise", fingerprint=""), network=sizes.spec, recipe=recipe)
@@ -164,6 +169,9 @@ def train_ours(
     task.execution.prepare_network(network)
     state = TrainingState(network, recipe)
     runtime = choose_runtime(network, recipe, sizes.device, image_shape=task.image_shape, compile=compile)
+    if not own_kernels:
+        runtime = replace(runtime, fused=False, normalized=False)
+    print(f"ours: {runtime}", file=sys.stderr)
     stepper = Stepper(state, task, recipe, seed=0, runtime=runtime)
     numbers = itertools.count()
 
@@ -216,6 +224,7 @@ def list_contenders(sizes: Sizes) -> list[Contender]:
     return [
         training(PEER, lambda: train_peer(sizes)),
         training("ours", lambda: train_ours(sizes)),
+        training("ours, torch's kernels", lambda: train_ours(sizes, own_kernels=False)),
         training("ours, cuDNN searching", lambda: train_ours(sizes, algorithms=searching)),
         *[inference(count, PEER, lambda count=count: infer_peer(sizes, count)) for count in counts],
         *[inference(count, "ours", lambda count=count: infer_ours(sizes, count)) for count in counts],

@@ -1,7 +1,8 @@
 """Bring the records of finished runs home: `python results/collect.py RUNS... [--into results/cifar10]`.
 
 A record is everything of a run but its weights, checkpoints and event files. One that names a place on the machine it
-ran on is refused: train with a relative --runs. One that is here already and differs is left as it is, and told.
+ran on is refused: train with a relative --runs. One that is here already and differs is left as it is, and told; what
+was measured of it since then is added.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from reslab.errors import UserError
 from reslab.files import atomic_write
+from reslab.report.verdicts import PROTOCOLS
 from reslab.runs.directory import RunDirectory, list_runs
 
 RESULTS = Path(__file__).parent
@@ -24,6 +26,7 @@ FILES = (
     "metrics.jsonl",
     "timings.jsonl",
     "analysis/responses.json",
+    *[f"analysis/{protocol}.json" for protocol in PROTOCOLS],
     "result.json",  # last: it makes the record a finished one
 )
 
@@ -52,18 +55,20 @@ def main(words: Sequence[str]) -> int:
 def collect(run: RunDirectory, into: Path) -> str:
     """Copy the record of a run into a folder and say what was done; refuse one that is not fit to be kept."""
     _check(run)
-    present = [name for name in FILES if (run.path / name).exists()]
+    contents = {name: (run.path / name).read_bytes() for name in FILES if (run.path / name).exists()}
     target = RunDirectory(into / run.path.name)
     if target.state == "finished":
-        differing = [name for name in FILES if _content(target.path / name) != _content(run.path / name)]
+        known = {name: (target.path / name).read_bytes() for name in FILES if (target.path / name).exists()}
+        differing = [name for name, content in contents.items() if known.get(name, content) != content]
         if differing:
             raise UserError(f"{target.path} is here already and its {differing[0]} differs; remove one of them")
-        return "here already"
-    for name in present:
+        contents = {name: content for name, content in contents.items() if name not in known}
+        if not contents:
+            return "here already"
+    for name, content in contents.items():
         with atomic_write(target.path / name) as temporary:
-            temporary.write_bytes((run.path / name).read_bytes())
-    size = sum((target.path / name).stat().st_size for name in present)
-    return f"{size / 1024:.0f} KiB"
+            temporary.write_bytes(content)
+    return f"{sum(map(len, contents.values())) / 1024:.1f} KiB"
 
 
 def _check(run: RunDirectory) -> None:
@@ -78,10 +83,6 @@ def _check(run: RunDirectory) -> None:
                 raise UserError(
                     f"its command names a place on the machine it ran on, {word}; train with a relative one"
                 )
-
-
-def _content(path: Path) -> bytes | None:
-    return path.read_bytes() if path.exists() else None
 
 
 if __name__ == "__main__":

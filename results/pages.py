@@ -11,6 +11,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from reslab.cli.show import memory, printed
+from reslab.experiments.costs import BATCHES, count_depths
 from reslab.files import write_text
 from reslab.networks import Weights, create_model, read_weights
 from reslab.report.markdown import write_table, write_verdicts
@@ -29,8 +31,9 @@ DECAYED = {"weights": "kernels and matrices", "all": "all parameters"}
 ABOUT_RESULTS = """\
 # Results
 
-Every claim beside what the records in `results/` say; `make results` writes this page from them. Claims, tolerances and
-words are explained in [Reproducing](reproducing.md), differences from the paper in [Deviations](deviations.md)."""
+Every claim beside what the records in `results/` say, and Table 1 counted; `make results` writes this page. Claims,
+tolerances and words are explained in [Reproducing](reproducing.md), differences from the paper in
+[Deviations](deviations.md)."""
 ABOUT_MODELS = """\
 # Models
 
@@ -115,7 +118,7 @@ def _write_summary(tables: Mapping[str, Sequence[Verdict]]) -> str:
 
 
 def _write_results(tables: Mapping[str, Sequence[Verdict]], records: Sequence[RunRecord]) -> str:
-    parts = [ABOUT_RESULTS]
+    parts = [ABOUT_RESULTS, "## Table 1", "`reslab reproduce table-1`", _write_table_1()]
     for name, verdicts in tables.items():
         parts += [f"## {place(name)}", f"`reslab reproduce {name} --from results`", write_verdicts(verdicts)]
     counts = {run: [] for run in (record.id for record in records)}
@@ -164,6 +167,26 @@ def _write_fast() -> str:
             device = f"{record['device']}, {trial.recipe.precision}"
             rows.append([name_of(trial.network), count(trial.recipe.iterations), spread, *seconds, device])
     return write_table(heads, rows, left=(0, 6))
+
+
+def _write_table_1() -> str:
+    """Count the ResNets of Table 1, whose multiply-adds alone are printed there; the rest is what reviewers missed."""
+    counted = list(count_depths())
+    heads = ["", "multiply-adds, published", "ours", "verdict", "parameters"]
+    heads += [f"kept for backward, batch {batch}" for batch in BATCHES]
+    rows = [
+        [
+            one.network,
+            printed(one.published),
+            count(one.multiply_adds),
+            one.word,
+            count(one.params),
+            *[memory(one.activation_bytes[batch]) for batch in BATCHES],
+        ]
+        for one in counted
+    ]
+    remarks = [f"- {one.network}: {one.remark}." for one in counted if one.word != "reproduced" and one.remark]
+    return "\n".join([write_table(heads, rows, left=(0, 3)), "", *remarks])
 
 
 def _run_cells(record: RunRecord, counted: Sequence[str]) -> list[str]:

@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks import fast, kernel_times, resnet50
+from benchmarks import fast, kernel_times, normalization, resnet50
 from benchmarks.race import Advance, Contender
 
 from reslab.data.digits import load_digits
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
 from reslab.networks import measure_cost
+from reslab.spec import find
 
 DIGITS = load_digits()
 SETTING = {"network": "cifar-resnet-8", "recipe": "digits", "recipe.iterations": "24", "recipe.average_decay": "0.9"}
@@ -129,6 +130,7 @@ def test_kernels_are_classed_by_name_and_place() -> None:
         "elementwise",
         "fprop",
         "triton_poi_fused_convolution",
+        "fold_pooled_gradients",
         "sm90_dgrad",
         "sm90_wgrad",
         "Memset",
@@ -145,11 +147,12 @@ def test_kernels_are_classed_by_name_and_place() -> None:
         kernel_times.FORWARD: 9,
         kernel_times.INPUTS: 9,
         kernel_times.WEIGHTS: 18,
+        kernel_times.NORM: 9,
         kernel_times.POINTWISE: 9,
         kernel_times.LAYOUT: 10,
         kernel_times.INPUT: 9,
         kernel_times.UPDATE: 9,
-        kernel_times.IDLE: pytest.approx(7),
+        kernel_times.IDLE: pytest.approx(8),
     }
 
 
@@ -164,3 +167,15 @@ def test_the_floor_counts_all_multiply_adds() -> None:
     for floor in floors.values():
         least = max(floor.bytes / kernel_times.BYTES_PER_SECOND, floor.flops / kernel_times.FLOPS_PER_SECOND)
         assert floor.seconds >= least * (1 - 1e-9)
+
+
+def test_every_normalization_is_rehearsed() -> None:
+    """All of the network's, joined ones together; what their kernels move is near what the floor says."""
+    pytest.importorskip("triton")
+    spec = find("resnet-50-v1.5")
+    found = normalization.list_activations(spec, batch=2)
+    projections = sum(count for activation, count in found.items() if activation.added == "projection")
+    assert (sum(found.values()), projections) == (49, 4)
+    moved = sum(count * sum(activation.count_bytes().values()) for activation, count in found.items())
+    floors = kernel_times.count_floor(spec, batch=2)
+    assert moved == pytest.approx(floors[kernel_times.NORM].bytes + floors[kernel_times.POINTWISE].bytes, rel=0.1)

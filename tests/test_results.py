@@ -81,16 +81,23 @@ def test_the_readmes_first_table_is_the_commands(capsys: pytest.CaptureFixture[s
 
 
 def test_records_are_brought_home(tmp_path: Path) -> None:
-    """Without what is large; a second time there is nothing to do, and other content under the name is refused."""
+    """Without what is large; later tests are added, and other content under the name is refused."""
     run = write_run(tmp_path / "runs", seed=3)
     run.finish(run.result() | {"step": 64_000})
     run.checkpoints.mkdir()
     for path in (run.weights, run.checkpoints / "step-1.safetensors", run.path / "lock"):
         path.write_bytes(b"large")
     collect.collect(run, tmp_path / "home")
-    copied = {path.relative_to(tmp_path / "home" / run.path.name).as_posix() for path in _files(tmp_path / "home")}
-    assert copied == set(collect.FILES)
     assert collect.collect(run, tmp_path / "home") == "here already"
+    for protocol in ("10-crop", "multi-scale"):
+        run.write(f"analysis/{protocol}", {"error_percent": 8.0})
+        assert collect.collect(run, tmp_path / "home") == "0.0 KiB"
+    home = tmp_path / "home" / run.path.name
+    copied = {path.relative_to(home).as_posix() for path in _files(home)}
+    assert copied == {
+        *("trial.json", "provenance.json", "metrics.jsonl", "timings.jsonl", "result.json"),
+        *("analysis/responses.json", "analysis/10-crop.json", "analysis/multi-scale.json"),
+    }
     run.finish(run.result() | {"error_percent": 1.0})
     with pytest.raises(UserError, match=r"is here already and its result\.json differs"):
         collect.collect(run, tmp_path / "home")

@@ -55,4 +55,4 @@ def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, h
 def test_without_onnx(reslab, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What to install is named before anything is done."""
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    assert "install it with `pip install reslab[export]`" in reslab("export", "mine.safetensors").err
+    assert "install it with `pip install 'reslab[export]'`" in reslab("export", "mine.safetensors").err

@@ -15,6 +15,17 @@ from reslab.training.loop import Stopped
 TRIALS = [Setting(network="plain-20", recipe="cifar-paper").trial(seed) for seed in (1, 2)]
 
 
+@pytest.mark.parametrize(
+    ("skipped", "words"),
+    [(None, ""), (0, ""), (1, "  (without 1 bad test image)"), (1200, "  (without 1,200 bad test images)")],
+)
+def test_a_run_is_summed_up(skipped: int | None, words: str) -> None:
+    """By its errors, and the images that are in none; runs of early versions did not count them."""
+    counted = {} if skipped is None else {"skipped_images": skipped}
+    metrics = {"train_error_percent": 1, "test_error_percent": 9.5} | counted
+    assert summarize(metrics) == f"train 1.00 %  test 9.50 % error{words}"
+
+
 def test_where_a_resumed_run_begins_is_no_progress() -> None:
     """It moves the bars but says nothing about the rate; a finished trial's bar leaves the room to others."""
     clock = iter(range(1000))

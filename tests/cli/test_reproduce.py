@@ -88,6 +88,11 @@ def test_other_photographs_are_a_reduced_setting(reslab, tmp_path: Path, monkeyp
     assert "finished: 1, to run: 0" in outcome.err
     (judged,) = json.loads(outcome.out)
     assert judged["values"] == [run.read("analysis/10-crop")["error_percent"]]
+    again = ["reproduce", "table-2", "--only", "resnet-18", "--from", str(tmp_path / "runs"), "--json"]
+    assert json.loads(reslab(*again, f"data={photos}").out) == [judged]
+    without = reslab(*again)
+    assert "no run in" in without.err and "they are on photos; data=PATH judges those" in without.err
+    assert json.loads(without.out)[0]["word"] == "not run"
 
 
 @pytest.mark.usefixtures("small")
@@ -182,7 +187,9 @@ def test_judging_needs_no_torch(tmp_path: Path) -> None:
         (["table-2", "data=nowhere"], "there is no folder nowhere"),
         (["fig-1", "--from", "nowhere"], "there is no folder nowhere"),
         (["fig-1", "--from", ".", "recipe.batch=4"], "--from judges the runs that are there"),
-        (["fig-1", "--from", ".", "--seeds", "2"], "leave out the fields, and what is said about training"),
+        (["fig-1", "--from", ".", "--seeds", "2"], "leave out all fields but data, and what is said about training"),
+        (["fig-1", "--from", ".", "data=photos"], "data= is for the tables that train on ImageNet"),
+        (["table-2", "--from", ".", "data=nowhere"], "there is no folder nowhere"),
     ],
 )
 def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, tmp_path: Path, monkeypatch) -> None:

@@ -100,7 +100,9 @@ def test_what_cannot_be_exported_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(UserError, match=r"resizes and does not crop.*add preprocess\.crop=16"):
         make_deployed(crop=None)
     monkeypatch.setitem(sys.modules, "onnxscript", None)
-    with pytest.raises(UserError, match=r"ONNX files need onnxscript; install it with `pip install reslab\[export\]`"):
+    with pytest.raises(
+        UserError, match=r"ONNX files need onnxscript; install it with `pip install 'reslab\[export\]'`"
+    ):
         require_onnx()
 
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from reslab.experiments import costs
-from reslab.experiments.costs import Counted, count_depths, measure_depths
+from reslab.experiments.costs import Counted, count_depths, estimate_measuring, measure_depths
+from reslab.networks.timing import Timing
 
 
 @pytest.fixture(scope="module")
@@ -62,18 +63,33 @@ def test_memory_grows_with_the_batch(counted: dict[str, Counted]) -> None:
 def test_a_depth_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     """On the CPU nobody looks for the largest batch."""
     monkeypatch.setattr(costs, "ROWS", costs.ROWS[:1])
-    monkeypatch.setattr(costs, "SECONDS", 0.0)
+    monkeypatch.setattr(costs, "SECONDS", {"cpu": 0.0})
     (one,) = measure_depths(device="cpu")
-    assert (one.network, one.batch, one.largest_batch) == ("resnet-18", 1, None)
+    assert (one.network, one.precision, one.batch) == ("resnet-18", "fp32", 1)
+    assert one.peak_memory_bytes is one.largest_batch is None
     assert one.forward_seconds > 0
     assert one.step_seconds > 0
 
 
+def test_how_long_it_takes_is_reckoned_by_multiply_adds(
+    counted: dict[str, Counted], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five seconds a network, and more where two measurements take more: ResNet-152 has 6.29 times ResNet-18's."""
+    monkeypatch.setattr(costs, "measure_time", lambda *_, **__: Timing(forward_seconds=0.5, step_seconds=1.5))
+    chosen = [counted["resnet-18"], counted["resnet-152"]]
+    assert estimate_measuring(chosen, device="cpu") == pytest.approx(5 + 2 * 2 * 6.286, abs=0.01)
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
-def test_the_largest_batch_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where more would fit than is tried, the most that is tried."""
+def test_memory_and_the_largest_batch_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where more would fit than is tried, the most that is tried; half the bytes a number take less memory."""
     monkeypatch.setattr(costs, "ROWS", costs.ROWS[:1])
     monkeypatch.setattr(costs, "MOST", 64)
-    (one,) = measure_depths(device="cuda")
-    assert one.largest_batch == 64
+    full, narrow = measure_depths(device="cuda")
+    assert (full.precision, narrow.precision) == ("fp32", "bf16")
+    assert full.batch == narrow.batch == 32
+    assert full.largest_batch == narrow.largest_batch == 64
+    assert full.peak_memory_bytes is not None
+    assert narrow.peak_memory_bytes is not None
+    assert narrow.peak_memory_bytes < full.peak_memory_bytes

@@ -154,6 +154,23 @@ def test_measuring_is_scaled_to_the_batch(monkeypatch: pytest.MonkeyPatch) -> No
         assert timed[-1] == size
 
 
+def test_an_image_is_cheaper_among_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of 0.6 s and 0.1 s an image, timed on 4 and 8, is reckoned right for 32; noise is kept in bounds."""
+
+    def measure(base: float, image: float):
+        return lambda network, images, **_: estimating.Timing(
+            forward_seconds=(base + image * len(images)) / 4, step_seconds=base + image * len(images)
+        )
+
+    monkeypatch.setattr(estimating, "SECONDS", 2.0)
+    monkeypatch.setattr(estimating, "measure_time", measure(0.6, 0.1))
+    speed = measure_speed(make_trial(), device="cpu")
+    assert speed.iteration_seconds == pytest.approx(0.6 + 32 * 0.1)
+    assert speed.test_seconds == pytest.approx(3.8 / 32 / 4)
+    monkeypatch.setattr(estimating, "measure_time", measure(1.8, 0.0))
+    assert measure_speed(make_trial(), device="cpu").iteration_seconds == pytest.approx(1.8 + 24 * 1.8 / 8 / 2)
+
+
 def test_a_full_disk_is_told_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is needed, what is free, and what to do; what the run has already is not needed again."""
     run = RunDirectory(tmp_path / "runs" / "new")

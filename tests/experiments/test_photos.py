@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from tests.photographs import make_photos
@@ -58,6 +59,18 @@ def test_it_learns_and_its_weights_carry_what_they_need(photos: PhotoDataset, tm
     assert network.class_names == ("blues", "greens")
     assert network.preprocess is not None
     assert (network.preprocess.resize, network.preprocess.crop) == (27, 24)
+
+
+def test_bad_test_images_are_counted(photos: PhotoDataset, tmp_path: Path) -> None:
+    """The result says how many are in no error; where none can be read there is nothing to test on."""
+    trial = make_trial(photos, data__on_bad_image="skip", recipe__iterations="1")
+    assert run(trial, photos, tmp_path / "whole")["skipped_images"] == 0
+    photos.test.path(2).write_bytes(b"")
+    result = run(trial, photos, tmp_path / "lacking")
+    assert (result["skipped_images"], sum(map(sum, result["confusion"]))) == (1, 7)
+    alone = replace(photos, test=photos.test.take(np.array([2])))
+    with pytest.raises(UserError, match="none of the test images can be read"):
+        run(trial, alone, tmp_path / "none")
 
 
 def test_stopped_and_resumed_it_ends_the_same(photos: PhotoDataset, tmp_path: Path) -> None:

@@ -75,7 +75,8 @@ def average_beside_torchs(processes: Processes) -> tuple[Tensor, Tensor]:
     gathered = []
     for model, average in ((network, processes.average), (DistributedDataParallel(network), lambda gradients: None)):
         F.cross_entropy(model(images[part]), labels[part]).backward()
-        state.optimizer.gather(average)
+        state.optimizer.gather()
+        average(state.optimizer.gradients)
         gathered.append(state.optimizer.gradients.clone())
     return gathered[0], gathered[1]
 

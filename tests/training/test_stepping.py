@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from reslab.networks import Network, create_model
+from reslab.networks import Network, build, create_model
+from reslab.spec import find
 from reslab.spec.recipe import Recipe, find_recipe
 from reslab.training import stepping
+from reslab.training.processes import ALONE, Processes
 from reslab.training.state import TrainingState
 from reslab.training.stepping import Runtime, Stepper, choose_runtime, reproducible
 
@@ -58,12 +61,28 @@ class Growing(Noise):
         return (images if step < 5 else F.pad(images, [2, 2, 2, 2])), labels
 
 
+@dataclass(frozen=True)
+class Twins(Processes):
+    """Two processes that see the same images, told by one: whatever they sum is twice its own."""
+
+    count: int = 2
+
+    def sum(self, *tensors: Tensor) -> None:
+        for tensor in tensors:
+            tensor *= 2
+
+
 def make_stepper(
-    task: Noise, *, runtime: Runtime | None = None, recipe: Recipe = RECIPE, **overrides: object
+    task: Noise,
+    *,
+    runtime: Runtime | None = None,
+    recipe: Recipe = RECIPE,
+    processes: Processes = ALONE,
+    **overrides: object,
 ) -> Stepper:
     torch.manual_seed(1)
     network = create_model("cifar-resnet-8", in_chans=1, input_size=8, **overrides).to(task.device).train()
-    state = TrainingState(network, recipe)
+    state = TrainingState(network, recipe, processes=processes)
     return Stepper(
         state,
         task,
@@ -97,6 +116,13 @@ def test_stretches_are_the_same_iterations(monkeypatch: pytest.MonkeyPatch) -> N
     assert_equal(advance(stepper, 12), expected)
     assert stepper.stretch is not None
     assert (stepper.stretch.first, stepper.stretch.count) == (11, 1)
+
+
+def test_twins_train_as_one() -> None:
+    """Their mean gradient is that of either, and so are their statistics; their wrong images count twice."""
+    one, twins = make_stepper(Noise()), make_stepper(Noise(), recipe=replace(RECIPE, batch=16), processes=Twins())
+    assert_equal(advance(twins, 6), advance(one, 6), rtol=1e-5, atol=1e-6)
+    assert twins.state.read_tally().wrong == 2 * one.state.read_tally().wrong
 
 
 def test_a_stretch_ends_where_images_grow(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,6 +206,19 @@ def test_a_captured_iteration_is_the_iteration(overrides: dict[str, object]) -> 
         eager = make_stepper(Noise("cuda"), runtime=Runtime(), **overrides)
         captured = make_stepper(Noise("cuda"), runtime=Runtime(capture=True), **overrides)
         assert_equal(advance(captured, 12), advance(eager, 12), rtol=1e-4, atol=1e-6)
+        assert captured.state.read_tally().wrong == eager.state.read_tally().wrong
+
+
+@gpu
+@needs_cuda
+def test_twins_are_captured_up_to_their_sums() -> None:
+    """What comes before them is replayed, what comes after is not; nothing changes by that."""
+    with reproducible():
+        recipe = replace(RECIPE, batch=16)
+        eager = make_stepper(Noise("cuda"), recipe=recipe, processes=Twins(), runtime=Runtime())
+        captured = make_stepper(Noise("cuda"), recipe=recipe, processes=Twins(), runtime=Runtime(capture=True))
+        assert_equal(advance(captured, 12), advance(eager, 12), rtol=1e-4, atol=1e-6)
+        assert captured.replay is not None
         assert captured.state.read_tally().wrong == eager.state.read_tally().wrong
 
 
@@ -276,3 +315,56 @@ def test_our_kernels_run_what_they_are_made_for(
     assert choose_runtime(network, recipe, "cuda", image_shape=image_shape).fused is fused
     assert not choose_runtime(network, recipe, "cuda", image_shape=image_shape, compile=True).fused
     assert not choose_runtime(network, recipe, "cpu", image_shape=image_shape).fused
+    alone, together = (
+        choose_runtime(network, recipe, "cuda", image_shape=image_shape, processes=processes)
+        for processes in (ALONE, Twins())
+    )
+    assert together == alone
+    recipe = replace(recipe, sync_norms=True)
+    assert not choose_runtime(network, recipe, "cuda", image_shape=image_shape, processes=Twins()).capture
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "overrides", "normalized"),
+    [
+        ("resnet-50", {"precision": "bf16"}, {}, True),
+        ("resnet-50", {"precision": "fp32"}, {}, False),
+        ("resnet-50", {"precision": "bf16", "channels_last": "false"}, {}, False),
+        ("resnet-50", {"precision": "bf16"}, {"order": "pre"}, True),
+        ("resnet-50", {"precision": "bf16"}, {"order": "relu-before-addition"}, False),
+        ("resnet-50", {"precision": "bf16"}, {"checkpointing": True}, False),
+        ("cifar-resnet-8", {"precision": "bf16"}, {}, False),  # it has kernels for all of it
+        ("cifar-resnet-8", {"precision": "bf16"}, {"input_size": 24}, True),
+    ],
+)
+def test_other_networks_have_kernels_around_convolutions(
+    name: str, fields: dict[str, str], overrides: dict[str, object], normalized: bool, monkeypatch
+) -> None:
+    """In bfloat16, channels-last, where there are none for all of the network; not under compile, nor on the CPU."""
+    monkeypatch.setattr("reslab.training.stepping.is_available", lambda device: True)
+    spec = find(name, overrides)
+    network = build(spec, device="meta")
+    recipe = find_recipe("cifar-paper", fields)
+    choose = partial(choose_runtime, network, recipe, image_shape=spec.input_shape)
+    runtime = choose("cuda")
+    assert runtime.normalized is normalized
+    assert not (runtime.fused and runtime.normalized)
+    assert not choose("cuda", compile=True).normalized
+    assert not choose("cpu").normalized
+
+
+@gpu
+@needs_cuda
+def test_a_captured_training_by_our_normalizations() -> None:
+    """The same bits each time; the network is given back as it was."""
+
+    def train() -> dict[str, Tensor]:
+        stepper = make_stepper(Noise("cuda"), runtime=Runtime(capture=True, normalized=True))
+        after = advance(stepper, 6)
+        assert stepper.state.read_tally().failed_at is None
+        stepper.leave()
+        assert "weighted_logits" not in vars(stepper.network)
+        return after
+
+    with reproducible():
+        assert_equal(train(), train())

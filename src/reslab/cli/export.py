@@ -118,7 +118,7 @@ def _print_scores(scores: tuple[OnnxScore, OnnxScore], paths: tuple[Path, Path],
     console.print(
         f"eight bits: error {after.error_percent - before.error_percent:+.2f} points, "
         f"{before.size_bytes / after.size_bytes:.1f} times smaller, "
-        f"{before.milliseconds / after.milliseconds:.2f} times as fast on this CPU"
+        f"{before.milliseconds / after.milliseconds:.1f} times as fast on this CPU"
     )
 
 

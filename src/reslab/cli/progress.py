@@ -26,7 +26,10 @@ def summarize(metrics: Mapping[str, Any]) -> str:
     else:
         balanced = metrics.get("balanced_error_percent")
         told = "" if balanced is None else f" ({balanced:.2f} % with all classes counting the same)"
-    return f"train {metrics['train_error_percent']:.2f} %  test {metrics['test_error_percent']:.2f} % error{told}"
+    skipped = metrics.get("skipped_images")
+    without = f"  (without {skipped:,} bad test image{'s' * (skipped > 1)})" if skipped else ""
+    errors = f"train {metrics['train_error_percent']:.2f} %  test {metrics['test_error_percent']:.2f} % error"
+    return f"{errors}{told}{without}"
 
 
 class Rate(ProgressColumn):

@@ -57,7 +57,7 @@ def reproduce(
     words
         table-1 to table-6, fig-1, fig-4, fig-6, fig-7 or shortcuts, or several that train on the same images; then
         fields to change, such as recipe.iterations=2000: a reduced setting; for those about ImageNet data=PATH, where
-        it lies, or other photographs. Of table-1 everything is counted, and nothing trained.
+        it lies, or other photographs, with --from too. Of table-1 everything is counted, and nothing trained.
     seeds
         Run seeds 1 to N; without it, seed 1.
     only
@@ -71,7 +71,7 @@ def reproduce(
     compile
         Put torch.compile under the training, and not our own kernels: slower to start, faster where there are none.
     measure
-        Of table-1, also time its networks here, and on a GPU find the largest batch that fits.
+        Of table-1, also time its networks here, and on a GPU find their memory and the largest batch that fits.
     json
         Print JSON.
     """
@@ -88,19 +88,26 @@ def reproduce(
         raise UserError(f"--seeds is {seeds}; give a whole number of at least 1")
     if together is not None and not 1 <= together <= MOST_TOGETHER:
         raise UserError(f"--together is {together}; give a whole number from 1 to {MOST_TOGETHER}")
+    data = fields.pop("data", None)
     if from_ is None:
         root = runs_root(runs)
-        if dataset := _open(claims, ", ".join(subjects), fields.pop("data", None)):
+        if dataset := _open(claims, ", ".join(subjects), data):
             claims = _run(claims, dataset, fields, root, seeds=seeds or 1, together=together, compile=compile)
     elif fields or runs or seeds or together or compile:
-        raise UserError("--from judges the runs that are there; leave out the fields, and what is said about training")
+        raise UserError(
+            "--from judges the runs that are there; leave out all fields but data, and what is said about training"
+        )
     elif not from_.is_dir():
         raise UserError(f"there is no folder {from_}; give --from a folder of runs")
     elif (from_ / "trial.json").exists():
         raise UserError(f"{from_} is one run; give --from the folder it lies in")
     else:
         root = from_
+        if data is not None:
+            claims = _adapt(claims, ", ".join(subjects), data)
     judged = judge_runs(claims, root)
+    if from_ is not None and data is None:
+        _tell_of_other_photographs(claims, judged, root)
     for damage in judged.damages:
         progress_console.print(f"warning: {damage.id}: {damage.sentence}", soft_wrap=True)
     if json:
@@ -165,6 +172,26 @@ def _open(claims: Sequence[Claim], table: str, data: str | None) -> Dataset | Ph
             soft_wrap=True,
         )
     return dataset
+
+
+def _adapt(claims: Sequence[Claim], table: str, data: str) -> Sequence[Claim]:
+    """Return the claims as far as the photographs in the folder `data` can test them."""
+    from reslab.data.photos.folder import PhotoDataset
+    from reslab.experiments.reproduce import on_these
+
+    dataset = _open(claims, table, data)
+    return on_these(claims, dataset) if isinstance(dataset, PhotoDataset) else claims
+
+
+def _tell_of_other_photographs(claims: Sequence[Claim], judged: Judgement, root: Path) -> None:
+    """Say how runs on other photographs are judged, where a table about ImageNet finds none on that."""
+    asked = {setting.data.name for claim in claims for setting in claim.settings}
+    if asked == {IMAGENET.name} and judged.data_names and IMAGENET.name not in judged.data_names:
+        progress_console.print(
+            f"no run in {root} was trained on ImageNet: they are on {', '.join(sorted(judged.data_names))}; "
+            "data=PATH judges those on the photographs in that folder, as a reduced setting",
+            soft_wrap=True,
+        )
 
 
 def _run(

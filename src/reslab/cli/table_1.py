@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reslab.cli.show import console, count, make_table, memory, print_json, printed, progress_console
+from reslab.report.words import duration
 
 if TYPE_CHECKING:
     from reslab.experiments.costs import Counted, Measured
@@ -15,14 +16,24 @@ def reproduce_table_1(*, measure: bool, json: bool) -> None:
     with progress_console.status("loading") as status:
         import torch
 
-        from reslab.experiments.costs import count_depths, measure_depths, name_device
+        from reslab.experiments.costs import (
+            count_depths,
+            describe_load,
+            estimate_measuring,
+            measure_depths,
+            name_device,
+        )
 
         device = "cuda" if torch.cuda.is_available() else "cpu"
         counted = list(count_depths(lambda network: status.update(f"counting {network}")))
         measured: list[Measured] = []
-        if measure:
-            measured += measure_depths(device=device, progress=lambda network: status.update(f"timing {network}"))
         where = name_device(device)
+        if measure:
+            before = describe_load() if device == "cpu" else ""
+            where = ", ".join(filter(None, (where, before)))
+            seconds = estimate_measuring(counted, device=device)
+            progress_console.print(f"timing on {where} takes about {duration(seconds)}", soft_wrap=True)
+            measured += measure_depths(device=device, progress=lambda network: status.update(f"timing {network}"))
     if json:
         print_json({"counted": [_plain(one) for one in counted], "measured": _plain_times(measured, where)})
         return
@@ -65,13 +76,15 @@ def _print_memory(counted: list[Counted]) -> None:
 
 
 def _print_times(measured: list[Measured], where: str) -> None:
-    fits = any(one.largest_batch for one in measured)
-    images = "an image" if measured[0].batch == 1 else f"{measured[0].batch} images"
-    title = f"\nMeasured on {where}: milliseconds for {images}, float32"
-    table = make_table(title, "", "forward", "forward and backward", *(["largest batch that fits"] if fits else []))
+    heads = ["precision<", "batch", "forward", "forward and backward"]
+    on_device = measured[0].peak_memory_bytes is not None
+    if on_device:
+        heads += ["memory of a training step", "largest batch that fits"]
+    table = make_table(f"\nMeasured on {where}: milliseconds for a batch", "", *heads)
     for one in measured:
         seconds = [f"{1e3 * value:,.1f}" for value in (one.forward_seconds, one.step_seconds)]
-        table.add_row(one.network, *seconds, *([count(one.largest_batch or 0)] if fits else []))
+        room = [memory(one.peak_memory_bytes or 0), count(one.largest_batch or 0)] if on_device else []
+        table.add_row(one.network, one.precision, str(one.batch), *seconds, *room)
     console.print(table)
 
 
@@ -91,4 +104,4 @@ def _plain(one: Counted) -> dict[str, Any]:
 def _plain_times(measured: list[Measured], where: str) -> list[dict[str, Any]]:
     from reslab.spec.codec import encode
 
-    return [{"device": where, "precision": "fp32", **encode(one)} for one in measured]
+    return [{"device": where, **encode(one)} for one in measured]

@@ -116,7 +116,9 @@ def write_program(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -
     """Write a program that `torch.export.load` reads and that agrees with the network on `pictures`."""
     file = io.BytesIO()
     torch.export.save(deployed.trace(), file, extra_files={f"{KEY}.json": json.dumps(deployed.describe())})
-    module = torch.export.load(io.BytesIO(file.getvalue())).module()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given buffer is not writable")  # torch 2.11's, about its own reading
+        module = torch.export.load(io.BytesIO(file.getvalue())).module()
     return _write_checked(deployed, path, file.getvalue(), module, pictures)
 
 
@@ -163,7 +165,7 @@ def require_onnx() -> tuple[Any, Any]:
         import onnxruntime
         import onnxscript  # noqa: F401  # torch's exporter needs it
     except ImportError as error:
-        raise UserError(f"ONNX files need {error.name}; install it with `pip install reslab[export]`") from error
+        raise UserError(f"ONNX files need {error.name}; install it with `pip install 'reslab[export]'`") from error
     return onnx, onnxruntime
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import statistics
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -85,7 +84,7 @@ def score_onnx(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -> O
         error_percent=100 * wrong / images,
         images=images,
         size_bytes=path.stat().st_size,
-        milliseconds=1000 * statistics.median(seconds[WARM_UP:]),
+        milliseconds=1000 * min(seconds[WARM_UP:]),  # another process's turn is not our speed
     )
 
 

@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from reslab.errors import UserError
+
 BINS = 15
 
 
@@ -28,6 +30,11 @@ class Scores:
     confusion: list[list[int]]
     ece_percent: float
     mean_confidence_percent: float
+
+    @property
+    def images(self) -> int:
+        """How many images were scored."""
+        return sum(map(sum, self.confusion))
 
     @property
     def class_error_percent(self) -> list[float]:
@@ -95,6 +102,8 @@ class Counts:
         """Wait for the device and return the scores."""
         table = self.confusion.reshape(self.classes, self.classes).tolist()
         count = sum(map(sum, table))
+        if not count:
+            raise UserError("none of the test images can be read; replace them")
         wrong = count - sum(table[number][number] for number in range(self.classes))
         beyond_five, loss = int(self.beyond_five), float(self.loss)
         confidence, right = self.confidence.tolist(), self.right.tolist()

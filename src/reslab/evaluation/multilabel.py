@@ -21,7 +21,7 @@ from reslab.errors import UserError
 
 @dataclass(frozen=True)
 class LabelScores:
-    """How a network of several labels did; `error_percent` counts images with any label wrong, at a half.
+    """How a network of several labels did on `images`; `error_percent` counts those with any label wrong, at a half.
 
     `loss` is the mean cross-entropy of a label; `class_positives` are the images that have each.
     """
@@ -29,6 +29,7 @@ class LabelScores:
     LOGGED: ClassVar = ("loss", "error_percent", "map_percent")
     BY_CLASS: ClassVar = ("class_average_precision_percent", "class_positives")
 
+    images: int
     error_percent: float
     map_percent: float
     loss: float
@@ -36,8 +37,10 @@ class LabelScores:
     class_positives: list[int]
 
     def recorded(self) -> dict[str, Any]:
-        """Return all of it as plain data."""
-        return asdict(self)
+        """Return what they scored as plain data."""
+        plain = asdict(self)
+        del plain["images"]
+        return plain
 
 
 class LabelCounts:
@@ -73,6 +76,7 @@ class LabelCounts:
         if not known:
             raise UserError("no image that was tested has any label, so no precision can be told; test on others")
         return LabelScores(
+            images=len(logits),
             error_percent=100 * ((logits > 0) != (labels == 1)).any(1).double().mean().item(),
             map_percent=100 * sum(known) / len(known),
             loss=F.binary_cross_entropy_with_logits(logits, labels.double()).item(),

@@ -188,8 +188,8 @@ class ClassificationTask(LabelledTask):
         return self.data.test
 
     def make_evaluation(self, network: Network, *, capture: bool) -> Callable[[], dict[str, float]]:
-        """Return what gives the scores that go into the metric log; captured where the test images are resident."""
-        if not capture or not isinstance(self.test, ResidentBatches):
+        """Return what gives the scores that go into the metric log; captured where all test images are resident."""
+        if not capture or self.processes.count > 1 or not isinstance(self.test, ResidentBatches):
             return super().make_evaluation(network, capture=False)
         device = self.test.labels.device
         counts = Counts(classes=self.trial.network.classes, device=device)

@@ -7,16 +7,19 @@ step keeps for its backward pass, in float32.
 from __future__ import annotations
 
 import math
+import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
 from reslab.networks import Cost, build, measure_cost
-from reslab.networks.timing import measure_time
+from reslab.networks.execution import EAGER, FAST, Execution
+from reslab.networks.timing import Timing, measure_time
 from reslab.paper.tables import TABLE_1, Published
 from reslab.runs.provenance import describe_surroundings
 from reslab.spec import Spec, find
@@ -25,8 +28,8 @@ from reslab.spec.network import NetworkSpec
 ROWS = tuple(row for row in TABLE_1 if row.method.startswith("ResNet"))
 BATCHES = (1, 32, 256)
 DIGIT = 1e8  # the last one printed
-TIMED = {"cpu": 1, "cuda": 32}  # images at once
-SECONDS = 5.0  # for timing a network
+TIMED = {"cpu": ((EAGER, (1,)),), "cuda": ((EAGER, (32, 256)), (FAST, (32, 256)))}  # how, and images at once
+SECONDS = {"cpu": 5.0, "cuda": 1.0}  # for timing a network
 LEAST = 2  # measurements: the first one warms up
 MOST = 4096  # images at once that are tried
 
@@ -56,17 +59,19 @@ class Counted:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Seconds on `batch` images, float32, without the optimizer; and the most images a whole step had room for.
+    """Seconds on `batch` images without the optimizer, and the memory of a whole training step.
 
-    Of several measurements the fastest counts: another process's turn is not our speed. The most images are the
-    largest power of two, tried on CUDA alone.
+    Of several measurements the fastest counts: another process's turn is not our speed. Memory, and the most images
+    there was room for (the largest power of two), are of CUDA alone.
     """
 
     network: str
+    precision: str
     batch: int
     forward_seconds: float
     step_seconds: float
-    largest_batch: int | None
+    peak_memory_bytes: int | None = None
+    largest_batch: int | None = None
 
 
 def count_depths(progress: Callable[[str], None] = lambda network: None) -> Iterator[Counted]:
@@ -105,44 +110,83 @@ def _stages(spec: NetworkSpec, cost: Cost) -> dict[str, tuple[int, str]]:
     return found
 
 
+def estimate_measuring(counted: Sequence[Counted], *, device: str) -> float:
+    """Return the seconds that `measure_depths` will take, from a look at the first network and all multiply-adds.
+
+    On CUDA that is the most: what does not fit ends the search for the largest batch.
+    """
+    first = counted[0]
+    network = build(find(first.network)).to(device)
+    seconds = 0.0
+    for execution, batches in TIMED[device]:
+        images = torch.randn(batches[0], 3, 224, 224, device=device)
+        looks = [measure_time(network, images, execution=execution, repeats=1, warmup=0) for _ in range(2)]
+        forward, step = (min(getattr(look, name) for look in looks) for name in ("forward_seconds", "step_seconds"))
+        search = step * 2 * MOST / batches[0] if device == "cuda" else 0.0
+        for one in counted:
+            times = one.multiply_adds / first.multiply_adds
+            once = [LEAST * (forward + step) * times * batch / batches[0] for batch in batches]
+            seconds += sum(max(SECONDS[device], needed) for needed in once) + search * times
+    return seconds
+
+
 def measure_depths(*, device: str, progress: Callable[[str], None] = lambda network: None) -> Iterator[Measured]:
     """Time the ResNets of Table 1 on random images on `device`, one after the other."""
-    size = TIMED[device]
     for row in ROWS:
-        network = build(find(str(row.network))).to(device)
         progress(str(row.network))
-        images = torch.randn(size, 3, 224, 224, device=device)
-        timings, began = [], time.perf_counter()
-        while len(timings) < LEAST or time.perf_counter() - began < SECONDS:
-            timings.append(measure_time(network, images, repeats=1, warmup=0))
-        yield Measured(
-            network=str(row.network),
-            batch=size,
-            forward_seconds=min(timing.forward_seconds for timing in timings),
-            step_seconds=min(timing.step_seconds for timing in timings),
-            largest_batch=_find_largest(network, size) if device == "cuda" else None,
-        )
+        for execution, batches in TIMED[device]:
+            network = build(find(str(row.network))).to(device)
+            execution.prepare_network(network)
+            peaks = _find_peaks(network, execution, batches[0]) if device == "cuda" else {}
+            for batch in batches:
+                if not peaks or batch in peaks:
+                    timing = _time(network, execution, torch.randn(batch, 3, 224, 224, device=device))
+                    yield Measured(
+                        network=str(row.network),
+                        precision=execution.precision,
+                        batch=batch,
+                        forward_seconds=timing.forward_seconds,
+                        step_seconds=timing.step_seconds,
+                        peak_memory_bytes=peaks.get(batch),
+                        largest_batch=max(peaks, default=None),
+                    )
 
 
-def _find_largest(network: torch.nn.Module, size: int) -> int | None:
-    """Double the batch until a training step, the optimizer's included, has no room."""
+def _time(network: torch.nn.Module, execution: Execution, images: Tensor) -> Timing:
+    """Return the fastest of the measurements there is time for."""
+    timings, began = [], time.perf_counter()
+    while len(timings) < LEAST or time.perf_counter() - began < SECONDS[images.device.type]:
+        timings.append(measure_time(network, images, execution=execution, repeats=1, warmup=0))
+    return Timing(
+        forward_seconds=min(timing.forward_seconds for timing in timings),
+        step_seconds=min(timing.step_seconds for timing in timings),
+    )
+
+
+def _find_peaks(network: torch.nn.Module, execution: Execution, size: int) -> dict[int, int]:
+    """Double the batch until a training step, the optimizer's included, has no room; return the memory of each."""
     optimizer = torch.optim.SGD(network.train().parameters(), lr=0.0, momentum=0.9)
-    fitting = None
+    peaks = {}
     while size <= MOST:
         try:
-            images = torch.randn(size, 3, 224, 224, device="cuda")
-            labels = torch.zeros(size, dtype=torch.long, device="cuda")
-            F.cross_entropy(network(images), labels).backward()
-            optimizer.step()
-            torch.cuda.synchronize()
+            for _ in range(2):  # the first one makes the optimizer's state
+                torch.cuda.reset_peak_memory_stats()
+                images = execution.prepare(torch.randn(size, 3, 224, 224, device="cuda"))
+                labels = torch.zeros(size, dtype=torch.long, device="cuda")
+                with execution.autocast("cuda"):
+                    loss = F.cross_entropy(network(images), labels)
+                loss.backward()
+                optimizer.step()
+                torch.cuda.synchronize()
+            peaks[size] = torch.cuda.max_memory_allocated()
         except torch.OutOfMemoryError:
             break
         finally:
             optimizer.zero_grad()
-            images = labels = None
+            images = labels = loss = None
             torch.cuda.empty_cache()
-        fitting, size = size, 2 * size
-    return fitting
+        size *= 2
+    return peaks
 
 
 def name_device(device: str) -> str:
@@ -151,3 +195,10 @@ def name_device(device: str) -> str:
         return torch.cuda.get_device_name()
     machine = describe_surroundings()["machine"]
     return f"{machine['processor'] or 'CPU'}, {torch.get_num_threads()} threads"
+
+
+def describe_load() -> str:
+    """Say how busy the cores have been in the last minute, where that can be known: times are longer then."""
+    if not hasattr(os, "getloadavg"):
+        return ""
+    return f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"

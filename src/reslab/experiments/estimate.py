@@ -143,7 +143,10 @@ def estimate_set(
 
 
 def measure_speed(trial: Trial, *, device: str) -> Speed:
-    """Time a scratch network on random images: a few first, then as many of an iteration's as there is time for."""
+    """Time a scratch network on random images: a few first, then as many of an iteration's as there is time for.
+
+    What is beyond those is reckoned from both: an image costs less among many than among few.
+    """
     if device.startswith("cuda"):
         return _measure_captured(trial, device=device)
     recipe = trial.recipe
@@ -162,14 +165,24 @@ def measure_speed(trial: Trial, *, device: str) -> Speed:
                 step_seconds=min(timing.step_seconds for timing in timings),
             )
 
-        size = min(part_of(recipe), FEW)
-        timing = fastest(size)
-        fitting = int(size * SECONDS / 8 / timing.step_seconds)
-        if min(part_of(recipe), fitting) > size:
-            size = min(part_of(recipe), fitting)
+        part = part_of(recipe)
+        few = size = min(part, FEW)
+        first = timing = fastest(few)
+        fitting = int(few * SECONDS / 8 / first.step_seconds)
+        twice = 2 * few if first.step_seconds < SECONDS else few
+        if min(part, max(fitting, twice)) > few:
+            size = min(part, max(fitting, twice))
             timing = fastest(size)
+
+    def an_image(few_seconds: float, seconds: float) -> float:
+        """What one image among `part` takes; noise may not make the rest dearer, or cheaper than half."""
+        more = (seconds - few_seconds) / (size - few) if size > few else seconds / size
+        more = min(max(more, seconds / size / 2), seconds / size)
+        return (seconds + more * (part - size)) / part
+
     return Speed(
-        iteration_seconds=timing.step_seconds * recipe.batch / size, test_seconds=timing.forward_seconds / size
+        iteration_seconds=an_image(first.step_seconds, timing.step_seconds) * recipe.batch,
+        test_seconds=an_image(first.forward_seconds, timing.forward_seconds),
     )
 
 

@@ -146,6 +146,7 @@ def run_trial(
             **scores.recorded(),
             "class_names": dataset.class_names,
             "data_images": [len(dataset.train), len(dataset.test)],
+            "skipped_images": len(dataset.test) - scores.images if isinstance(dataset, PhotoDataset) else 0,
             "params": cost.params,
             "multiply_adds": cost.multiply_adds,
             "activation_bytes": cost.activation_bytes,

@@ -51,6 +51,7 @@ class Result:
     class_average_precision_percent: tuple[float | None, ...] = ()
     class_positives: tuple[int, ...] = ()
     class_names: tuple[str, ...] = ()
+    skipped_images: int = 0
     params: int | None = None
     multiply_adds: int | None = None
     activation_bytes: int | None = None

@@ -48,10 +48,11 @@ def tables_about(records: Sequence[RunRecord]) -> dict[str, tuple[Claim, ...]]:
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """The verdicts on some claims, how many runs were looked at for them, and what was damaged among those."""
+    """The verdicts on some claims; how many runs were looked at, trained on which data, and what was damaged."""
 
     verdicts: list[Verdict]
     num_runs: int
+    data_names: frozenset[str]
     damages: list[Damage]
 
 
@@ -59,7 +60,8 @@ def judge_runs(claims: Sequence[Claim], root: Path) -> Judgement:
     """Judge claims by the whole runs under `root`."""
     records, damages = read_records(root)
     whole = _whole(records, damages)
-    return Judgement(verdicts=judge(claims, whole), num_runs=len(whole), damages=damages)
+    data_names = frozenset(record.trial.data.name for record in records)
+    return Judgement(verdicts=judge(claims, whole), num_runs=len(whole), data_names=data_names, damages=damages)
 
 
 def _whole(records: Sequence[RunRecord], damages: Sequence[Damage]) -> list[RunDirectory]:

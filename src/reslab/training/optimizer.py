@@ -7,7 +7,7 @@ stretch of memory, those that decay first, so an update is a handful of operatio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 import torch
 from torch import Tensor, nn
@@ -34,21 +34,24 @@ class PaperSGD:
         self.rates = self._rates(head) if spec.body_rate != 1 else None
 
     @torch.no_grad()
-    def gather(self, average: Callable[[Tensor], None] = lambda gradients: None) -> Tensor:
-        """Take the gradients at hand into one tensor, `average` them in place, and return their norm.
-
-        It is finite if all of them are, unless they are so large that nothing is to be saved.
-        """
+    def gather(self) -> None:
+        """Take the gradients at hand into one tensor, from where they were."""
         torch.cat([_flat_gradient(weight) for weight in self.parameters.values()], out=self.gradients)
         for weight in self.parameters.values():
             weight.grad = None
-        average(self.gradients)
+
+    @torch.no_grad()
+    def measure(self) -> Tensor:
+        """Return the norm of the gradients gathered.
+
+        It is finite if all of them are, unless they are so large that nothing is to be saved.
+        """
         self.norm = self.gradients.norm()
         return self.norm
 
     @torch.no_grad()
     def step(self, rate: Tensor, allowed: Tensor) -> None:
-        """Apply the gradients gathered, unless `allowed` says no."""
+        """Apply the gradients gathered and measured, unless `allowed` says no."""
         spec, weights, velocities, gradients = self.spec, self.weights.flat, self.velocities.flat, self.gradients
         if spec.clip_norm:
             gradients *= (spec.clip_norm / (self.norm + 1e-6)).clamp(max=1)

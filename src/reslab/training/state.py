@@ -61,13 +61,14 @@ class TrainingState:
 
     @torch.no_grad()
     def update(self, loss: Tensor, wrong: Tensor, *, before: list[Tensor], controls: Tensor) -> None:
-        """Take one iteration's gradients and statistics, or leave everything as it was `before` it.
+        """Take one iteration's gathered gradients and statistics, or leave everything as it was `before` it.
 
         `controls` are its rate, its share in the average, and its number.
         """
         rate, share, step = controls
         failed = self.tally[FAILED_AT]
-        norm = self.optimizer.gather(self.processes.average)
+        self.processes.average(self.optimizer.gradients)
+        norm = self.optimizer.measure()
         if self.processes.count > 1:
             loss, wrong = self._pool(loss, wrong, before=before[0])
         finite = (loss + norm).abs() < math.inf

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from reslab.networks import Network
 from reslab.networks.capture import capture
-from reslab.networks.fused import can_fuse, fuse, is_available
+from reslab.networks.fused import can_fuse, can_normalize, fuse, is_available, normalize
 from reslab.networks.randomness import draw_from
 from reslab.networks.synchronized import synchronize_norms
 from reslab.spec.recipe import Recipe
@@ -67,10 +67,14 @@ class Task(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Runtime:
-    """How iterations run, as opposed to what they compute: captured as one CUDA graph, by our own kernels, compiled."""
+    """How iterations run, as opposed to what they compute: captured as one CUDA graph, by our own kernels, compiled.
+
+    Our own kernels are for all of the network (`fused`) or for what is between its convolutions (`normalized`).
+    """
 
     capture: bool = False
     fused: bool = False
+    normalized: bool = False
     compile: bool = False
 
 
@@ -85,16 +89,18 @@ def choose_runtime(
 ) -> Runtime:
     """Capture on CUDA, unless the network recomputes its activations, which asks the device questions midway.
 
-    What several processes sum on the way is not captured either, so there nothing is.
-    Our own kernels are used where there are any for all of the network, made for images of its spec's size alone: in
-    bfloat16, unless it is to be compiled.
+    Nor are normalizations captured that several processes share: they speak with each other midway.
+    Our own kernels are used in bfloat16, unless the network is to be compiled: those for all of it, made for images of
+    its spec's size alone, where there are any, else those for what is between its convolutions.
     """
     capture = torch.device(device).type == "cuda" and not getattr(network, "checkpointing", False)
-    capture = capture and processes.count == 1
+    capture = capture and (processes.count == 1 or not recipe.sync_norms)
     narrow = recipe.precision == "bf16" and recipe.channels_last
+    ours = capture and narrow and not compile and is_available(device)
     fitting = can_fuse(network.spec) and network.spec.input_shape == image_shape and recipe.resizing.initial == 1
-    fused = capture and narrow and fitting and not compile and is_available(device)
-    return Runtime(capture=capture, fused=fused, compile=compile)
+    fused = ours and fitting
+    normalized = ours and not fused and can_normalize(network.spec)
+    return Runtime(capture=capture, fused=fused, normalized=normalized, compile=compile)
 
 
 @dataclass
@@ -105,6 +111,15 @@ class Stretch:
     count: int
     batches: tuple[Tensor, ...]
     controls: Tensor
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What an iteration saw of its batch, beside the gradients; the statistics are those from before it."""
+
+    loss: Tensor
+    wrong: Tensor
+    before: list[Tensor]
 
 
 class Pace:
@@ -133,6 +148,8 @@ class Stepper:
         self.network = state.network
         if runtime.fused:
             self.network.weighted_logits = fuse(self.network)
+        if runtime.normalized:
+            self.network.weighted_logits = normalize(self.network)
         self.take_back = None
         if recipe.sync_norms and state.processes.count > 1:
             self.take_back = synchronize_norms(self.network, state.processes)
@@ -143,6 +160,7 @@ class Stepper:
         self.stretch: Stretch | None = None
         self.batch: tuple[Tensor, ...] = ()
         self.replay: Callable[[], None] | None = None
+        self.seen: Seen | None = None
         self.pace = Pace() if self.device.type == "cuda" else None
         # Whatever is random in the network draws from here; most networks have nothing that is.
         generator = torch.Generator(self.device)
@@ -174,7 +192,9 @@ class Stepper:
         if self.replay is not None:
             self.replay()
         else:
-            self._iterate()
+            self._work()
+        if not self._alone:
+            self._update()
         if self.pace is not None:
             self.pace.keep()
 
@@ -216,8 +236,18 @@ class Stepper:
         share = 1 - self.recipe.average_decay if begun else 1.0
         return learning_rate(self.recipe, step, warmed_at=warmed_at), share, float(step)
 
-    def _iterate(self) -> None:
-        """Forward, backward, update: nothing here waits for the device or depends on what it computed."""
+    @property
+    def _alone(self) -> bool:
+        return self.state.processes.count == 1
+
+    def _work(self) -> None:
+        """Run what can be recorded: the iteration, or, where its sums are everyone's, what comes before them."""
+        self._find_gradients()
+        if self._alone:
+            self._update()
+
+    def _find_gradients(self) -> None:
+        """Forward and backward: nothing here waits for the device or depends on what it computed."""
         batch, parts = self.recipe.batch // self.state.processes.count, self.recipe.accumulate
         size = batch // parts
         before = self.state.copy_statistics()
@@ -228,12 +258,17 @@ class Stepper:
             loss.backward()
             losses.append(loss.detach().double())
             wrongs.append(wrong)
-        loss, wrong = sum(losses[1:], losses[0]), sum(wrongs[1:], wrongs[0])
-        self.state.update(loss, wrong, before=before, controls=self.controls)
+        self.state.optimizer.gather()
+        self.seen = Seen(sum(losses[1:], losses[0]), sum(wrongs[1:], wrongs[0]), before)
+
+    def _update(self) -> None:
+        seen = self.seen
+        assert seen is not None
+        self.state.update(seen.loss, seen.wrong, before=seen.before, controls=self.controls)
 
     def _capture(self) -> Callable[[], None]:
-        """Record one iteration as a graph and return what replays it; the state is as it was before."""
+        """Record an iteration's work as a graph and return what replays it; the state is as it was before."""
         snapshot = self.state.snapshot()
-        replay = capture(self._iterate, device=self.device, generator=self.generator)
+        replay = capture(self._work, device=self.device, generator=self.generator)
         self.state.restore(snapshot)
         return replay

@@ -1,0 +1,127 @@
+"""Networks around whose convolutions our kernels stand: which, and that they compute the same."""
+
+import copy
+
+import pytest
+import torch
+from tests.networks.fused.beside import distance, make_network
+from tests.networks.fused.test_normalization import run
+
+from reslab.networks.capture import capture
+from reslab.networks.fused import can_normalize
+from reslab.networks.resnet import ResidualNetwork
+from reslab.spec import find
+
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+CASES = [
+    ("resnet-18", {"input_size": 37}),
+    ("resnet-18", {"input_size": 32, "shortcut": "C", "pool": "padded"}),
+    ("resnet-18", {"input_size": 8, "pool": "none", "stem.stride": 1, "zero_padding": "both"}),
+    ("resnet-50-v1.5", {"input_size": 33}),
+    ("plain-18", {"input_size": 32}),
+    ("resnet-18", {"input_size": 32, "order": "pre"}),
+    ("resnet-50-v1.5", {"input_size": 33, "order": "pre"}),
+]
+NAMES = [
+    ("resnet-34", {}),
+    ("resnet-18", {"shortcut": "C"}),
+    ("resnet-50-v1.5", {"shortcut": "B"}),
+    ("resnet-18", {"order": "pre"}),
+    ("plain-18", {}),
+]
+
+
+@pytest.mark.parametrize("name", ["resnet-18", "resnet-152", "resnet-50-v1.5", "plain-34", "resnet-20"])
+def test_the_papers_networks_have_kernels_around_convolutions(name: str) -> None:
+    """Those for ImageNet and for CIFAR, whatever their shortcuts."""
+    assert can_normalize(find(name))
+    if not name.startswith("plain"):
+        assert can_normalize(find(name, {"shortcut": "C"}))
+    assert can_normalize(find(name, {"input_size": 30}))
+    assert can_normalize(find(name, {"order": "pre"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("resnet-18", {"shortcut": "gated"}),
+        ("resnet-18", {"order": "bn-after-addition"}),
+        ("resnet-18", {"norm": "frozen"}),
+        ("resnet-18", {"dropout": 0.1}),
+        ("resnet-18", {"squeeze_excitation": 16}),
+        ("resnet-18", {"stochastic_depth": 0.1}),
+        ("resnet-18", {"checkpointing": True}),
+        ("resnet-18", {"stem.bias": True}),
+        ("resnet-18", {"stages.1.width": 72}),
+        ("resnet-18", {"dimensions": 3}),
+        ("highway-19", {}),
+        ("vgg-16", {}),
+    ],
+)
+def test_others_have_none(name: str, fields: dict[str, object]) -> None:
+    """What has other layers, orders or widths runs by torch's kernels."""
+    assert not can_normalize(find(name, fields))
+
+
+def test_a_normalized_network_is_its_network() -> None:
+    """Features, every gradient, running statistics and counters agree to float32's rounding."""
+    for (name, fields), distances in zip(CASES, run(CASES), strict=True):
+        assert len(distances) > 35
+        assert all(value < 2e-4 for value in distances.values()), (name, fields, distances)
+
+
+def make_images(network: ResidualNetwork, count: int = 32) -> torch.Tensor:
+    generator = torch.Generator("cuda").manual_seed(0)
+    images = torch.randn(count, *network.spec.input_shape, generator=generator, device="cuda")
+    return images.contiguous(memory_format=torch.channels_last)
+
+
+@pytest.mark.gpu
+@needs_cuda
+@pytest.mark.parametrize(("name", "fields"), NAMES)
+def test_bfloat16_rounds_no_more_than_autocast(name: str, fields: dict[str, object]) -> None:
+    """On the device, gradients are no farther from float64's than those of torch's own bfloat16 kernels."""
+    from tests.networks.fused.between import compare_network
+
+    network = make_network(name, input_size=96, **fields).to("cuda")
+    images, usual = make_images(network), copy.deepcopy(network)
+    ours = compare_network(network, images, dtype=torch.bfloat16)
+    exact = copy.deepcopy(usual).double()
+    upstream = torch.randn(
+        len(images), network.classifier.in_features, generator=torch.Generator("cuda").manual_seed(1), device="cuda"
+    )
+    exact.average(exact.feature_map(images.double())).backward(upstream.double())
+    with torch.autocast("cuda", torch.bfloat16):
+        features = usual.average(usual.feature_map(images))
+    features.float().backward(upstream)
+    pairs = zip(usual.named_parameters(), exact.parameters(), strict=True)
+    theirs = {name: distance(p.grad, q.grad) for (name, p), q in pairs if p.grad is not None and q.grad is not None}
+    mean = sum(ours[name] for name in theirs) / len(theirs)
+    assert mean < 1.1 * sum(theirs.values()) / len(theirs)
+    moved = dict(usual.named_buffers())
+    for name, buffer in network.named_buffers():
+        assert torch.allclose(buffer.float(), moved[name].float(), rtol=0.05, atol=0.02), name
+
+
+@pytest.mark.gpu
+@needs_cuda
+def test_the_same_bits_every_time() -> None:
+    """On the device, two runs of the same batch give the same gradients to the bit, captured or not."""
+    from reslab.networks.fused.normalized import normalize
+
+    found = []
+    with torch.backends.cudnn.flags(enabled=True, deterministic=True):
+        for captured in (False, False, True):
+            network = make_network("resnet-50", input_size=96).to("cuda")
+            images, logits = make_images(network), normalize(network)
+
+            def iterate(network=network, images=images, logits=logits) -> None:
+                network.zero_grad(set_to_none=True)
+                with torch.autocast("cuda", torch.bfloat16):
+                    ((_, out),) = logits(images)
+                out.float().square().mean().backward()
+
+            (capture(iterate, device=images.device) if captured else iterate)()
+            found.append([p.grad.clone() for p in network.parameters() if p.grad is not None])
+    for others in found[1:]:
+        assert all(torch.equal(first, second) for first, second in zip(found[0], others, strict=True))

@@ -36,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.race import PEER, TRAINING, Advance, Contender, Race, tabulate, tabulate_profile
 from reslab.data.preprocessing import centre_pixels
 from reslab.delivery.inference import FastInference
-from reslab.experiments.classification import LabelledTask
+from reslab.experiments.labelled import LabelledTask
 from reslab.networks import build
 from reslab.networks.execution import FAST
 from reslab.networks.folding import FoldedLayer

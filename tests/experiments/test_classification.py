@@ -12,7 +12,8 @@ import pytest
 import torch
 from tests.experiments.faults import DIGITS, OPTIONS, make_trial
 
-from reslab.experiments.classification import log_scores, make_task
+from reslab.experiments.classification import make_task
+from reslab.experiments.labelled import log_scores
 from reslab.experiments.run import run_trial
 from reslab.networks import build
 from reslab.spec.recipe import find_recipe

@@ -201,54 +201,17 @@ def test_epochs_are_counted_in_images(photos: PhotoDataset) -> None:
     assert make_trial(photos, recipe__epochs="5").recipe.iterations == 15
 
 
-def test_mixed_labels_share_the_loss(photos: PhotoDataset) -> None:
-    """By hand: the share of each label's cross-entropy."""
-    task = make_photo_task(make_trial(photos), photos, device="cpu")
-
-    class Fixed(torch.nn.Module):
-        def weighted_logits(self, x: torch.Tensor) -> list[tuple[float, torch.Tensor]]:
-            return [(1.0, torch.tensor([[2.0, 0.0], [0.0, 1.0]]))]
-
-    task = replace(task, trial=replace(task.trial, recipe=replace(task.trial.recipe, label_smoothing=0.0)))
-    batch = (torch.zeros(2, 3, 24, 24), torch.tensor([0, 0]), torch.tensor([1, 0]), torch.tensor([0.7, 0.7]))
-    loss, wrong = task.loss(Fixed(), batch)  # pyright: ignore[reportArgumentType]
-    losses = -torch.log_softmax(torch.tensor([[2.0, 0.0], [0.0, 1.0]]), 1)
-    expected = (0.7 * losses[0, 0] + 0.3 * losses[0, 1] + losses[1, 0]) / 2
-    assert loss.item() == pytest.approx(expected.item())
-    assert wrong.item() == 1
-
-
-class Fixed(torch.nn.Module):
-    """Says the same of every two images."""
-
-    def weighted_logits(self, x: torch.Tensor) -> list[tuple[float, torch.Tensor]]:
-        return [(1.0, torch.tensor([[2.0, 0.0], [0.0, 1.0]])[: len(x)])]
-
-
 @pytest.fixture
 def uneven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PhotoDataset:
     monkeypatch.setenv("RESLAB_WORKERS", "0")
     return read_folder(make_photos(tmp_path / "uneven", train=18, val=4, counts={"greens": 2}))
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_weights_of_classes_weigh_each_labels_loss(uneven: PhotoDataset, smoothing: float) -> None:
-    """By hand, mixed and not: 20 / (2 * 18) and 20 / (2 * 2), whatever is smoothed; the mean is over images."""
-    trial = make_trial(uneven, recipe__class_weights="balanced", recipe__label_smoothing=str(smoothing))
-    task = make_photo_task(trial, uneven, device="cpu")
-    weights = torch.tensor([20 / 36, 5.0])
-    logs = -torch.log_softmax(torch.tensor([[2.0, 0.0], [0.0, 1.0]]), 1)
-    losses = (1 - smoothing) * logs + smoothing * logs.mean(1, keepdim=True)
-    images, labels = torch.zeros(2, 3, 24, 24), torch.tensor([0, 1])
-    loss, _ = task.loss(Fixed(), (images, labels))  # pyright: ignore[reportArgumentType]
-    own = weights[labels] * losses[[0, 1], labels]
-    assert loss.item() == pytest.approx(own.mean().item())
-    first, _ = task.loss(Fixed(), (images[:1], labels[:1]))  # pyright: ignore[reportArgumentType]
-    assert first.item() == pytest.approx(own[0].item())  # a part of a batch is its part of the sum
-    mixed = (images, labels, labels.flip(0), torch.tensor([0.7, 0.7]))
-    loss, _ = task.loss(Fixed(), mixed)  # pyright: ignore[reportArgumentType]
-    other = weights[labels.flip(0)] * losses[[0, 1], labels.flip(0)]
-    assert loss.item() == pytest.approx((0.7 * own + 0.3 * other).mean().item())
+def test_weights_of_classes_are_of_the_images_trained_on(uneven: PhotoDataset) -> None:
+    """18 of one and 2 of the other: 20 / (2 * 18) and 20 / (2 * 2)."""
+    task = make_photo_task(make_trial(uneven, recipe__class_weights="balanced"), uneven, device="cpu")
+    assert task.class_weights is not None
+    assert task.class_weights.tolist() == pytest.approx([20 / 36, 5.0])
 
 
 def test_balanced_sampling_is_shared_and_resumed(uneven: PhotoDataset, tmp_path: Path) -> None:

@@ -1,11 +1,7 @@
-"""The classification task: the loss of a batch, and the errors on the test images.
-
-`LabelledTask` is what all such tasks share; `ClassificationTask` has images of one size, `experiments.photos` others.
-"""
+"""Classification of images of one size: where they lie, in which order they come, how they are tested."""
 
 from __future__ import annotations
 
-import abc
 import itertools
 import threading
 from collections.abc import Callable, Iterator
@@ -15,17 +11,16 @@ from weakref import WeakValueDictionary
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from reslab.data.balance import Indices, balance, weigh_classes, weigh_labels
+from reslab.data.balance import Indices, balance
 from reslab.data.batches import Preparation, ResidentBatches, per_pixel_mean
 from reslab.data.dataset import Dataset, Split
 from reslab.data.photos.folder import PhotoDataset
 from reslab.data.sampling import Sampler
 from reslab.data.streaming import Batches, make_batches
 from reslab.errors import UserError
-from reslab.evaluation.classification import Counts, Scores
-from reslab.evaluation.multilabel import LabelCounts, LabelScores
+from reslab.evaluation.classification import Counts
+from reslab.experiments.labelled import LabelledTask, log_scores, prepare_weights
 from reslab.networks import Network
 from reslab.networks.capture import capture as record
 from reslab.networks.execution import Execution
@@ -41,109 +36,19 @@ TUNING_PARTS = 10  # one of them is held back
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """A dataset on a device, there as long as someone holds this; `dataset` is held because it is known by identity."""
+    """A dataset on a device, there as long as someone holds this; `dataset` is held because it is known by identity.
+
+    `labels` are those of the training images, here.
+    """
 
     dataset: Dataset
+    labels: Indices
     train: Batches
     test: Batches
 
 
 _placing = threading.Lock()
 _placements: WeakValueDictionary[tuple[object, ...], Placement] = WeakValueDictionary()
-
-
-@dataclass(frozen=True, kw_only=True)
-class LabelledTask(abc.ABC):
-    """A trial whose images have labels: its loss and its scores; as written here, of one class each.
-
-    `class_weights`, on the device, says what an image of each class counts in the loss, where not all count the same.
-    """
-
-    trial: Trial
-    execution: Execution
-    processes: Processes = ALONE
-    class_weights: Tensor | None = None
-
-    @property
-    @abc.abstractmethod
-    def image_shape(self) -> tuple[int, ...]:
-        """What the network is given: channels, height, width."""
-
-    @property
-    @abc.abstractmethod
-    def preprocess(self) -> Preprocess:
-        """What happens to an image before the network."""
-
-    @property
-    @abc.abstractmethod
-    def mean_image(self) -> Tensor | None:
-        """What is subtracted from every image, where that is an image."""
-
-    @abc.abstractmethod
-    def images(self) -> Iterator[Tensor]:
-        """Yield every training image once, as it is: what the exact statistics of normalizations are taken over."""
-
-    @abc.abstractmethod
-    def test_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield every test image of this process's share once, with its label."""
-
-    def loss(self, network: Network, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        """Return the mean loss of a batch, and how many of its images were wrong.
-
-        Mixed images come with the label of what was mixed in, and with the share that is their own.
-        """
-        images, labels, *mixed = batch
-        with self.execution.autocast(images.device.type):
-            weighted = network.weighted_logits(images)
-        losses = []
-        for weight, logits in weighted:
-            loss = self._mix_loss(logits.float(), labels, mixed)
-            losses.append(loss if weight == 1 else weight * loss)  # mostly one: a kernel less to launch
-        return sum(losses[1:], losses[0]), self.count_wrong(weighted[0][1], labels)
-
-    def _mix_loss(self, logits: Tensor, labels: Tensor, mixed: list[Tensor]) -> Tensor:
-        if not mixed:
-            return self.mean_loss(logits, labels)
-        others, share = mixed
-        return (share * self.image_losses(logits, labels) + (1 - share) * self.image_losses(logits, others)).mean()
-
-    def mean_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return the mean loss of a batch."""
-        if self.class_weights is not None:
-            return self.image_losses(logits, labels).mean()
-        return F.cross_entropy(logits, labels, label_smoothing=self.trial.recipe.label_smoothing)
-
-    def image_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return each image's cross-entropy, as often as its class counts.
-
-        Their mean divides by the images, not by the weights of those at hand, so parts of a batch and processes add
-        up to the whole.
-        """
-        losses = F.cross_entropy(logits, labels, label_smoothing=self.trial.recipe.label_smoothing, reduction="none")
-        return losses if self.class_weights is None else self.class_weights[labels] * losses
-
-    def count_wrong(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Return how many images were taken for another class."""
-        return (logits.argmax(1) != labels).sum()
-
-    def make_counts(self, device: torch.device) -> Counts | LabelCounts:
-        """Return what adds up the test images of this process's share."""
-        return Counts(classes=self.trial.network.classes, device=device)
-
-    def make_evaluation(self, network: Network, *, capture: bool) -> Callable[[], dict[str, float]]:
-        """Return what gives the scores that go into the metric log."""
-        del capture  # nothing here can be
-        return lambda: log_scores(self.score(network))
-
-    def score(self, network: Network) -> Scores | LabelScores:
-        """Score the network on every test image; each process tests its share of them."""
-        network.eval()
-        counts = self.make_counts(next(network.parameters()).device)
-        with torch.no_grad():
-            for images, labels in self.test_batches():
-                counts.add(network(images), labels)
-        self.processes.sum(*counts.tensors)
-        return counts.read()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,26 +139,12 @@ class ClassificationTask(LabelledTask):
             yield self.execution.prepare(images), labels
 
 
-def log_scores(scores: Scores | LabelScores) -> dict[str, float]:
-    """Return scores under the names they have in metric logs."""
-    return {f"test_{name}": getattr(scores, name) for name in scores.LOGGED}
-
-
-def prepare_weights(trial: Trial, labels: Indices, *, device: torch.device | str) -> Tensor | None:
-    """Return what the classes count in the loss, where the recipe asks for it, by the labels trained on."""
-    if trial.recipe.class_weights == "none":
-        return None
-    weights = weigh_classes(labels, classes=trial.network.classes) if labels.ndim == 1 else weigh_labels(labels)
-    return torch.from_numpy(weights).to(device)
-
-
 def make_task(
     trial: Trial, dataset: Dataset, *, device: torch.device | str, processes: Processes = ALONE
 ) -> ClassificationTask:
     """Put a trial's data on `device` and pair it with its loss and scores."""
     augmentation = trial.recipe.augmentation
     data = place(dataset, trial.data.split, augmentation, device=device)
-    labels = divide(dataset, trial.data.split)[0].labels.astype(np.int64)
     sampler = Sampler(
         count=len(data.train),
         seed=trial.seed,
@@ -261,7 +152,7 @@ def make_task(
         flip=augmentation.flip,
         alternating_flips=augmentation.alternating_flips,
         hole_places=data.train.size - augmentation.cutout + 1 if augmentation.cutout else 1,
-        balance=balance(labels, seed=trial.seed) if trial.recipe.sampling == "balanced" else None,
+        balance=balance(data.labels, seed=trial.seed) if trial.recipe.sampling == "balanced" else None,
     )
     return ClassificationTask(
         trial=trial,
@@ -269,7 +160,7 @@ def make_task(
         sampler=sampler,
         execution=Execution(channels_last=trial.recipe.channels_last, precision=trial.recipe.precision),
         processes=processes,
-        class_weights=prepare_weights(trial, labels, device=device),
+        class_weights=prepare_weights(trial, data.labels, device=device),
     )
 
 
@@ -292,6 +183,7 @@ def place(
             )
             placement = _placements[key] = Placement(
                 dataset=dataset,
+                labels=train.labels.astype(np.int64),
                 train=make_batches(train, training, device=device),
                 test=make_batches(test, replace(training, padding=0), device=device),
             )

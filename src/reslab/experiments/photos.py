@@ -20,7 +20,7 @@ from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.loading import count_workers
 from reslab.data.photos.sampling import REFERENCE_SIDE, Share
 from reslab.errors import UserError
-from reslab.experiments.classification import LabelledTask, prepare_weights
+from reslab.experiments.labelled import LabelledTask, prepare_weights
 from reslab.networks import build
 from reslab.networks.execution import Execution
 from reslab.networks.weights.container import read_tensors

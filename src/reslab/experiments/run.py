@@ -19,7 +19,8 @@ from reslab.data.memory import forget_peak_memory, peak_memory
 from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
 from reslab.experiments.board import Board
-from reslab.experiments.classification import log_scores, make_task, refuse_misfit
+from reslab.experiments.classification import make_task, refuse_misfit
+from reslab.experiments.labelled import log_scores
 from reslab.experiments.multilabel import MultiLabelTask, refuse_single_label_recipe
 from reslab.experiments.photos import PhotoTask, make_photo_task, refuse_photo_recipe, refuse_unfit_recipe
 from reslab.experiments.starting import load_start, warn_of_other_preparation

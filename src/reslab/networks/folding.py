@@ -52,6 +52,8 @@ class FoldedLayer(Layer):
                 if added is None:
                     return torch.cudnn_convolution_relu(x, conv.weight, conv.bias, *how)
                 return torch.cudnn_convolution_add_relu(x, conv.weight, added, 1.0, conv.bias, *how)
+            except torch.OutOfMemoryError:
+                raise
             except RuntimeError:  # no such kernel for these widths or this type
                 self.joins = False
         y = conv(x)

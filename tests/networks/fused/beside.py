@@ -7,6 +7,7 @@ distances of each case of a JSON list of [name, fields].
 import copy
 import json
 import sys
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -42,9 +43,18 @@ def compare(network: ResidualNetwork, images: Tensor, *, dtype: torch.dtype) -> 
     """Return how far features, gradients and statistics of the chain are from those of the network in float64."""
     from reslab.networks.fused.chain import FusedChain
 
+    return measure_distances(network, images, FusedChain(network, dtype=dtype).features)
+
+
+def measure_distances(
+    network: ResidualNetwork, images: Tensor, features_of: Callable[[Tensor], Tensor]
+) -> dict[str, float]:
+    """Return how far what stands in for a network's features is from the network in float64, by everything it gives."""
     exact = copy.deepcopy(network).double()
-    upstream = torch.randn(len(images), network.classifier.in_features, device=images.device)
-    features = FusedChain(network, dtype=dtype).features(images)
+    generator = torch.Generator(images.device).manual_seed(1)
+    shape = len(images), network.classifier.in_features
+    upstream = torch.randn(shape, generator=generator, device=images.device)
+    features = features_of(images)
     features.backward(upstream)
     expected = run_by_modules(exact, images.double())
     expected.backward(upstream.double())
@@ -56,6 +66,17 @@ def compare(network: ResidualNetwork, images: Tensor, *, dtype: torch.dtype) -> 
     for (name, ours), theirs in zip(network.named_buffers(), exact.buffers(), strict=True):
         distances[name] = distance(ours, theirs)
     return distances
+
+
+def round_by_autocast(network: ResidualNetwork, images: Tensor) -> dict[str, float]:
+    """Return how far gradients by torch's own bfloat16 kernels are from those in float64, by parameter."""
+
+    def features_of(images: Tensor) -> Tensor:
+        with torch.autocast(images.device.type, torch.bfloat16):
+            return run_by_modules(network, images).float()
+
+    distances = measure_distances(network, images, features_of)
+    return {name: distances[name] for name, _ in network.named_parameters() if name in distances}
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import json
 import sys
 
 import torch
-from tests.networks.fused.beside import distance, make_network
+from tests.networks.fused.beside import distance, make_network, measure_distances
 from torch import Tensor, nn
 
 from reslab.networks.fused import normalization, stem
@@ -28,22 +28,7 @@ def make_small(name: str, **fields: object) -> ResidualNetwork:
 
 def compare_network(network: ResidualNetwork, images: Tensor, *, dtype: torch.dtype) -> dict[str, float]:
     """Return how far features, gradients and statistics are from those of the network in float64."""
-    exact = copy.deepcopy(network).double()
-    generator = torch.Generator(images.device).manual_seed(1)
-    shape = len(images), network.classifier.in_features
-    upstream = torch.randn(shape, generator=generator, device=images.device)
-    features = NormalizedTrunk(network, dtype=dtype).features(images)
-    features.float().backward(upstream)
-    expected = exact.average(exact.feature_map(images.double()))
-    expected.backward(upstream.double())
-    distances = {"features": distance(features, expected)}
-    for (name, ours), theirs in zip(network.named_parameters(), exact.parameters(), strict=True):
-        if theirs.grad is not None:
-            assert ours.grad is not None and ours.grad.stride() == ours.stride()
-            distances[name] = distance(ours.grad, theirs.grad)
-    for (name, ours), theirs in zip(network.named_buffers(), exact.buffers(), strict=True):
-        distances[name] = distance(ours, theirs)
-    return distances
+    return measure_distances(network, images, NormalizedTrunk(network, dtype=dtype).features)
 
 
 def make_norm(width: int, generator: torch.Generator) -> nn.BatchNorm2d:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import torch
-from tests.networks.fused.beside import compare, distance, make_network, run_by_modules
+from tests.networks.fused.beside import compare, make_network, round_by_autocast
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 CASES = [
@@ -58,17 +58,7 @@ def test_bfloat16_rounds_no_more_than_autocast(name: str, fields: dict[str, obje
     network = make_network(name, **fields).to("cuda")
     images = torch.randn(128, 3, 32, 32, device="cuda").contiguous(memory_format=torch.channels_last)
     usual = copy.deepcopy(network)
-    torch.manual_seed(1)
-    ours = compare(network, images, dtype=torch.bfloat16)
-    exact = copy.deepcopy(usual).double()
-    torch.manual_seed(1)
-    upstream = torch.randn(128, 64, device="cuda")
-    run_by_modules(exact, images.double()).backward(upstream.double())
-    with torch.autocast("cuda", torch.bfloat16):
-        features = run_by_modules(usual, images)
-    features.float().backward(upstream)
-    pairs = zip(usual.named_parameters(), exact.parameters(), strict=True)
-    theirs = {name: distance(p.grad, q.grad) for (name, p), q in pairs if p.grad is not None and q.grad is not None}
+    ours, theirs = compare(network, images, dtype=torch.bfloat16), round_by_autocast(usual, images)
     mean = sum(ours[name] for name in theirs) / len(theirs)
     assert mean < 1.1 * sum(theirs.values()) / len(theirs)
 

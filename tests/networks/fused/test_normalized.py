@@ -4,7 +4,7 @@ import copy
 
 import pytest
 import torch
-from tests.networks.fused.beside import distance, make_network
+from tests.networks.fused.beside import make_network, round_by_autocast
 from tests.networks.fused.test_normalization import run
 
 from reslab.networks.capture import capture
@@ -85,17 +85,7 @@ def test_bfloat16_rounds_no_more_than_autocast(name: str, fields: dict[str, obje
 
     network = make_network(name, input_size=96, **fields).to("cuda")
     images, usual = make_images(network), copy.deepcopy(network)
-    ours = compare_network(network, images, dtype=torch.bfloat16)
-    exact = copy.deepcopy(usual).double()
-    upstream = torch.randn(
-        len(images), network.classifier.in_features, generator=torch.Generator("cuda").manual_seed(1), device="cuda"
-    )
-    exact.average(exact.feature_map(images.double())).backward(upstream.double())
-    with torch.autocast("cuda", torch.bfloat16):
-        features = usual.average(usual.feature_map(images))
-    features.float().backward(upstream)
-    pairs = zip(usual.named_parameters(), exact.parameters(), strict=True)
-    theirs = {name: distance(p.grad, q.grad) for (name, p), q in pairs if p.grad is not None and q.grad is not None}
+    ours, theirs = compare_network(network, images, dtype=torch.bfloat16), round_by_autocast(usual, images)
     mean = sum(ours[name] for name in theirs) / len(theirs)
     assert mean < 1.1 * sum(theirs.values()) / len(theirs)
     moved = dict(usual.named_buffers())

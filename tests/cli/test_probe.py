@@ -6,19 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.delivery.conftest import fill, make_network
-
-from reslab.networks import save_model
+from tests.delivery.conftest import fill
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with weights and photographs that any feature tells apart."""
-    monkeypatch.chdir(tmp_path)
-    save_model(make_network(), "mine.safetensors")
+def here(here: Path) -> Path:
+    """With so many photographs that any feature tells them apart."""
     fill(Path("photos/ants"), 15, bright=20)
     fill(Path("photos/bees"), 15, bright=150)
-    return tmp_path
+    return here
 
 
 def test_a_table_a_layer(reslab, here: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from reslab.data.photos.decoding import read_pixels
 from reslab.data.photos.folder import read_folder
 from reslab.data.photos.loading import (
     CentralCrops,
+    Decoded,
     TrainingCrops,
     count_workers,
     prepare_photo,
@@ -87,18 +89,23 @@ def test_workers_give_the_same_batches(tmp_path: Path) -> None:
     assert all(torch.equal(a, b) for a, b in zip(alone, take(crops, workers=2, count=5), strict=True))
 
 
-@pytest.mark.slow
-def test_a_killed_worker_is_told(tmp_path: Path) -> None:
-    """In one sentence, and nothing hangs."""
+def begin_with_worker(tmp_path: Path) -> tuple[Iterator[Decoded], int]:
+    """Return a stream of batches whose first was taken, and the process that makes them."""
     split = read_folder(make_photos(tmp_path)).train
+    sampler = PhotoSampler(count=len(split), seed=5)
     crops = TrainingCrops(split, CROPS, seed=5)
-    stream = stream_batches(
-        crops, PhotoSampler(count=len(split), seed=5), batch=4, first=0, side=lambda step: 24, workers=1
-    )
+    stream = stream_batches(crops, sampler, batch=4, first=0, side=lambda step: 24, workers=1)
     next(stream)
     (worker,) = torch.multiprocessing.active_children()
     assert worker.pid is not None
-    os.kill(worker.pid, signal.SIGKILL)
+    return stream, worker.pid
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_told(tmp_path: Path) -> None:
+    """In one sentence, and nothing hangs."""
+    stream, worker = begin_with_worker(tmp_path)
+    os.kill(worker, signal.SIGKILL)
     with pytest.raises(UserError, match="a process that decodes images was killed"):
         for _ in range(20):
             next(stream)
@@ -107,17 +114,10 @@ def test_a_killed_worker_is_told(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_workers_leave_ctrl_c_to_whom_they_work_for(tmp_path: Path) -> None:
     """A terminal sends it to all; the run is to save its state, for which it may need a batch more."""
-    split = read_folder(make_photos(tmp_path)).train
-    crops = TrainingCrops(split, CROPS, seed=5)
-    stream = stream_batches(
-        crops, PhotoSampler(count=len(split), seed=5), batch=4, first=0, side=lambda step: 24, workers=1
-    )
-    next(stream)
-    (worker,) = torch.multiprocessing.active_children()
-    assert worker.pid is not None
-    os.kill(worker.pid, signal.SIGINT)
+    stream, worker = begin_with_worker(tmp_path)
+    os.kill(worker, signal.SIGINT)
     assert len([next(stream) for _ in range(8)]) == 8
-    assert worker.is_alive()
+    assert [child.pid for child in torch.multiprocessing.active_children()] == [worker]
 
 
 @pytest.mark.slow

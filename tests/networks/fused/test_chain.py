@@ -1,14 +1,11 @@
 """The fused chain against the network it stands for: in Triton's interpreter, in float32, and on a GPU in bfloat16."""
 
 import copy
-import json
-import os
-import subprocess
-import sys
 
 import pytest
 import torch
 from tests.networks.fused.beside import compare, make_network, round_by_autocast
+from tests.networks.fused.interpreting import interpret
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 CASES = [
@@ -25,18 +22,7 @@ CASES = [
 
 def test_a_chain_is_its_network() -> None:
     """Features, every gradient, running statistics and counters agree to float32's rounding."""
-    pytest.importorskip("triton")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.networks.fused.beside", json.dumps(CASES)],
-        env=os.environ | {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    lines = done.stdout.splitlines()
-    assert len(lines) == len(CASES)
-    for (name, _), line in zip(CASES, lines, strict=True):
-        distances = json.loads(line)
+    for (name, _), distances in zip(CASES, interpret("beside", CASES), strict=True):
         assert len(distances) > 6 * int(name.rpartition("-")[2]) - 12  # six numbers a layer, and the features
         assert all(value < 1e-4 for value in distances.values()), (name, distances)
 

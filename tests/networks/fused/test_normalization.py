@@ -1,13 +1,10 @@
 """Normalization, addition and ReLU by our kernels against torch's: in Triton's interpreter, in float32."""
 
-import json
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 import torch
+from tests.networks.fused.interpreting import interpret
 from torch import nn
 
 PASSES: list[dict[str, Any]] = [
@@ -28,24 +25,10 @@ PASSES: list[dict[str, Any]] = [
 NANS = [{"pool": False}, {"pool": True}]
 
 
-def run(cases: list[tuple[str, dict[str, Any]]]) -> list[dict[str, float]]:
-    """Return what each case says of itself, interpreted in a process of its own."""
-    pytest.importorskip("triton")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.networks.fused.between", json.dumps(cases)],
-        env=os.environ | {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    lines = done.stdout.splitlines()
-    assert len(lines) == len(cases)
-    return [json.loads(line) for line in lines]
-
-
 def test_passes_are_torchs() -> None:
     """Outputs, gradients and statistics, whatever is added, for odd sizes and wide maps, far from zero, pooled."""
-    found = run([("pass", case) for case in PASSES] + [("nans", case) for case in NANS])
+    cases = [("pass", case) for case in PASSES] + [("nans", case) for case in NANS]
+    found = interpret("between", cases)
     for case, distances in zip(PASSES, found, strict=False):
         # Far from zero float32 itself says less of a response; sums of plain squares would say nothing.
         limit = 2e-4 if "offset" in case else 1e-5

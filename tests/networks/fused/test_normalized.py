@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 from tests.networks.fused.beside import make_network, round_by_autocast
-from tests.networks.fused.test_normalization import run
+from tests.networks.fused.interpreting import interpret
 
 from reslab.networks.capture import capture
 from reslab.networks.fused import can_normalize
@@ -65,7 +65,7 @@ def test_others_have_none(name: str, fields: dict[str, object]) -> None:
 
 def test_a_normalized_network_is_its_network() -> None:
     """Features, every gradient, running statistics and counters agree to float32's rounding."""
-    for (name, fields), distances in zip(CASES, run(CASES), strict=True):
+    for (name, fields), distances in zip(CASES, interpret("between", CASES), strict=True):
         assert len(distances) > 35
         assert all(value < 2e-4 for value in distances.values()), (name, fields, distances)
 

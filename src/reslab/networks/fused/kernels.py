@@ -17,9 +17,8 @@ import triton
 import triton.language as tl
 from triton.language import constexpr
 
-# Rows of a layer's `affine`, from the forward pass, and of its `fold`, for the backward pass; one column a channel.
-MEAN, RSTD, SCALE, SHIFT = constexpr(0), constexpr(1), constexpr(2), constexpr(3)
-GRADIENT, RESPONSE, CONSTANT = constexpr(0), constexpr(1), constexpr(2)
+from reslab.networks.fused.affines import CONSTANT, GRADIENT, MEAN, RESPONSE, RSTD, SCALE, SHIFT, write_fold
+
 OUTSIDE = constexpr(-9)  # a row that is on no map, nor are its neighbours
 NO_SHORTCUT, IDENTITY, ZERO_PADDING, PROJECTION = constexpr(0), constexpr(1), constexpr(2), constexpr(3)
 
@@ -172,14 +171,7 @@ def _pass_on(
     _write_parts(parts, tl.sum(g, 0), tl.sum(g * (z - mean[None, :]), 0), WIDTH)
     if _is_last(counter, PROGRAMS):
         first, second = _add_parts(parts, PROGRAMS, WIDTH, ROWS)
-        second *= rstd
-        tl.store(beta_gradient + channel, first)
-        tl.store(gamma_gradient + channel, second)
-        a = tl.load(gamma + channel) * rstd
-        b = -a * rstd * second / pixels
-        tl.store(fold + GRADIENT * WIDTH + channel, a)
-        tl.store(fold + RESPONSE * WIDTH + channel, b)
-        tl.store(fold + CONSTANT * WIDTH + channel, -a * first / pixels - b * mean)
+        write_fold(fold, gamma_gradient, beta_gradient, gamma, mean, rstd, first, second, pixels, WIDTH, channel)
 
 
 @triton.jit

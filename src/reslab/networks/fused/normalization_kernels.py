@@ -17,9 +17,8 @@ import triton
 import triton.language as tl
 from triton.language import constexpr
 
-# Rows of an `affine`, from the forward pass, and of a `fold`, for the backward pass; one column a channel.
-MEAN, RSTD, SCALE, SHIFT = constexpr(0), constexpr(1), constexpr(2), constexpr(3)
-GRADIENT, RESPONSE, CONSTANT = constexpr(0), constexpr(1), constexpr(2)
+from reslab.networks.fused.affines import CONSTANT, GRADIENT, MEAN, RESPONSE, RSTD, SCALE, SHIFT, write_fold
+
 # What is added before the ReLU: nothing, a map as it is, or the responses of a projection with their own affine.
 NOTHING, MAP, PROJECTION = constexpr(0), constexpr(1), constexpr(2)
 
@@ -212,14 +211,7 @@ def join_gradients(
     total = tl.sum(tl.load(place, mask=part < num_parts, other=0.0), 0)
     products = tl.sum(tl.load(place + WHICH * width, mask=part < num_parts, other=0.0), 0)
     mean, rstd = tl.load(affine + MEAN * width + channel), tl.load(affine + RSTD * width + channel)
-    products *= rstd
-    tl.store(beta_gradient + channel, total)
-    tl.store(gamma_gradient + channel, products)
-    a = tl.load(gamma + channel) * rstd
-    b = -a * rstd * products / pixels
-    tl.store(fold + GRADIENT * width + channel, a)
-    tl.store(fold + RESPONSE * width + channel, b)
-    tl.store(fold + CONSTANT * width + channel, -a * total / pixels - b * mean)
+    write_fold(fold, gamma_gradient, beta_gradient, gamma, mean, rstd, total, products, pixels, width, channel)
 
 
 @triton.jit

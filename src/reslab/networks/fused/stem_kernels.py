@@ -13,7 +13,8 @@ import triton
 import triton.language as tl
 from triton.language import constexpr
 
-from reslab.networks.fused.normalization_kernels import CONSTANT, GRADIENT, RESPONSE, SCALE, SHIFT, _row, _tile
+from reslab.networks.fused.affines import CONSTANT, GRADIENT, RESPONSE, SCALE, SHIFT
+from reslab.networks.fused.normalization_kernels import _row, _tile
 
 
 @triton.jit

@@ -12,7 +12,7 @@ from cyclopts import App
 from reslab.cli.show import console, count, make_table, print_json, progress_console
 from reslab.errors import UserError, choices, suggest
 
-app = App(name="data", help="Fetch, check and list datasets.")
+app = App(name="data", help="Fetch, check, list and shard datasets.")
 
 UNITS = {"MB": 10**6, "GB": 10**9}
 

@@ -273,7 +273,9 @@ def _run(
 
 def _print(judged: Judgement, root: Path) -> None:
     columns = ("", "<", "published", "ours, mean ± std", "n", "difference", "verdict<")
-    for table, group in groupby(judged.verdicts, key=lambda verdict: verdict.claim.table):
+    for number, (table, group) in enumerate(groupby(judged.verdicts, key=lambda verdict: verdict.claim.table)):
+        if number:
+            console.print()
         verdicts = list(group)
         page = make_table(f"{place(table)} ({root})", *columns)
         for verdict in verdicts:

@@ -8,7 +8,7 @@ import json
 import sys
 
 import torch
-from tests.networks.fused.beside import distance, make_network, measure_distances
+from tests.networks.fused.beside import assert_gradients_are_laid_out, distance, make_network, measure_distances
 from torch import Tensor, nn
 
 from reslab.networks.fused import normalization, stem
@@ -28,7 +28,9 @@ def make_small(name: str, **fields: object) -> ResidualNetwork:
 
 def compare_network(network: ResidualNetwork, images: Tensor, *, dtype: torch.dtype) -> dict[str, float]:
     """Return how far features, gradients and statistics are from those of the network in float64."""
-    return measure_distances(network, images, NormalizedTrunk(network, dtype=dtype).features)
+    distances = measure_distances(network, images, NormalizedTrunk(network, dtype=dtype).features)
+    assert_gradients_are_laid_out(network)
+    return distances
 
 
 def make_norm(width: int, generator: torch.Generator) -> nn.BatchNorm2d:

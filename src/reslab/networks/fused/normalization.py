@@ -35,7 +35,7 @@ class Tiles:
     summed_gradients: int = 2048
     pooled: int = 1024
     programs: int = 4
-    loads: int = 1
+    loads: int = 3
 
 
 TILES = Tiles()

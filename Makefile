@@ -25,7 +25,7 @@ docs: .venv/ready-dev
 	$(BIN)/zensical build --clean
 
 results: .venv/ready-dev
-	$(BIN)/python results/pages.py
+	$(BIN)/python -m results.pages
 
 bench: .venv/ready-dev
 	$(BIN)/python benchmarks/networks.py

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import os
 import platform
 import statistics
@@ -36,6 +35,7 @@ from torchvision import transforms
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.peers import CifarPeer
+from benchmarks.record import Record
 from reslab.data.catalogue import load_dataset
 from reslab.data.dataset import Dataset, Split
 from reslab.errors import UserError
@@ -219,7 +219,7 @@ def main() -> None:
         soft_wrap=True,
     )
     table = Table("network", "contender", "images a second", "times the peer", box=None, padding=(0, 3, 0, 0))
-    records = []
+    records, record = [], Record(given.json)
     for name in given.networks.split(","):
         peer = make_peer(name, dataset, device=device, workers=given.workers)
         contenders = {"peer": Contender(peer, given.peer_iterations)}
@@ -230,8 +230,7 @@ def main() -> None:
         for label, speed in speeds.items():
             table.add_row(name, label, f"{speed:,.0f}", f"{speed / speeds['peer']:.2f}")
         records.append({"network": name, **speeds})
-        if given.json:
-            given.json.write_text(json.dumps({"about": about, "images_per_second": records}, indent=2) + "\n")
+        record.keep(about=about, images_per_second=records)
     console.print(table)
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import os
 import platform
 import statistics
@@ -32,6 +31,7 @@ from torch.optim.swa_utils import update_bn
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from benchmarks.record import Record
 from reslab.data.catalogue import load_dataset
 from reslab.data.dataset import Dataset
 from reslab.errors import UserError
@@ -39,10 +39,8 @@ from reslab.experiments.classification import divide, make_task
 from reslab.experiments.run import INITIALIZING
 from reslab.experiments.together import settle
 from reslab.experiments.trials import read_trial
-from reslab.files import write_text
 from reslab.networks import build
 from reslab.networks.randomness import draw_from
-from reslab.runs.provenance import describe_surroundings
 from reslab.spec.codec import convert
 from reslab.spec.trial import Trial, trial_to_dict
 from reslab.training.state import WRONG, TrainingState
@@ -194,8 +192,7 @@ def main() -> None:
     given = parse()
     if given.seeds < 1:
         raise UserError(f"--seeds is {given.seeds}; give a whole number of at least 1")
-    if given.json and not given.json.parent.is_dir():
-        raise UserError(f"there is no folder {given.json.parent} for {given.json.name}; make it first")
+    record = Record(given.json)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     dataset = load_dataset(given.data)
     split = given.split or ("tuning" if given.grid else "full")
@@ -211,7 +208,7 @@ def main() -> None:
     columns = ["error %", "last epoch's train %", "training s", "images/s", "preparation s", "evaluation s"]
     dials = [name.rpartition(".")[2] for name in points[0]]
     table = Table(*dials, *columns, box=None, padding=(0, 3, 0, 0))
-    records, surroundings = [], describe_surroundings()
+    records = []
     every = [trial for trials in settings for trial in trials]
     ending = train_all(every, dataset, device=device, compile=given.compile, together=given.together)
     for point, trials in zip(points, settings, strict=True):
@@ -220,9 +217,7 @@ def main() -> None:
         table.add_row(*row)
         progress.print("   ".join(row), highlight=False)
         records.append({"trial": trial_to_dict(trials[0]), "outcomes": [asdict(outcome) for outcome in outcomes]})
-        if given.json:
-            kept = {**surroundings, "device": machine, "settings": records}
-            write_text(given.json, json.dumps(kept, indent=2) + "\n")
+        record.keep(device=machine, settings=records)
     console.print(table)
 
 

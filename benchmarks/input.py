@@ -11,7 +11,6 @@ floats, as its users write it. Ours hands bytes on, as it does beside a GPU, whi
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import statistics
@@ -32,6 +31,7 @@ from torchvision.datasets import ImageFolder
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from benchmarks.record import Record
 from reslab.data.photos.batches import BadImages, PhotoBatches
 from reslab.data.photos.decoding import read_pixels
 from reslab.data.photos.folder import PhotoDataset, read_folder
@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     torch.set_num_threads(1)
-    console = Console(width=120)
+    console, record = Console(width=120), Record(given.json)
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder
         if given.size:
@@ -119,8 +119,8 @@ def main() -> None:
             resize_photos(given.folder, folder, (width, height))
         dataset = read_folder(folder)
         sizes = [dataset.train.path(index).stat().st_size for index in range(len(dataset.train))]
-        machine = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}"
-        console.print(f"{machine}; {len(sizes)} photographs of {statistics.mean(sizes) / 1e3:.0f} kB\n")
+        about = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}"
+        console.print(f"{about}; {len(sizes)} photographs of {statistics.mean(sizes) / 1e3:.0f} kB\n")
         table = Table("workers", "peer", "ours, bytes", "ours, floats", box=None, padding=(0, 3, 0, 0))
         records = []
         for workers in map(int, given.workers.split(",")):
@@ -138,8 +138,7 @@ def main() -> None:
             table.add_row(str(workers), f"{medians['peer']:,.0f}", *ours)
             records.append({"workers": workers, "images_per_second": speeds})
         console.print(table)
-        if given.json:
-            given.json.write_text(json.dumps({"machine": machine, "rows": records}, indent=2) + "\n")
+        record.keep(about=about, rows=records)
 
 
 if __name__ == "__main__":

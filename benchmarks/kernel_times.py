@@ -133,7 +133,7 @@ def milliseconds(kernels: Sequence[Kernel]) -> dict[str, float]:
     return {kind: times[kind] for kind in CLASSES if kind in times}
 
 
-def longest(kernels: Sequence[Kernel], count: int = 60) -> list[dict[str, object]]:
+def longest(kernels: Sequence[Kernel], count: int = 10) -> list[dict[str, object]]:
     """Return the kernels that took longest in all, each with its class, how often it ran and how long."""
     times: Counter[tuple[str, str]] = Counter()
     runs: Counter[tuple[str, str]] = Counter()

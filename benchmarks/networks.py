@@ -9,7 +9,6 @@ runs once a round, in shuffled order, so that the machine's drift touches all al
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import random
@@ -30,6 +29,7 @@ from torch.nn import functional as F
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.peers import CifarPeer
+from benchmarks.record import Record
 from reslab.networks import create_model
 from reslab.networks.execution import EAGER, FAST, Execution
 
@@ -53,11 +53,9 @@ def main() -> None:
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     console = Console(width=120)
-    machine = (
-        f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, {device}, torch {torch.__version__}"
-    )
-    console.print(f"{machine}; images a second, median of {options.rounds} rounds; in brackets: times the peer\n")
-    records = []
+    about = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, {device}, torch {torch.__version__}"
+    console.print(f"{about}; images a second, median of {options.rounds} rounds; in brackets: times the peer\n")
+    records, record = [], Record(options.json)
     for name, (make_peer, make_ours, shape) in CASES.items():
         passes = measure(make_peer, make_ours, torch.randn(shape, device=device), rounds=options.rounds, name=name)
         for kind, seconds in passes.items():
@@ -69,8 +67,7 @@ def main() -> None:
             table.add_row(f"{peer:,.1f}", *[f"{speed:,.1f} ({speed / peer:.2f}x)" for speed in speeds.values()])
             console.print(table, "")
             records.append({"network": name, "batch": shape[0], "pass": kind, "peer": peer, **speeds})
-    if options.json:
-        options.json.write_text(json.dumps({"machine": machine, "images_per_second": records}, indent=2) + "\n")
+    record.keep(about=about, images_per_second=records)
 
 
 def measure(

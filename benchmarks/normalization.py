@@ -11,7 +11,6 @@ convolution is timed on quads of pixels and as torch has it.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from torch import Tensor, nn
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks import kernel_times
+from benchmarks.record import Record
 from reslab.networks import build
 from reslab.networks.fused import normalization, stem
 from reslab.networks.fused.normalized import NormalizedTrunk
@@ -191,10 +191,12 @@ def main() -> None:
     given = parser.parse_args()
     if not torch.cuda.is_available():
         sys.exit("normalization.py: this is about kernels of a GPU, and there is none")
+    kept = Record(given.json)
     counts = list_activations(find(given.network), batch=given.batch)
     rehearsals = {activation: Rehearsal(activation) for activation in counts}
     console, usual = Console(width=200), normalization.TILES
-    console.print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}; {given.network}, batch {given.batch}")
+    about = f"{torch.cuda.get_device_name()}, torch {torch.__version__}; {given.network}, batch {given.batch}"
+    console.print(about)
     console.print(tabulate_maps(rehearsals, counts))
     for name, milliseconds in time_stem(find(given.network), batch=given.batch).items():
         console.print(f"{name}: {milliseconds:.3f} ms")
@@ -213,8 +215,7 @@ def main() -> None:
         row = [*[times.get(kernel, 0.0) for kernel in kernels], sum(times.values())]
         table.add_row(name, *[f"{value:.3f}" for value in row])
     console.print(table)
-    if given.json:
-        given.json.write_text(json.dumps(record, indent=2) + "\n")
+    kept.keep(about=about, milliseconds=record)
 
 
 if __name__ == "__main__":

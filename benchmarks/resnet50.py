@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import os
 import platform
 import sys
@@ -23,7 +22,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 import torchvision
@@ -34,6 +32,7 @@ from torch.nn import functional as F
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.race import PEER, TRAINING, Advance, Contender, Race, tabulate, tabulate_profile
+from benchmarks.record import Record
 from reslab.data.preprocessing import centre_pixels
 from reslab.delivery.inference import FastInference
 from reslab.experiments.labelled import LabelledTask
@@ -260,11 +259,8 @@ def main() -> None:
     machine = torch.cuda.get_device_name() if cuda else platform.processor() or platform.machine()
     about = f"{machine}, {os.cpu_count()} cores, torch {torch.__version__}; {sizes.network}, {sizes.side} pixels"
 
-    def save(record: dict[str, Any]) -> None:
-        if given.json:
-            given.json.write_text(json.dumps({"about": about, **record}, indent=2) + "\n")
-
-    race = Race(device=device, iterations=given.iterations, save=save)
+    kept = Record(given.json)
+    race = Race(device=device, iterations=given.iterations, save=lambda known: kept.keep(about=about, **known))
     skipped = [word for word in given.skip.split(",") if word]
     console = Console(width=140)
     contenders = [one for one in list_contenders(sizes) if not any(word in one.name for word in skipped)]

@@ -1,4 +1,4 @@
-"""Tell the records and the shipped weights: `make results`, or `python results/pages.py`.
+"""Tell the records and the shipped weights: `make results`, or `python -m results.pages`.
 
 Writes README's tables of results, docs/results.md and docs/models.md. No number in them is typed by hand, and a test
 compares them with what the records say.
@@ -24,6 +24,7 @@ from reslab.report.words import count, duration, percent, place, short_commit
 from reslab.shipped import FOLDER, list_shipped
 from reslab.spec import name_of
 from reslab.spec.trial import trial_from_dict
+from results import speeds
 
 RESULTS = Path(__file__).parent
 REPOSITORY = RESULTS.parent
@@ -82,6 +83,7 @@ def render() -> dict[Path, str]:
         "table-6": write_verdicts(tables["table-6"]),
         "summary": _write_summary(tables),
         "fast": _write_fast(),
+        "speed": speeds.write_training(),
     }
     return {
         readme: _replace_blocks(readme.read_text(encoding="utf-8"), blocks),
@@ -122,7 +124,7 @@ def _write_summary(tables: Mapping[str, Sequence[Verdict]]) -> str:
 
 
 def _write_results(tables: Mapping[str, Sequence[Verdict]], records: Sequence[RunRecord]) -> str:
-    parts = [ABOUT_RESULTS, "## Table 1", "`reslab reproduce table-1`", _write_table_1()]
+    parts = [ABOUT_RESULTS, "## Table 1", "`reslab reproduce table-1`", _write_table_1(), speeds.write_depths()]
     for name, verdicts in tables.items():
         parts += [f"## {place(name)}", f"`reslab reproduce {name} --from results`", write_verdicts(verdicts)]
     counts = {run: [] for run in (record.id for record in records)}

@@ -48,6 +48,15 @@ def test_runs_are_listed_with_speed_and_memory(reslab, runs, tmp_path: Path) -> 
     assert "images/s" not in reslab("runs", "show", runs[1].path.name, "--runs", str(tmp_path)).out
 
 
+def test_several_labels_an_image_have_a_column(reslab, runs, tmp_path: Path) -> None:
+    """Mean average precision is listed where a run has one, and only then."""
+    assert "mAP" not in reslab("runs", "--runs", str(tmp_path)).out
+    runs[1].weights.write_bytes(b"w")
+    runs[1].finish({"train_error_percent": 1.5, "test_error_percent": 2.5, "map_percent": 87.654})
+    shown = reslab("runs", "--runs", str(tmp_path)).out
+    assert "mAP %" in shown and "87.65" in shown
+
+
 def test_a_run_being_trained_is_running(reslab, runs, tmp_path: Path) -> None:
     """While its process lives, in the list and alone."""
     with runs[1].working():

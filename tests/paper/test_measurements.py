@@ -90,7 +90,7 @@ def test_a_test_by_another_protocol_is_read() -> None:
     top1 = ByProtocol("10-crop", "error_percent")
     assert top1.read(replace(RECORD, tests={"10-crop": scores})) == 7.5
     for tests, why in (
-        ({}, "it is not tested by 10-crop"),
+        ({}, "it is not tested by 10-crop, which `reproduce` without --from does"),
         ({"10-crop": scores | {"images": 9}}, "of 9 images of cifar10, not of the 10 it is tested on"),
         ({"10-crop": scores | {"data": "cifar100"}}, "of 10 images of cifar100"),
         ({"10-crop": {"data": "cifar10", "images": 10}}, "cannot be read"),

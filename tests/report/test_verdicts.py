@@ -424,4 +424,7 @@ def test_the_runs_own_test_does_not_stand_in_for_ten_crops(tmp_path: Path) -> No
     """One crop is another quantity: without the protocol's test the claim is not run."""
     verdict = judge_one(record_imagenet(tmp_path, None), tmp_path)
     assert verdict.word == "not run"
-    assert verdict.remarks == "a run of resnet-34 is not read: it is not tested by 10-crop"
+    assert (
+        verdict.remarks
+        == "a run of resnet-34 is not read: it is not tested by 10-crop, which `reproduce` without --from does"
+    )

@@ -18,6 +18,9 @@ from reslab.runs.pruning import find_waste, prune
 from reslab.runs.timings import Timings, read_timings
 from reslab.spec import name_of
 
+ERRORS = {"train_error_percent": "train error %", "test_error_percent": "test error %"}
+SCORES = ERRORS | {"map_percent": "mAP %"}  # the last of networks for images with several labels
+
 app = App(name="runs", help="List, show and prune runs.")
 
 
@@ -37,15 +40,15 @@ def list_all(*, runs: Path | None = None, json: bool = False) -> None:
     if json:
         print_json(rows)
         return
-    columns = ("id", "state<", "seed", "train error %", "test error %", "images/s", "memory", "time")
+    shown = SCORES if any(row["map_percent"] is not None for row in rows) else ERRORS
+    columns = ("id", "state<", "seed", *shown.values(), "images/s", "memory", "time")
     table = make_table(f"Runs ({runs_root(runs)})", *columns)
     for row in rows:
-        errors = [row["train_error_percent"], row["test_error_percent"]]
         table.add_row(
             row["id"],
             row["state"],
             "" if row["seed"] is None else str(row["seed"]),
-            *["" if error is None else f"{error:.2f}" for error in errors],
+            *["" if row[score] is None else f"{row[score]:.2f}" for score in shown],
             *_write_timings(row),
         )
     console.print(table if found else f"There are no runs in {runs_root(runs)}; make one with `reslab train`.")
@@ -130,8 +133,7 @@ def _summarize_if_whole(run: RunDirectory) -> dict[str, Any]:
         return _summarize(run)
     except UserError as error:
         progress_console.print(f"warning: {error}", soft_wrap=True)
-        nothing = ("seed", "train_error_percent", "test_error_percent")
-        return {"id": run.path.name, "state": "damaged", **dict.fromkeys(nothing), **asdict(Timings())}
+        return {"id": run.path.name, "state": "damaged", **dict.fromkeys(("seed", *SCORES)), **asdict(Timings())}
 
 
 def _summarize(run: RunDirectory) -> dict[str, Any]:
@@ -141,7 +143,7 @@ def _summarize(run: RunDirectory) -> dict[str, Any]:
         "id": run.path.name,
         "state": run.state,
         "seed": run.trial().seed,
-        **{error: result.get(error) for error in ("train_error_percent", "test_error_percent")},
+        **{score: result.get(score) for score in SCORES},
         **asdict(read_timings(run)),
     }
 

@@ -117,7 +117,7 @@ class ByProtocol:
         """Return the number."""
         found = record.tests.get(self.protocol)
         if found is None:
-            raise Unreadable(f"it is not tested by {self.protocol}")
+            raise Unreadable(f"it is not tested by {self.protocol}, which `reproduce` without --from does")
         try:
             images = sum(map(sum, record.result["confusion"]))
             if found["data"] != record.data or found["images"] != images:

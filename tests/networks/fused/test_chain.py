@@ -4,7 +4,7 @@ import copy
 
 import pytest
 import torch
-from tests.networks.fused.beside import compare, make_network, round_by_autocast
+from tests.networks.fused.beside import assert_no_farther, compare, make_network, round_by_autocast
 from tests.networks.fused.interpreting import interpret
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -45,8 +45,7 @@ def test_bfloat16_rounds_no_more_than_autocast(name: str, fields: dict[str, obje
     images = torch.randn(128, 3, 32, 32, device="cuda").contiguous(memory_format=torch.channels_last)
     usual = copy.deepcopy(network)
     ours, theirs = compare(network, images, dtype=torch.bfloat16), round_by_autocast(usual, images)
-    mean = sum(ours[name] for name in theirs) / len(theirs)
-    assert mean < 1.1 * sum(theirs.values()) / len(theirs)
+    assert_no_farther(ours, theirs, dict(network.named_parameters()))
 
 
 @pytest.mark.gpu

@@ -1,0 +1,24 @@
+"""What a benchmark keeps: its numbers, with the command, commit, versions and machine they came from."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from reslab.files import write_text
+from reslab.runs.provenance import describe_surroundings
+
+
+class Record:
+    """A file for the numbers of a run that begins now; without a path nothing is kept."""
+
+    def __init__(self, path: Path | None) -> None:
+        if path is not None and not path.parent.is_dir():
+            sys.exit(f"there is no folder {path.parent} for {path.name}; make it first")
+        self.path, self.surroundings = path, describe_surroundings()
+
+    def keep(self, **numbers: object) -> None:
+        """Write all that is known so far."""
+        if self.path is not None:
+            write_text(self.path, json.dumps({**self.surroundings, **numbers}, indent=2) + "\n")

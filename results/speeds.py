@@ -25,7 +25,7 @@ def write_training() -> str:
 def write_depths() -> str:
     """Write time and memory of the ResNets of Table 1 where they were measured."""
     record = _read("table-1")
-    heads = ("", "precision", "batch", "forward, ms", "forward and backward, ms", "memory of a step", "largest batch")
+    heads = ("", "precision", "batch", "forward, ms", "and backward, ms", "memory of a step", "largest batch")
     rows = [
         [
             one["network"],

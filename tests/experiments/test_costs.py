@@ -66,7 +66,7 @@ def test_a_depth_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "SECONDS", {"cpu": 0.0})
     (one,) = measure_depths(device="cpu")
     assert (one.network, one.precision, one.batch) == ("resnet-18", "fp32", 1)
-    assert one.peak_memory_bytes is one.largest_batch is None
+    assert one.peak_memory_bytes is one.largest_batch is one.iteration_seconds is None
     assert one.forward_seconds > 0
     assert one.step_seconds > 0
 
@@ -93,3 +93,4 @@ def test_memory_and_the_largest_batch_are_found(monkeypatch: pytest.MonkeyPatch)
     assert full.peak_memory_bytes is not None
     assert narrow.peak_memory_bytes is not None
     assert narrow.peak_memory_bytes < full.peak_memory_bytes
+    assert 0 < (narrow.iteration_seconds or 0) < (full.iteration_seconds or 0)

@@ -76,15 +76,16 @@ def _print_memory(counted: list[Counted]) -> None:
 
 
 def _print_times(measured: list[Measured], where: str) -> None:
-    heads = ["precision<", "batch", "forward", "forward and backward"]
+    heads = ["precision<", "batch", "forward", "and backward"]
     on_device = measured[0].peak_memory_bytes is not None
     if on_device:
-        heads += ["memory of a training step", "largest batch that fits"]
-    table = make_table(f"\nMeasured on {where}: milliseconds for a batch", "", *heads)
+        heads += ["memory of a step", "largest batch that fits", "an iteration of `train`"]
+    table = make_table(f"\nMeasured on {where}: milliseconds for a batch, by torch's kernels", "", *heads)
     for one in measured:
         seconds = [f"{1e3 * value:,.1f}" for value in (one.forward_seconds, one.step_seconds)]
         room = [memory(one.peak_memory_bytes or 0), count(one.largest_batch or 0)] if on_device else []
-        table.add_row(one.network, one.precision, str(one.batch), *seconds, *room)
+        whole = [f"{1e3 * (one.iteration_seconds or 0):,.1f}"] if on_device else []
+        table.add_row(one.network, one.precision, str(one.batch), *seconds, *room, *whole)
     console.print(table)
 
 

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from reslab.experiments.estimate import measure_speed
 from reslab.networks import Cost, build, measure_cost
 from reslab.networks.execution import EAGER, FAST, Execution
 from reslab.networks.timing import Timing, measure_time
@@ -24,6 +25,8 @@ from reslab.paper.tables import TABLE_1, Published
 from reslab.runs.provenance import describe_surroundings
 from reslab.spec import Spec, find
 from reslab.spec.network import NetworkSpec
+from reslab.spec.recipe import find_recipe
+from reslab.spec.trial import DataSpec, Trial
 
 ROWS = tuple(row for row in TABLE_1 if row.method.startswith("ResNet"))
 BATCHES = (1, 32, 256)
@@ -59,10 +62,10 @@ class Counted:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Seconds on `batch` images without the optimizer, and the memory of a whole training step.
+    """Seconds on `batch` images without the optimizer, by torch's kernels, and the memory of a whole training step.
 
-    Of several measurements the fastest counts: another process's turn is not our speed. Memory, and the most images
-    there was room for (the largest power of two), are of CUDA alone.
+    Of several measurements the fastest counts: another process's turn is not our speed. Memory, the most images there
+    was room for (the largest power of two), and the seconds of an iteration as `train` runs it are of CUDA alone.
     """
 
     network: str
@@ -72,6 +75,7 @@ class Measured:
     step_seconds: float
     peak_memory_bytes: int | None = None
     largest_batch: int | None = None
+    iteration_seconds: float | None = None
 
 
 def count_depths(progress: Callable[[str], None] = lambda network: None) -> Iterator[Counted]:
@@ -149,6 +153,7 @@ def measure_depths(*, device: str, progress: Callable[[str], None] = lambda netw
                         step_seconds=timing.step_seconds,
                         peak_memory_bytes=peaks.get(batch),
                         largest_batch=max(peaks, default=None),
+                        iteration_seconds=_time_iteration(row, execution, batch) if device == "cuda" else None,
                     )
 
 
@@ -161,6 +166,14 @@ def _time(network: torch.nn.Module, execution: Execution, images: Tensor) -> Tim
         forward_seconds=min(timing.forward_seconds for timing in timings),
         step_seconds=min(timing.step_seconds for timing in timings),
     )
+
+
+def _time_iteration(row: Published, execution: Execution, batch: int) -> float:
+    """Return the seconds of an iteration as `reslab train` runs it: captured, by our kernels where there are any."""
+    fields = {"batch": batch, "precision": execution.precision, "channels_last": execution.channels_last}
+    data = DataSpec(name="black", fingerprint="")
+    trial = Trial(data=data, network=find(str(row.network)), recipe=find_recipe("cifar-paper", fields))
+    return measure_speed(trial, device="cuda").iteration_seconds
 
 
 def _find_peaks(network: torch.nn.Module, execution: Execution, size: int) -> dict[int, int]:

@@ -13,8 +13,10 @@ from typing import Any
 from reslab.cli.show import memory
 from reslab.report.markdown import write_table
 from reslab.report.words import count
+from reslab.spec.recipe import find_recipe
 
 SPEED = Path(__file__).parent / "speed"
+ITERATIONS, BATCH = find_recipe("imagenet-paper").iterations, find_recipe("imagenet-paper").batch
 
 
 def write_training() -> str:
@@ -26,6 +28,7 @@ def write_depths() -> str:
     """Write time and memory of the ResNets of Table 1 where they were measured."""
     record = _read("table-1")
     heads = ("", "precision", "batch", "forward, ms", "and backward, ms", "memory of a step", "largest batch")
+    heads += ("the paper's 600,000 iterations, hours",)
     rows = [
         [
             one["network"],
@@ -34,6 +37,7 @@ def write_depths() -> str:
             *[f"{1e3 * one[name]:,.1f}" for name in ("forward_seconds", "step_seconds")],
             memory(one["peak_memory_bytes"]),
             count(one["largest_batch"]),
+            f"{ITERATIONS * one['step_seconds'] / 3600:.1f}" if one["batch"] == BATCH else "",
         ]
         for one in record["measured"]
     ]

@@ -44,8 +44,10 @@ def read_trial(fields: dict[str, str], dataset: Dataset | PhotoDataset, *, weigh
     usual = "photos" if dataset.side is None else RECIPE_OF.get(dataset.name, "cifar-paper")
     recipe = find_recipe(fields.get("recipe", usual), groups["recipe"])
     if epochs is not None:
-        images = convert(float, epochs, where="recipe.epochs") * len(dataset.train)
-        recipe = replace(recipe, iterations=max(1, round(images / recipe.batch)))
+        passes = convert(float, epochs, where="recipe.epochs")
+        if passes <= 0:
+            raise UserError(f"recipe.epochs is {passes:g}; it must be above 0, and may be a fraction")
+        recipe = replace(recipe, iterations=max(1, round(passes * len(dataset.train) / recipe.batch)))
     trial = Trial(
         data=_choose_data(dataset, groups["data"]),
         network=find(fields["network"], implied | groups["network"]),

@@ -95,6 +95,22 @@ def test_other_photographs_are_a_reduced_setting(reslab, tmp_path: Path, monkeyp
     assert json.loads(without.out)[0]["word"] == "not run"
 
 
+def test_bad_photographs_can_be_skipped(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the sentence that stops it says; the runs are trained, tested by the table's protocol and judged."""
+    monkeypatch.setattr(estimate, "SECONDS", 0.02)
+    photos = make_photos(tmp_path / "photos", train=2, val=2)
+    bad = next((photos / "val").rglob("*.jpg"))
+    bad.write_bytes(bytes(bad.stat().st_size))
+    words = ["reproduce", "table-2", "--only", "resnet-18", f"data={photos}", "--runs", str(tmp_path / "runs")]
+    words += ["recipe.iterations=1", "recipe.batch=2", "recipe.exact_norms=false"]
+    assert "set data.on_bad_image=skip" in reslab(*words).err
+    outcome = reslab(*words, "data.on_bad_image=skip", "--json")
+    assert outcome.code == 0, outcome.err
+    (judged,) = json.loads(outcome.out)
+    assert judged["word"] == "reduced setting"
+    assert "data.skipped_images 1 for 0" in judged["remarks"]
+
+
 @pytest.mark.usefixtures("small")
 def test_a_signal_saves_and_the_same_command_goes_on(reslab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Exit code 143 after the iteration, 130 for Ctrl-C; then the run is finished from where it was."""

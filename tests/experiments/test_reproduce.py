@@ -42,6 +42,8 @@ def test_fields_can_be_changed() -> None:
     fields = {"recipe.iterations": "20", "data.split": "tuning", "network.checkpointing": "true"}
     (trial, _) = expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides=fields)
     assert (trial.recipe.iterations, trial.data.split, trial.network.checkpointing) == (20, "tuning", True)
+    with pytest.raises(UserError, match=r"data\.on_bad_image is for folders of photographs; cifar10 has no files"):
+        expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides={"data.on_bad_image": "skip"})
 
 
 @pytest.mark.parametrize("field", ["network.shortcut", "data.name", "recipe", "seed", "lr"])

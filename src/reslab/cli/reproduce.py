@@ -57,7 +57,8 @@ def reproduce(
     words
         table-1 to table-6, fig-1, fig-4, fig-6, fig-7 or shortcuts, or several that train on the same images; then
         fields to change, such as recipe.iterations=2000: a reduced setting; for those about ImageNet data=PATH, where
-        it lies, or other photographs, with --from too. Of table-1 everything is counted, and nothing trained.
+        it lies, or other photographs, with --from too, and data.on_bad_image=skip to go on past bad ones. Of table-1
+        everything is counted, and nothing trained.
     seeds
         Run seeds 1 to N; without it, seed 1.
     only

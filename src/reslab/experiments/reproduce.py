@@ -14,10 +14,13 @@ from reslab.data.photos.shards import read_photos
 from reslab.data.store import data_root
 from reslab.errors import UserError
 from reslab.experiments.together import run_together
+from reslab.experiments.trials import refuse_without_files
 from reslab.paper.claim import IMAGENET, Claim, Setting
 from reslab.runs.directory import RunDirectory
 from reslab.spec.codec import override
 from reslab.spec.trial import DataSpec, Trial
+
+FREE_FIELDS = ("data.split", "data.on_bad_image", "network.checkpointing")
 
 
 def open_imagenet(place: Path | None) -> PhotoDataset | None:
@@ -59,6 +62,8 @@ def expand(
     claims: Iterable[Claim], dataset: Dataset | PhotoDataset, *, seeds: int, overrides: Mapping[str, str] | None = None
 ) -> dict[Trial, Setting]:
     """Return the trials of seeds 1 to `seeds` that `claims` need, dotted fields overridden, and the setting of each."""
+    if "data.on_bad_image" in (overrides or {}):
+        refuse_without_files(dataset)
     settings = dict.fromkeys(setting for claim in claims for setting in claim.settings)
     data = DataSpec(name=dataset.name, fingerprint=dataset.fingerprint)
     return {
@@ -106,10 +111,10 @@ def _overridden(trial: Trial, overrides: Mapping[str, str]) -> Trial:
     groups: dict[str, dict[str, str]] = {"recipe": {}, "data": {}, "network": {}}
     for field, value in overrides.items():
         group, _, rest = field.partition(".")
-        if field not in ("data.split", "network.checkpointing") and (group != "recipe" or not rest):
+        if field not in FREE_FIELDS and (group != "recipe" or not rest):
             raise UserError(
-                f"reproduce sets recipe.FIELD, data.split and network.checkpointing, and '{field}' is none of them; "
-                "anything else would be another experiment: `reslab train` runs those"
+                f"reproduce sets recipe.FIELD, {', '.join(FREE_FIELDS[:-1])} and {FREE_FIELDS[-1]}, and '{field}' is "
+                "none of them; anything else would be another experiment: `reslab train` runs those"
             )
         groups[group][rest] = value
     return replace(

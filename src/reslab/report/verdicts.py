@@ -23,6 +23,7 @@ Word: TypeAlias = Literal["reproduced", "deviates", "measured", "reduced setting
 # What a run may choose freely. Every other field is material, those yet to be invented included.
 IMMATERIAL = {
     "seed",
+    "data.on_bad_image",  # what it left out of the test is material
     "network.checkpointing",
     "recipe.precision",
     "recipe.channels_last",
@@ -125,6 +126,7 @@ def _judge(claim: Claim, pieces: Sequence[_Evidence]) -> Verdict:
                 *lacks,
                 *[f"{field} {_written(ours)} for {_written(asked)}" for field, ours, asked in kind],
                 *_precisions(piece for runs in chosen for piece, _ in runs),
+                *_skipping(piece for runs in chosen for piece, _ in runs),
                 *([f"{_count(left_out)} in another setting left out"] if left_out else []),
                 *remarks,
             ]
@@ -168,6 +170,8 @@ def _differences(piece: _Evidence, setting: Setting, asked: Trial) -> Difference
         here = piece.record.result.get("data_images", ("unknown",)) if piece.record else setting.images
         if tuple(here) != setting.images:
             differing["data.images"] = (tuple(here), setting.images)
+    if piece.record and (skipped := piece.record.result.get("skipped_images")):
+        differing["data.skipped_images"] = (skipped, 0)
     return tuple((field, *values) for field, values in differing.items() if field not in IMMATERIAL)
 
 
@@ -220,6 +224,12 @@ def _precisions(pieces: Iterable[_Evidence]) -> list[str]:
     """Name the precisions other than fp32: they do not decide, but they are told."""
     found = {piece.trial.recipe.precision for piece in pieces} - {"fp32"}
     return [f"in {precision}" for precision in sorted(found)]
+
+
+def _skipping(pieces: Iterable[_Evidence]) -> list[str]:
+    """Say where others may have stood in for training images: how many is not written down."""
+    skipping = any(piece.trial.data.on_bad_image == "skip" for piece in pieces)
+    return ["bad training images, if there were any, skipped"] if skipping else []
 
 
 def _read(run: RunDirectory) -> _Evidence:

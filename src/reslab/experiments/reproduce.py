@@ -16,6 +16,7 @@ from reslab.errors import UserError
 from reslab.experiments.together import run_together
 from reslab.experiments.trials import refuse_without_files
 from reslab.paper.claim import IMAGENET, Claim, Setting
+from reslab.paper.measurements import Logged
 from reslab.runs.directory import RunDirectory
 from reslab.spec.codec import override
 from reslab.spec.trial import DataSpec, Trial
@@ -61,16 +62,44 @@ def _is_imagenet(dataset: PhotoDataset) -> bool:
 def expand(
     claims: Iterable[Claim], dataset: Dataset | PhotoDataset, *, seeds: int, overrides: Mapping[str, str] | None = None
 ) -> dict[Trial, Setting]:
-    """Return the trials of seeds 1 to `seeds` that `claims` need, dotted fields overridden, and the setting of each."""
-    if "data.on_bad_image" in (overrides or {}):
+    """Return the trials of seeds 1 to `seeds` that `claims` need, dotted fields overridden, and the setting of each.
+
+    A shortened run that a curve is read off is tested as much more often, unless the fields say how often.
+    """
+    claims, overrides = list(claims), overrides or {}
+    if "data.on_bad_image" in overrides:
         refuse_without_files(dataset)
     settings = dict.fromkeys(setting for claim in claims for setting in claim.settings)
     data = DataSpec(name=dataset.name, fingerprint=dataset.fingerprint)
     return {
-        _overridden(replace(setting.trial(seed), data=data), overrides or {}): setting
+        _with_readable_log(
+            _overridden(replace(setting.trial(seed), data=data), overrides),
+            [claim for claim in claims if setting in claim.settings],
+            given="recipe.evaluate_every" in overrides,
+        ): setting
         for seed in range(1, seeds + 1)
         for setting in settings
     }
+
+
+def _with_readable_log(trial: Trial, claims: Iterable[Claim], *, given: bool) -> Trial:
+    """Return the trial with a log as fine as `claims` need; refuse one that can have none, or was `given` another."""
+    for claim in claims:
+        curve, iterations, every = claim.measurement, trial.recipe.iterations, trial.recipe.evaluate_every
+        if not isinstance(curve, Logged) or every <= (coarsest := curve.coarsest(iterations)):
+            continue
+        if not coarsest:
+            raise UserError(
+                f"recipe.iterations is {iterations:,}, too few to read the curves of {claim.table} off even with "
+                f"recipe.evaluate_every=1; give at least {curve.least_iterations:,}"
+            )
+        if given:
+            raise UserError(
+                f"recipe.evaluate_every is {every:,}, too coarse to read the curves of {claim.table} off "
+                f"{iterations:,} iterations; give at most {coarsest:,}, or leave it out"
+            )
+        trial = replace(trial, recipe=replace(trial.recipe, evaluate_every=coarsest))
+    return trial
 
 
 def run_missing(

@@ -60,13 +60,22 @@ class Logged:
     iterations: int = ITERATIONS
     log_every: int = LOG_EVERY
 
+    @property
+    def least_iterations(self) -> int:
+        """The shortest run whose log can be as fine as the recipe's own."""
+        return -(-self.iterations // self.log_every)
+
+    def coarsest(self, iterations: int) -> int:
+        """Return how far apart the entries of the log of so many iterations may be; 0 where they are too few."""
+        return iterations * self.log_every // self.iterations
+
     def read(self, record: Record) -> float:
         """Return the mean."""
-        finest = record.iterations * self.log_every // self.iterations
-        if record.evaluate_every > finest:
+        coarsest = self.coarsest(record.iterations)
+        if record.evaluate_every > coarsest:
             raise Unreadable(
                 f"it evaluates every {record.evaluate_every:,} of {record.iterations:,} iterations; "
-                + (f"recipe.evaluate_every={finest} is enough" if finest else "that is too few to read a curve off")
+                + (f"recipe.evaluate_every={coarsest} is enough" if coarsest else "that is too few to read a curve off")
             )
         scale = record.iterations / self.iterations
         entries = [entry for entry in record.log if self.after * scale < entry["step"] <= self.upto * scale]

@@ -64,12 +64,15 @@ def expand(
 ) -> dict[Trial, Setting]:
     """Return the trials of seeds 1 to `seeds` that `claims` need, dotted fields overridden, and the setting of each.
 
+    Of an ensemble all members are needed; where a network comes twice, another seed of it too.
     A shortened run that a curve is read off is tested as much more often, unless the fields say how often.
     """
     claims, overrides = list(claims), overrides or {}
     if "data.on_bad_image" in overrides:
         refuse_without_files(dataset)
     settings = dict.fromkeys(setting for claim in claims for setting in claim.settings)
+    wanted = [(setting, seed) for seed in range(1, seeds + 1) for setting in settings]
+    wanted += [pair for seed in range(1, seeds + 1) for claim in claims for pair in claim.members(seed)]
     data = DataSpec(name=dataset.name, fingerprint=dataset.fingerprint)
     return {
         _with_readable_log(
@@ -77,8 +80,7 @@ def expand(
             [claim for claim in claims if setting in claim.settings],
             given="recipe.evaluate_every" in overrides,
         ): setting
-        for seed in range(1, seeds + 1)
-        for setting in settings
+        for setting, seed in wanted
     }
 
 

@@ -14,7 +14,7 @@ from itertools import islice, pairwise
 from typing import Any, Literal, TypeAlias
 
 from reslab.paper.claim import Claim, Setting
-from reslab.paper.measurements import Record, Unreadable
+from reslab.paper.measurements import ENSEMBLE, Record, Unreadable
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
 from reslab.spec.trial import Trial, trial_differences
@@ -30,7 +30,7 @@ IMMATERIAL = {
     "recipe.evaluate_every",
     "recipe.sync_norms",
 }
-PROTOCOLS = ("10-crop", "multi-scale")
+PROTOCOLS = ("10-crop", "multi-scale", ENSEMBLE)
 # How a run differs from a setting: each material field with the run's value and the setting's.
 Differences: TypeAlias = tuple[tuple[str, Any, Any], ...]
 
@@ -113,7 +113,8 @@ def _judge(claim: Claim, pieces: Sequence[_Evidence]) -> Verdict:
     kind = min(shared, key=lambda kind: (len(kind), -samples[0].found[kind][0][0].trial.recipe.iterations))
     chosen = [sample.found[kind] for sample in samples]
     values = tuple(tuple(value for _, value in runs) for runs in chosen)
-    lacks = list(dict.fromkeys(f"without {setting.lacks}" for setting in claim.settings if setting.lacks))
+    lacking = (claim.lacks, *[setting.lacks for setting in claim.settings])
+    lacks = list(dict.fromkeys(f"without {what}" for what in lacking if what))
     left_out = sum(len(runs) for sample in samples for other, runs in sample.found.items() if other != kind)
     return Verdict(
         claim=claim,

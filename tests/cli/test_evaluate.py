@@ -13,6 +13,7 @@ from PIL import Image
 from tests.multilabel import CLASSES, make_labelled
 from tests.photographs import make_photos
 
+from reslab.cli import evaluate as evaluating
 from reslab.data.photos.folder import read_folder
 from reslab.delivery import pictures
 from reslab.networks import create_model, save_model
@@ -135,6 +136,25 @@ def test_an_ensemble_on_photographs(protocol: str, reslab, folder: Path, monkeyp
     assert len([line for line in outcome.out.splitlines() if line.startswith(("ants", "bees"))]) == 2
     (alone,) = [json.loads(reslab(words[0], words[1], *words[3:], "--json").out)]
     assert alone == told["members"][0]
+
+
+@pytest.mark.parametrize("columns", [12, 1])
+def test_a_class_without_test_images_has_no_error(columns: int, reslab, folder: Path, monkeypatch) -> None:
+    """Its place is empty, null in JSON, and it is not among the worst."""
+    for photo in (folder / "val" / "ants").iterdir():
+        photo.unlink()
+    folder.rename(folder.with_name("bees-alone"))
+    monkeypatch.chdir(folder.parent)
+    monkeypatch.setattr(evaluating, "MOST_COLUMNS", columns)
+    words = ["evaluate", "a.safetensors", "data=bees-alone"]
+    outcome = reslab(*words, "--json")
+    assert outcome.code == 0, outcome.err
+    told = json.loads(outcome.out)
+    assert told["class_error_percent"]["ants"] is None
+    assert told["balanced_error_percent"] == told["class_error_percent"]["bees"] == told["error_percent"]
+    rows = {line.split()[0]: line.split()[1:] for line in reslab(*words).out.splitlines() if line}
+    assert rows.get("ants", ["·", "·"]) == ["·", "·"]
+    assert rows["bees"][0] == f"{told['error_percent']:.2f}"
 
 
 def test_several_labels_an_image(reslab, tmp_path: Path, monkeypatch) -> None:

@@ -13,6 +13,7 @@ from tests.delivery.conftest import fill, make_network
 
 from reslab.cli.predict import _percent
 from reslab.networks import create_model, save_model
+from reslab.spec import Preprocess
 
 
 @pytest.fixture
@@ -36,6 +37,20 @@ def test_a_line_an_image(reslab, here: Path) -> None:
     assert lines[1].split()[:3] == ["image", "in", "photos"]
     assert [line.split()[0] for line in lines[2:]] == ["a/photo-0.png", "a/photo-1.png", "b/photo-0.png"]
     assert all("ants" in line and "bees" in line and line.count("%") == 2 for line in lines[2:])
+
+
+def test_a_mean_image_at_another_crop(reslab, here: Path) -> None:
+    """Is subtracted as the averages of its channels."""
+    network = make_network()
+    network.preprocess, network.mean_image = Preprocess(resize=20, crop=16, per_pixel_mean=True), torch.rand(3, 16, 16)
+    save_model(network, "centred.safetensors")
+    words = ["predict", "centred.safetensors", "photos", "preprocess.resize=24", "preprocess.crop=20"]
+    told = reslab(*words)
+    assert told.code == 0, told.err
+    averages = f"preprocess.mean={network.mean_image.mean((1, 2)).tolist()}".replace(" ", "")
+    same = reslab(*words, averages, "preprocess.std=[1,1,1]", "preprocess.per_pixel_mean=false")
+    assert told.out.splitlines()[-3:] == same.out.splitlines()[-3:]
+    assert "%" in told.out.splitlines()[-1]
 
 
 def test_rounding_claims_nothing() -> None:

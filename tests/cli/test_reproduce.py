@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +19,14 @@ from tests.photographs import make_photos
 from reslab.data import catalogue
 from reslab.data.dataset import Dataset, Split
 from reslab.experiments import estimate, together
+from reslab.experiments import evaluate as evaluating
 from reslab.experiments.run import run_trial
 from reslab.paper.claim import Setting
+from reslab.paper.claims import CLAIMS
+from reslab.paper.measurements import ByEnsemble
 from reslab.runs.directory import RunDirectory
 
+SMALL = "cifar-resnet-8 input_size=24"
 SHORT = ["recipe.iterations=2", "recipe.evaluate_every=1", "recipe.batch=4"]
 
 
@@ -60,7 +65,7 @@ def test_what_is_missing_is_run_and_judged(reslab, tmp_path: Path) -> None:
 
 
 def test_without_imagenet_one_is_told_what_to_fetch(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table is there, nothing of it run, and the command has not failed; Table 5 states nothing to run."""
+    """The table is there, nothing of it run, and the command has not failed."""
     monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "data"))
     outcome = reslab("reproduce", "table-2", "--runs", str(tmp_path))
     assert outcome.code == 0, outcome.err
@@ -70,7 +75,7 @@ def test_without_imagenet_one_is_told_what_to_fetch(reslab, tmp_path: Path, monk
     assert ["ResNet-34", "top-1", "error", "%,", "10-crop", "25.03", "not", "run"] in rows
     outcome = reslab("reproduce", "table-5", "--runs", str(tmp_path))
     assert (outcome.code, "3.57" in outcome.out) == (0, True)
-    assert "it is shown as published" in outcome.err
+    assert "table-5 needs ImageNet (ILSVRC-2012)" in outcome.err
 
 
 def test_other_photographs_are_a_reduced_setting(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,6 +98,51 @@ def test_other_photographs_are_a_reduced_setting(reslab, tmp_path: Path, monkeyp
     without = reslab(*again)
     assert "no run in" in without.err and "they are on photos; data=PATH judges those" in without.err
     assert json.loads(without.out)[0]["word"] == "not run"
+
+
+def test_an_ensemble_is_trained_and_tested_together(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Table 5, of two small networks: kept with the first, a reduced setting, and once measured only read."""
+    monkeypatch.setattr(estimate, "SECONDS", 0.02)
+    claim = CLAIMS["table-5"][-1]
+    pair = ByEnsemble("multi-scale", "top5_error_percent", (SMALL, SMALL))
+    small = replace(claim, settings=(replace(claim.settings[0], network=SMALL),), measurement=pair)
+    monkeypatch.setitem(CLAIMS, "table-5", (*CLAIMS["table-5"][:-1], small))
+    photos = make_photos(tmp_path / "photos", train=2, val=1)
+    words = ["reproduce", "table-5", f"data={photos}", "--runs", str(tmp_path / "runs"), "--json"]
+    words += ["recipe.iterations=1", "recipe.batch=2", "recipe.exact_norms=false"]
+    outcome = reslab(*words)
+    assert outcome.code == 0, outcome.err
+    runs = {RunDirectory(path).trial().seed: RunDirectory(path) for path in (tmp_path / "runs").iterdir()}
+    assert set(runs) == {1, 2}
+    judged = json.loads(outcome.out)[-1]
+    kept = runs[1].read("analysis/ensemble")
+    assert (judged["word"], judged["values"]) == ("reduced setting", [kept["top5_error_percent"]])
+    assert kept["runs"] == [runs[seed].path.name for seed in (1, 2)]
+    assert "without the paper's other four models" in judged["remarks"]
+    assert "without ImageNet: 4 and 2 images of photos instead" in judged["remarks"]
+    monkeypatch.setattr(evaluating, "evaluate_ensemble", lambda *_, **__: pytest.fail("it was measured again"))
+    assert json.loads(reslab(*words).out)[-1] == judged
+    again = reslab("reproduce", "table-5", "--from", str(tmp_path / "runs"), f"data={photos}", "--json")
+    assert json.loads(again.out)[-1] == judged
+
+
+def test_bad_photographs_can_be_skipped(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the sentence that stops it says; the runs are trained, tested by the table's protocol and judged."""
+    monkeypatch.setattr(estimate, "SECONDS", 0.02)
+    claim = CLAIMS["table-2"][-1]
+    small = replace(claim, settings=(replace(claim.settings[0], network=SMALL),))
+    monkeypatch.setitem(CLAIMS, "table-2", (small,))
+    photos = make_photos(tmp_path / "photos", train=2, val=2)
+    bad = next((photos / "val").rglob("*.jpg"))
+    bad.write_bytes(bytes(bad.stat().st_size))
+    words = ["reproduce", "table-2", f"data={photos}", "--runs", str(tmp_path / "runs")]
+    words += ["recipe.iterations=1", "recipe.batch=2", "recipe.exact_norms=false"]
+    assert "set data.on_bad_image=skip" in reslab(*words).err
+    outcome = reslab(*words, "data.on_bad_image=skip", "--json")
+    assert outcome.code == 0, outcome.err
+    (judged,) = json.loads(outcome.out)
+    assert judged["word"] == "reduced setting"
+    assert "data.skipped_images 1 for 0" in judged["remarks"]
 
 
 @pytest.mark.usefixtures("small")

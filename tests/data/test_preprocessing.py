@@ -44,16 +44,25 @@ def test_a_mean_image_is_subtracted_pixel_by_pixel() -> None:
     assert torch.equal(preprocess_images(IMAGES, PER_PIXEL_MEAN, brightest=255, mean_image=mean), IMAGES / 255 - mean)
 
 
+def test_of_a_mean_image_of_another_size_its_channels_averages_are() -> None:
+    """Whether images are cropped to another size, resized, or come in it (the paper's tests at many sizes)."""
+    mean = torch.rand(3, 16, 16)
+    for fields in ({"crop": 32}, {"resize": 20, "crop": 18}, {"resize": 16}, {}):
+        plain = preprocess_images(IMAGES, Preprocess(**fields), brightest=255)
+        centred = preprocess_images(IMAGES, Preprocess(per_pixel_mean=True, **fields), brightest=255, mean_image=mean)
+        assert torch.allclose(centred, plain - mean.mean((1, 2))[:, None, None], atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("preprocess", "mean_image", "sentence"),
     [
         (PER_PIXEL_MEAN, None, "bring no mean image"),
-        (PER_PIXEL_MEAN, torch.zeros(3, 40, 60), "the mean image is 3x40x60 and the images are 3x40x61"),
+        (PER_PIXEL_MEAN, torch.zeros(1, 40, 61), "the mean image has 1 channels and the images have 3"),
         (Preprocess(crop=41), None, "crop is 41 and the images are 40x61"),
         (Preprocess(mean=(0.0, 0.0), std=(1.0, 1.0)), None, "mean has 2 values and the images have 3 channels"),
     ],
 )
 def test_what_does_not_fit_is_told(preprocess: Preprocess, mean_image: torch.Tensor | None, sentence: str) -> None:
-    """With both sizes."""
+    """With both numbers."""
     with pytest.raises(UserError, match=sentence):
         preprocess_images(IMAGES, preprocess, brightest=255, mean_image=mean_image)

@@ -205,6 +205,20 @@ def test_photographs_are_decoded_once_for_all(protocol, photos: PhotoDataset, mo
     assert ("crop 16" in found["members"][0]["preprocess"]) == (protocol != "multi-scale")
 
 
+@pytest.mark.parametrize("protocol", ["1-crop", "10-crop", "multi-scale"])
+def test_a_mean_image_serves_other_crops_by_its_channels(protocol, photos: PhotoDataset) -> None:
+    """As if the averages of its channels had been given."""
+    trained = untrained(0, Preprocess(resize=18, crop=16, per_pixel_mean=True), classes=2, input_size=16)
+    trained.network.mean_image = torch.rand(3, 16, 16)
+    averages = str(trained.network.mean_image.mean((1, 2)).tolist())
+    size = {"resize": "22", "crop": "20"}
+    losses = [
+        evaluate(trained, choose_inputs(trained, photos, preprocess=size | fields), protocol=protocol)["loss"]
+        for fields in ({}, {"mean": averages, "std": "[1,1,1]", "per_pixel_mean": "false"})
+    ]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
 def test_bad_photographs_are_counted(photos: PhotoDataset) -> None:
     """They stop a test, or are left out of it if asked for; nothing but bad ones is no test."""
     photos.test.path(1).write_bytes(b"")

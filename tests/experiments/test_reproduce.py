@@ -39,9 +39,47 @@ def test_a_table_is_its_trials_times_seeds() -> None:
 
 def test_fields_can_be_changed() -> None:
     """Those of the recipe, the split, and what trades time for memory."""
-    fields = {"recipe.iterations": "20", "data.split": "tuning", "network.checkpointing": "true"}
+    fields = {"recipe.iterations": "80", "data.split": "tuning", "network.checkpointing": "true"}
     (trial, _) = expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides=fields)
-    assert (trial.recipe.iterations, trial.data.split, trial.network.checkpointing) == (20, "tuning", True)
+    assert (trial.recipe.iterations, trial.data.split, trial.network.checkpointing) == (80, "tuning", True)
+    with pytest.raises(UserError, match=r"data\.on_bad_image is for folders of photographs; cifar10 has no files"):
+        expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides={"data.on_bad_image": "skip"})
+
+
+@pytest.mark.parametrize(
+    ("table", "fields", "every"),
+    [
+        ("fig-1", {}, 1_000),
+        ("fig-1", {"recipe.iterations": "2000"}, 31),
+        ("fig-1", {"recipe.iterations": "64"}, 1),
+        ("fig-1", {"recipe.iterations": "2000", "recipe.evaluate_every": "20"}, 20),
+        ("fig-1", {"recipe.iterations": "128000"}, 1_000),
+        ("table-6", {"recipe.iterations": "2000"}, 1_000),
+    ],
+)
+def test_a_shorter_run_has_a_finer_log_where_a_curve_is_read(table: str, fields: dict[str, str], every: int) -> None:
+    """So that its curves can be judged; where only the end counts, it stays."""
+    trials = expand(CLAIMS[table], DATASET, seeds=1, overrides=fields)
+    assert {trial.recipe.evaluate_every for trial in trials if "highway" not in trial.id} == {every}
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        (
+            {"recipe.iterations": "63"},
+            r"recipe\.iterations is 63, too few .* recipe\.evaluate_every=1; give at least 64",
+        ),
+        (
+            {"recipe.iterations": "2000", "recipe.evaluate_every": "32"},
+            r"recipe\.evaluate_every is 32, too coarse .* fig-1 off 2,000 iterations; give at most 31",
+        ),
+    ],
+)
+def test_a_log_too_coarse_is_refused_before_training(fields: dict[str, str], sentence: str) -> None:
+    """With the field to change."""
+    with pytest.raises(UserError, match=sentence):
+        expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides=fields)
 
 
 @pytest.mark.parametrize("field", ["network.shortcut", "data.name", "recipe", "seed", "lr"])

@@ -53,9 +53,26 @@ def test_what_is_frozen_stays_and_the_rest_moves(photos: PhotoDataset, weights: 
     before, after = load_model(weights).state_dict(), load_model(run.weights).state_dict()
     assert after["classifier.weight"].shape == (2, 64)
     for name in before:
-        if name.startswith(("stem.", "blocks.conv2")) and name.endswith("weight"):
+        if name.startswith(("stem.", "blocks.conv2")):
             assert torch.equal(before[name], after[name])
     assert not torch.equal(before["blocks.conv4_1.layers.0.conv.weight"], after["blocks.conv4_1.layers.0.conv.weight"])
+
+
+@pytest.mark.parametrize("field", ["exact_norms", "average_decay", "accumulate"])
+def test_a_frozen_stage_keeps_its_statistics(field: str, photos: PhotoDataset, weights: str, tmp_path: Path) -> None:
+    """All of it is left as it was, bit for bit, through exact statistics and averages, and after going on."""
+    value = {"exact_norms": "true", "average_decay": "0.9", "accumulate": "2"}[field]
+    trial = start(photos, weights, recipe__freeze="conv3", **{f"recipe__{field}": value})
+    steps = iter([False] * 4 + [True])
+    with pytest.raises(Stopped):
+        run_trial(trial, photos, tmp_path, weights=weights, should_stop=lambda: next(steps))
+    run = run_trial(trial, photos, tmp_path)
+    before, after = load_model(weights).state_dict(), load_model(run.weights).state_dict()
+    frozen = [name for name in before if name.startswith(("stem.", "blocks.conv2", "blocks.conv3"))]
+    assert [name for name in frozen if not torch.equal(before[name], after[name])] == []
+    assert not torch.equal(
+        before["blocks.conv4_1.layers.0.norm.running_mean"], after["blocks.conv4_1.layers.0.norm.running_mean"]
+    )
 
 
 def test_the_body_learns_at_its_own_rate(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:

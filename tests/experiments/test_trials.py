@@ -36,6 +36,14 @@ def test_a_trial_is_the_same_from_its_file(name: str, tmp_path: Path) -> None:
     assert read_trial_file(path, {}) == trial
 
 
+@pytest.mark.parametrize("epochs", ["0", "-1"])
+def test_no_epochs_are_refused(epochs: str) -> None:
+    """They are no iterations, and not one either; a part of an epoch is one."""
+    with pytest.raises(UserError, match=f"recipe.epochs is {epochs}; it must be above 0"):
+        read_trial({"network": "cifar-resnet-8", "recipe.epochs": epochs}, DIGITS)
+    assert read_trial({"network": "cifar-resnet-8", "recipe.epochs": "1e-9"}, DIGITS).recipe.iterations == 1
+
+
 def test_fields_are_overridden(file: Path) -> None:
     """Seed and dotted fields; the rest stays."""
     changed = read_trial_file(file, {"seed": "2", "recipe.optimizer.momentum": "0.8", "network.shortcut": "B"})

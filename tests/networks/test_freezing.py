@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
+import torch
 
 from reslab.errors import UserError
 from reslab.networks import create_model
 from reslab.networks.freezing import freeze, head_parameters
+from reslab.networks.resnet import ResidualNetwork
 from reslab.spec import find
 
 
@@ -47,6 +51,48 @@ def test_of_a_frozen_body_the_classifier_is_left(name: str) -> None:
     freeze(network, "body")
     trained = {name for name, weight in network.named_parameters() if weight.requires_grad}
     assert trained == head_parameters(network.spec)
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides", "until"),
+    [
+        ("resnet-20", {}, "conv3"),
+        ("resnet-20", {"order": "pre", "shortcut": "B"}, "conv4"),
+        ("resnet-20", {}, "body"),
+        ("cifar-resnet-8", {"norm": "group"}, "conv3"),
+        ("densenet-121", {}, "body"),
+    ],
+)
+def test_frozen_normalizations_use_and_keep_their_statistics(name: str, overrides: dict, until: str) -> None:
+    """In train mode too, before and after weights are loaded, while the others go on; the state keeps its names."""
+    torch.manual_seed(0)
+    network = create_model(name, num_classes=10, **overrides)
+    names = list(network.state_dict())
+    freeze(network, until)
+    weights = {name for name, weight in network.named_parameters() if weight.requires_grad}
+    state = {name: torch.rand_like(t.float()).to(t.dtype) + 1 for name, t in network.state_dict().items()}
+    network.load_state_dict(state)
+    assert list(state) == names
+    network.train()(torch.rand(2, 3, 32, 32))
+    moved = {name for name, tensor in network.state_dict().items() if not torch.equal(tensor, state[name])}
+    trained = {name.rpartition(".")[0] for name in weights}
+    assert moved == {
+        name
+        for name in names
+        if name.rpartition(".")[0] in trained and name.endswith(("running_mean", "running_var", "tracked"))
+    }
+
+
+def test_a_frozen_stage_gives_what_it_gives_in_evaluation() -> None:
+    """Whatever else is in the batch."""
+    torch.manual_seed(0)
+    network = cast(ResidualNetwork, create_model("resnet-20"))
+    network.train()(torch.rand(8, 3, 32, 32))
+    freeze(network, "conv2")
+    images = torch.rand(4, 3, 32, 32)
+    trained, evaluated = (network.train(mode).activations(images) for mode in (True, False))
+    assert torch.equal(trained["conv2_3"], evaluated["conv2_3"])
+    assert not torch.equal(trained["conv3_1"], evaluated["conv3_1"])
 
 
 def test_a_stage_that_is_not_there_is_told() -> None:

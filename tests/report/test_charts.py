@@ -89,6 +89,17 @@ def test_class_errors_are_means_over_seeds(tmp_path: Path) -> None:
     assert plot.content["errors"][1][4] == round(sum(errors) / 2, 2)
 
 
+def test_a_class_without_images_has_no_error(tmp_path: Path) -> None:
+    """Neither None, as it is written now, nor the zero of early versions is taken for one."""
+    for seed, written in ((0, None), (1, 0.0)):
+        run = write_run(tmp_path, seed=seed)
+        result = run.result()
+        result["confusion"][4], result["class_error_percent"][4] = [0] * 10, written
+        run.finish(result)
+    (plot,) = charts.plot_classes(groups_in(tmp_path), key="k")
+    assert [error is None for error in plot.content["errors"][0]] == [number == 4 for number in range(10)]
+
+
 def test_too_many_classes_give_no_picture(tmp_path: Path) -> None:
     """A thousand classes would be a million cells."""
     write_run(tmp_path, classes=[str(number) for number in range(charts.MOST_CLASSES + 1)])

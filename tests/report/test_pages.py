@@ -138,6 +138,16 @@ def test_the_balanced_error_is_told_where_there_is_one(tmp_path: Path) -> None:
     assert "balanced error 12.35 %" in words or "balanced error 12.34 %" in words
 
 
+def test_a_class_without_test_images_has_a_dash(tmp_path: Path) -> None:
+    """Nothing is known of its error."""
+    run = write_run(tmp_path)
+    result = run.result()
+    result["confusion"][4], result["class_error_percent"][4] = [0] * 10, None
+    run.finish(result)
+    (group,) = groups_in(tmp_path)
+    assert f"{CLASSES[4]} 0 –" in words_of(render_run(group, group.runs[0], addresses=page_addresses([group])))
+
+
 def test_bad_test_images_are_told(tmp_path: Path) -> None:
     """On the page of the run whose errors lack them."""
     run = write_run(tmp_path, seed=0)

@@ -420,6 +420,20 @@ def test_imagenet_is_told_by_its_numbers(tmp_path: Path) -> None:
     assert (verdict.word, "data.images unknown" in verdict.remarks) == ("reduced setting", True)
 
 
+def test_skipping_bad_images_counts_where_the_test_lacks_some(tmp_path: Path) -> None:
+    """Having allowed it is told, and no more; a test of fewer images is a reduced setting."""
+    claim = record_imagenet(tmp_path, 25.3)
+    (run,) = list_runs(tmp_path)
+    data = replace(run.trial().data, on_bad_image="skip")
+    run.write("trial", trial_to_dict(replace(run.trial(), data=data)))
+    verdict = judge_one(claim, tmp_path)
+    assert (verdict.word, verdict.remarks) == ("reproduced", "bad training images, if there were any, skipped")
+    run.finish(run.result() | {"skipped_images": 2})
+    verdict = judge_one(claim, tmp_path)
+    assert verdict.word == "reduced setting"
+    assert "data.skipped_images 2 for 0" in verdict.remarks
+
+
 def test_the_runs_own_test_does_not_stand_in_for_ten_crops(tmp_path: Path) -> None:
     """One crop is another quantity: without the protocol's test the claim is not run."""
     verdict = judge_one(record_imagenet(tmp_path, None), tmp_path)

@@ -320,6 +320,8 @@ def test_our_kernels_run_what_they_are_made_for(
         for processes in (ALONE, Twins())
     )
     assert together == alone
+    frozen = choose_runtime(network, replace(recipe, freeze="stem"), "cuda", image_shape=image_shape)
+    assert frozen == Runtime(capture=alone.capture)  # our kernels normalize by the batch
     recipe = replace(recipe, sync_norms=True)
     assert not choose_runtime(network, recipe, "cuda", image_shape=image_shape, processes=Twins()).capture
 
@@ -350,6 +352,8 @@ def test_other_networks_have_kernels_around_convolutions(
     assert runtime.normalized is normalized
     assert not (runtime.fused and runtime.normalized)
     assert not choose("cuda", compile=True).normalized
+    frozen = choose_runtime(network, replace(recipe, freeze="stem"), "cuda", image_shape=spec.input_shape)
+    assert not (frozen.fused or frozen.normalized)
     assert not choose("cpu").normalized
 
 

@@ -115,9 +115,9 @@ def _print_classes(scores: dict[str, Any]) -> None:
         return
     table = make_table("Truth by row, guess by column", "class", "error %", *names)
     for name, guesses in zip(names, scores["confusion"], strict=True):
-        table.add_row(
-            name, f"{scores['class_error_percent'][name]:.2f}", *[count(guess) if guess else "·" for guess in guesses]
-        )
+        error = scores["class_error_percent"][name]
+        told = "" if error is None else f"{error:.2f}"  # nothing is known of a class without images
+        table.add_row(name, told, *[count(guess) if guess else "·" for guess in guesses])
     console.print(table)
 
 
@@ -136,10 +136,12 @@ def _print_precisions(scores: dict[str, Any]) -> None:
 
 def _print_worst(scores: dict[str, Any]) -> None:
     names = list(scores["class_error_percent"])
-    table = make_table(f"The {WORST} worst of {len(names)} classes (--json has all)", "class", "error %", "taken for<")
-    for truth in sorted(range(len(names)), key=lambda index: -scores["class_error_percent"][names[index]])[:WORST]:
+    errors = enumerate(scores["class_error_percent"].values())
+    known = {index: error for index, error in errors if error is not None}
+    table = make_table(f"The {WORST} worst of {len(known)} classes (--json has all)", "class", "error %", "taken for<")
+    for truth in sorted(known, key=lambda index: -known[index])[:WORST]:
         row = scores["confusion"][truth]
         mistaken = max((index for index in range(len(row)) if index != truth), key=row.__getitem__)
         taken = f"{names[mistaken]} ({row[mistaken]})" if row[mistaken] else ""
-        table.add_row(names[truth], f"{scores['class_error_percent'][names[truth]]:.2f}", taken)
+        table.add_row(names[truth], f"{known[truth]:.2f}", taken)
     console.print(table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +16,7 @@ from reslab.cli.table_1 import reproduce_table_1
 from reslab.errors import UserError, choices, suggest
 from reslab.paper.claim import CIFAR10, IMAGENET, Claim
 from reslab.paper.claims import CLAIMS
-from reslab.paper.measurements import ByProtocol, ResponseStd
+from reslab.paper.measurements import ByEnsemble, ByProtocol, ResponseStd
 from reslab.report.markdown import gather_remarks
 from reslab.report.reporting import Judgement, judge_runs
 from reslab.report.verdicts import Verdict
@@ -57,7 +57,8 @@ def reproduce(
     words
         table-1 to table-6, fig-1, fig-4, fig-6, fig-7 or shortcuts, or several that train on the same images; then
         fields to change, such as recipe.iterations=2000: a reduced setting; for those about ImageNet data=PATH, where
-        it lies, or other photographs, with --from too. Of table-1 everything is counted, and nothing trained.
+        it lies, or other photographs, with --from too, and data.on_bad_image=skip to go on past bad ones. Of table-1
+        everything is counted, and nothing trained.
     seeds
         Run seeds 1 to N; without it, seed 1.
     only
@@ -154,9 +155,6 @@ def _open(claims: Sequence[Claim], table: str, data: str | None) -> Dataset | Ph
     names = {setting.data.name for claim in claims for setting in claim.settings}
     if IMAGENET.name not in names and data is not None:
         raise UserError(f"data= is for the tables that train on ImageNet, and {table} is none of them; leave it out")
-    if not names:
-        progress_console.print(f"{table} states no network that could be trained: it is shown as published")
-        return None
     with progress_console.status("loading"):
         from reslab.data.catalogue import load_dataset
         from reslab.experiments.reproduce import open_imagenet
@@ -212,7 +210,7 @@ def _run(
         from reslab.data.photos.folder import PhotoDataset
         from reslab.experiments.analyze import responses_of
         from reslab.experiments.estimate import check_room_for_set, estimate_set
-        from reslab.experiments.evaluate import score_run
+        from reslab.experiments.evaluate import score_ensemble, score_run
         from reslab.experiments.reproduce import expand, on_these, run_missing
         from reslab.experiments.together import most_together
 
@@ -268,6 +266,14 @@ def _run(
             should_stop=stop.wanted,
             measure=measure,
         )
+        found = {(setting, trial.seed): RunDirectory.of(trial, root) for trial, setting in trials.items()}
+        for claim, seed in product(claims, range(1, seeds + 1)):
+            if isinstance(claim.measurement, ByEnsemble):
+                runs = {found[member]: member[0].network for member in claim.members(seed)}
+                protocol = claim.measurement.protocol
+                bar = progress.add_task(f"{len(runs)} networks: {protocol}", total=len(dataset.test))
+                score_ensemble(runs, dataset, protocol, device=device, progress=lambda done, bar=bar: show(bar, done))
+                progress.remove_task(bar)
     return claims
 
 

@@ -19,9 +19,6 @@ def preprocess_images(
     pixels = scale_images(images, preprocess, brightest=brightest)
     if preprocess.crop is not None:
         pixels = _crop(pixels, preprocess.crop)
-    if preprocess.per_pixel_mean and mean_image is not None and mean_image.shape != pixels.shape[-3:]:
-        sizes = ["x".join(map(str, shape)) for shape in (mean_image.shape, pixels.shape[-3:])]
-        raise UserError(f"the mean image is {sizes[0]} and the images are {sizes[1]}; give images of that size")
     return centre_pixels(pixels, preprocess, mean_image=mean_image)
 
 
@@ -42,6 +39,11 @@ def centre_pixels(pixels: Tensor, preprocess: Preprocess, *, mean_image: Tensor 
         if mean_image is None:
             raise UserError(
                 "these weights bring no mean image; give preprocess.mean, and preprocess.per_pixel_mean=false"
+            )
+        channels = len(mean_image), pixels.shape[-3]
+        if channels[0] != channels[1]:
+            raise UserError(
+                f"the mean image has {channels[0]} channels and the images have {channels[1]}; give images of as many"
             )
         fits = mean_image.shape == pixels.shape[-3:]
         mean = (mean_image if fits else mean_image.mean((1, 2), keepdim=True)).to(pixels)

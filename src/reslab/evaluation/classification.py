@@ -37,9 +37,9 @@ class Scores:
         return sum(map(sum, self.confusion))
 
     @property
-    def class_error_percent(self) -> list[float]:
-        """The error among the images of each class; zero for a class without images."""
-        return [100 * (1 - row[truth] / sum(row)) if sum(row) else 0.0 for truth, row in enumerate(self.confusion)]
+    def class_error_percent(self) -> list[float | None]:
+        """The error among the images of each class; None for a class without images."""
+        return [100 * (1 - row[truth] / sum(row)) if sum(row) else None for truth, row in enumerate(self.confusion)]
 
     @property
     def balanced_error_percent(self) -> float | None:
@@ -47,11 +47,10 @@ class Scores:
 
         A class without images is left out.
         """
-        counts = [sum(row) for row in self.confusion]
-        if len(set(counts)) == 1:
+        if len({sum(row) for row in self.confusion}) == 1:
             return None
-        errors = [error for error, count in zip(self.class_error_percent, counts, strict=True) if count]
-        return sum(errors) / len(errors)
+        known = [error for error in self.class_error_percent if error is not None]
+        return sum(known) / len(known)
 
     def recorded(self) -> dict[str, Any]:
         """Return all of it as plain data."""

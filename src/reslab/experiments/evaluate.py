@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -58,6 +58,34 @@ def score_run(
     found = evaluate(trained, inputs, protocol=protocol, progress=progress)
     kept = {name: value for name, value in found.items() if name not in LARGE}
     run.write(f"analysis/{protocol}", kept)
+    return kept
+
+
+def score_ensemble(
+    runs: Mapping[RunDirectory, str],
+    dataset: Dataset | PhotoDataset,
+    protocol: ProtocolName,
+    *,
+    device: str = "cpu",
+    progress: Callable[[int], None] = lambda done: None,
+) -> dict[str, Any]:
+    """Return the errors of runs together, given each with its network's name, kept in the first's `analysis/`."""
+    first, members = next(iter(runs)), []
+    for run in runs:
+        trained = load_run(run)
+        skip_bad = run.trial().data.on_bad_image == "skip"
+        members.append((trained, choose_inputs(trained, dataset, skip_bad=skip_bad, device=device)))
+    about = {"networks": list(runs.values()), "runs": [run.path.name for run in runs], "protocol": protocol}
+    try:
+        kept = first.read("analysis/ensemble")
+    except UserError:  # not there, or damaged: as none
+        kept = {}
+    whole = kept.get("images", 0) + kept.get("skipped_images", 0) == len(members[0][1])
+    if whole and about.items() <= kept.items() and kept.get("data") == dataset.name:
+        return kept
+    found = evaluate_ensemble(members, protocol=protocol, progress=progress)
+    kept = {name: value for name, value in found.items() if name not in (*LARGE, "members")} | about
+    first.write("analysis/ensemble", kept)
     return kept
 
 

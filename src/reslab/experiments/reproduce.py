@@ -14,10 +14,14 @@ from reslab.data.photos.shards import read_photos
 from reslab.data.store import data_root
 from reslab.errors import UserError
 from reslab.experiments.together import run_together
+from reslab.experiments.trials import refuse_without_files
 from reslab.paper.claim import IMAGENET, Claim, Setting
+from reslab.paper.measurements import Logged
 from reslab.runs.directory import RunDirectory
 from reslab.spec.codec import override
 from reslab.spec.trial import DataSpec, Trial
+
+FREE_FIELDS = ("data.split", "data.on_bad_image", "network.checkpointing")
 
 
 def open_imagenet(place: Path | None) -> PhotoDataset | None:
@@ -58,14 +62,46 @@ def _is_imagenet(dataset: PhotoDataset) -> bool:
 def expand(
     claims: Iterable[Claim], dataset: Dataset | PhotoDataset, *, seeds: int, overrides: Mapping[str, str] | None = None
 ) -> dict[Trial, Setting]:
-    """Return the trials of seeds 1 to `seeds` that `claims` need, dotted fields overridden, and the setting of each."""
+    """Return the trials of seeds 1 to `seeds` that `claims` need, dotted fields overridden, and the setting of each.
+
+    Of an ensemble all members are needed; where a network comes twice, another seed of it too.
+    A shortened run that a curve is read off is tested as much more often, unless the fields say how often.
+    """
+    claims, overrides = list(claims), overrides or {}
+    if "data.on_bad_image" in overrides:
+        refuse_without_files(dataset)
     settings = dict.fromkeys(setting for claim in claims for setting in claim.settings)
+    wanted = [(setting, seed) for seed in range(1, seeds + 1) for setting in settings]
+    wanted += [pair for seed in range(1, seeds + 1) for claim in claims for pair in claim.members(seed)]
     data = DataSpec(name=dataset.name, fingerprint=dataset.fingerprint)
     return {
-        _overridden(replace(setting.trial(seed), data=data), overrides or {}): setting
-        for seed in range(1, seeds + 1)
-        for setting in settings
+        _with_readable_log(
+            _overridden(replace(setting.trial(seed), data=data), overrides),
+            [claim for claim in claims if setting in claim.settings],
+            given="recipe.evaluate_every" in overrides,
+        ): setting
+        for setting, seed in wanted
     }
+
+
+def _with_readable_log(trial: Trial, claims: Iterable[Claim], *, given: bool) -> Trial:
+    """Return the trial with a log as fine as `claims` need; refuse one that can have none, or was `given` another."""
+    for claim in claims:
+        curve, iterations, every = claim.measurement, trial.recipe.iterations, trial.recipe.evaluate_every
+        if not isinstance(curve, Logged) or every <= (coarsest := curve.coarsest(iterations)):
+            continue
+        if not coarsest:
+            raise UserError(
+                f"recipe.iterations is {iterations:,}, too few to read the curves of {claim.table} off even with "
+                f"recipe.evaluate_every=1; give at least {curve.least_iterations:,}"
+            )
+        if given:
+            raise UserError(
+                f"recipe.evaluate_every is {every:,}, too coarse to read the curves of {claim.table} off "
+                f"{iterations:,} iterations; give at most {coarsest:,}, or leave it out"
+            )
+        trial = replace(trial, recipe=replace(trial.recipe, evaluate_every=coarsest))
+    return trial
 
 
 def run_missing(
@@ -106,10 +142,10 @@ def _overridden(trial: Trial, overrides: Mapping[str, str]) -> Trial:
     groups: dict[str, dict[str, str]] = {"recipe": {}, "data": {}, "network": {}}
     for field, value in overrides.items():
         group, _, rest = field.partition(".")
-        if field not in ("data.split", "network.checkpointing") and (group != "recipe" or not rest):
+        if field not in FREE_FIELDS and (group != "recipe" or not rest):
             raise UserError(
-                f"reproduce sets recipe.FIELD, data.split and network.checkpointing, and '{field}' is none of them; "
-                "anything else would be another experiment: `reslab train` runs those"
+                f"reproduce sets recipe.FIELD, {', '.join(FREE_FIELDS[:-1])} and {FREE_FIELDS[-1]}, and '{field}' is "
+                "none of them; anything else would be another experiment: `reslab train` runs those"
             )
         groups[group][rest] = value
     return replace(

@@ -44,8 +44,10 @@ def read_trial(fields: dict[str, str], dataset: Dataset | PhotoDataset, *, weigh
     usual = "photos" if dataset.side is None else RECIPE_OF.get(dataset.name, "cifar-paper")
     recipe = find_recipe(fields.get("recipe", usual), groups["recipe"])
     if epochs is not None:
-        images = convert(float, epochs, where="recipe.epochs") * len(dataset.train)
-        recipe = replace(recipe, iterations=max(1, round(images / recipe.batch)))
+        passes = convert(float, epochs, where="recipe.epochs")
+        if passes <= 0:
+            raise UserError(f"recipe.epochs is {passes:g}; it must be above 0, and may be a fraction")
+        recipe = replace(recipe, iterations=max(1, round(passes * len(dataset.train) / recipe.batch)))
     trial = Trial(
         data=_choose_data(dataset, groups["data"]),
         network=find(fields["network"], implied | groups["network"]),
@@ -65,12 +67,18 @@ def read_held_out_seed(fields: Mapping[str, str]) -> int:
     return convert(int, fields.get("data.held_out_seed", "0"), where="data.held_out_seed")
 
 
+def refuse_without_files(dataset: Dataset | PhotoDataset) -> None:
+    """Refuse data.on_bad_image where there are no files that could be bad."""
+    if dataset.side is not None:
+        raise UserError(f"data.on_bad_image is for folders of photographs; {dataset.name} has no files: leave it out")
+
+
 def _choose_data(dataset: Dataset | PhotoDataset, fields: dict[str, Any]) -> DataSpec:
     for field in ("name", "fingerprint"):
         if field in fields:
             raise UserError(f"data.{field} follows from the data; write data=NAME")
-    if "on_bad_image" in fields and dataset.side is not None:
-        raise UserError(f"data.on_bad_image is for folders of photographs; {dataset.name} has no files: leave it out")
+    if "on_bad_image" in fields:
+        refuse_without_files(dataset)
     if "held_out_seed" in fields and not getattr(dataset, "held_out", False):
         raise UserError(f"{dataset.name} has images to test on, so none are drawn: leave data.held_out_seed out")
     return override(DataSpec(name=dataset.name, fingerprint=dataset.fingerprint), fields)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
+from torch.nn.modules.batchnorm import _BatchNorm
+
 from reslab.errors import UserError, choices
 from reslab.networks.build import build
+from reslab.networks.layers import FrozenBatchNorm
 from reslab.networks.network import Network
 from reslab.networks.resnet import ResidualNetwork
 from reslab.spec import Spec, name_of
@@ -25,7 +28,10 @@ def head_parameters(spec: Spec) -> frozenset[str]:
 
 
 def freeze(network: Network, until: str) -> None:
-    """Freeze all weights from the input up to and including a stage; `body` is everything but the classifier."""
+    """Freeze all weights from the input up to and including a stage; `body` is everything but the classifier.
+
+    Normalizations there use and keep the statistics they have, whatever mode the network is in.
+    """
     parts = _parts(network)
     if until not in parts:
         raise UserError(f"recipe.freeze is {until}; {name_of(network.spec)} has {choices(parts)}")
@@ -34,6 +40,10 @@ def freeze(network: Network, until: str) -> None:
     for name, weight in network.named_parameters():
         if name not in head and (until == BODY or name.startswith(tuple(_prefix(part) for part in frozen))):
             weight.requires_grad_(False)
+    for name, module in list(network.named_modules()):
+        if isinstance(module, _BatchNorm) and not module.weight.requires_grad:
+            place, _, last = name.rpartition(".")
+            setattr(network.get_submodule(place), last, FrozenBatchNorm.of(module))
 
 
 def _parts(network: Network) -> list[str]:

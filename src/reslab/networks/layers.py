@@ -36,6 +36,14 @@ class FrozenBatchNorm(nn.Module):
         self.register_buffer("running_mean", torch.zeros(width))
         self.register_buffer("running_var", torch.ones(width))
 
+    @classmethod
+    def of(cls, norm: nn.modules.batchnorm._BatchNorm) -> FrozenBatchNorm:
+        """Return one that stays what `norm` is; its state has the same names, the counter's included."""
+        frozen = cls(norm.num_features, norm.eps)
+        for name, tensor in norm.state_dict().items():
+            frozen.register_buffer(name, tensor.clone())
+        return frozen
+
     def forward(self, x: Tensor) -> Tensor:
         return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from reslab.paper.measurements import Measurement
+from reslab.paper.measurements import ByEnsemble, Measurement
 from reslab.spec import find
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
@@ -49,7 +49,8 @@ class Claim:
 
     About one setting it is a number: near, below or above `published`; where nothing was published, it only asks. About
     several it is that the numbers rise, or fall, in the order of the settings; then a step may go the other way by
-    `tolerance`, the whole may not. About none it is a number of others' that is only shown.
+    `tolerance`, the whole may not. About none it is a number of others' that is only shown. `lacks` is what no trial of
+    ours can have of what was published.
     """
 
     table: str
@@ -63,6 +64,14 @@ class Claim:
     published_n: int | None = None
     tolerance: float = 0.0
     note: str = ""
+    lacks: str = ""
+
+    def members(self, seed: int) -> list[tuple[Setting, int]]:
+        """Return what is trained for the ensemble of a seed, each with its own seed; nothing where there is none."""
+        if not isinstance(self.measurement, ByEnsemble) or not self.settings:
+            return []
+        networks = [replace(self.settings[0], network=network) for network in self.measurement.members]
+        return list(zip(networks, self.measurement.seeds(seed), strict=True))
 
     @property
     def published_words(self) -> str:

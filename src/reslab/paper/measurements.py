@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 ITERATIONS = 64_000
 LOG_EVERY = 1_000
+ENSEMBLE = "ensemble"
 
 
 class Unreadable(Exception):
@@ -60,13 +61,22 @@ class Logged:
     iterations: int = ITERATIONS
     log_every: int = LOG_EVERY
 
+    @property
+    def least_iterations(self) -> int:
+        """The shortest run whose log can be as fine as the recipe's own."""
+        return -(-self.iterations // self.log_every)
+
+    def coarsest(self, iterations: int) -> int:
+        """Return how far apart the entries of the log of so many iterations may be; 0 where they are too few."""
+        return iterations * self.log_every // self.iterations
+
     def read(self, record: Record) -> float:
         """Return the mean."""
-        finest = record.iterations * self.log_every // self.iterations
-        if record.evaluate_every > finest:
+        coarsest = self.coarsest(record.iterations)
+        if record.evaluate_every > coarsest:
             raise Unreadable(
                 f"it evaluates every {record.evaluate_every:,} of {record.iterations:,} iterations; "
-                + (f"recipe.evaluate_every={finest} is enough" if finest else "that is too few to read a curve off")
+                + (f"recipe.evaluate_every={coarsest} is enough" if coarsest else "that is too few to read a curve off")
             )
         scale = record.iterations / self.iterations
         entries = [entry for entry in record.log if self.after * scale < entry["step"] <= self.upto * scale]
@@ -118,17 +128,44 @@ class ByProtocol:
         found = record.tests.get(self.protocol)
         if found is None:
             raise Unreadable(f"it is not tested by {self.protocol}, which `reproduce` without --from does")
-        try:
-            images = sum(map(sum, record.result["confusion"]))
-            if found["data"] != record.data or found["images"] != images:
-                told = f"{found['images']:,} images of {found['data']}, not of the {images:,} it is tested on"
-                raise Unreadable(f"its {self.protocol} test is of {told}")
-            return float(found[self.metric])
-        except (LookupError, TypeError, ValueError) as error:
-            raise Unreadable(f"its {self.protocol} test cannot be read ({error})") from error
+        return _read_test(record, found, self.metric, name=self.protocol)
 
 
-Measurement: TypeAlias = AtTheEnd | Logged | ResponseStd | ByProtocol
+@dataclass(frozen=True)
+class ByEnsemble:
+    """A number of several runs' probabilities averaged, which is kept with the run of the first member."""
+
+    protocol: Literal["10-crop", "multi-scale"]
+    metric: str
+    members: tuple[str, ...]
+
+    def seeds(self, first: int) -> list[int]:
+        """Return the seed of each member: `first`, and where a network comes again the next."""
+        return [first + self.members[:place].count(network) for place, network in enumerate(self.members)]
+
+    def read(self, record: Record) -> float:
+        """Return the number."""
+        found = record.tests.get(ENSEMBLE)
+        if found is None:
+            raise Unreadable("no ensemble with it is tested, which `reproduce` without --from does")
+        if found.get("networks") != list(self.members) or found.get("protocol") != self.protocol:
+            raise Unreadable("the ensemble tested with it is another")
+        return _read_test(record, found, self.metric, name=ENSEMBLE)
+
+
+def _read_test(record: Record, found: Mapping[str, Any], metric: str, *, name: str) -> float:
+    """Return a number of a test of all the images a run is tested on."""
+    try:
+        images = sum(map(sum, record.result["confusion"]))
+        if found["data"] != record.data or found["images"] != images:
+            told = f"{found['images']:,} images of {found['data']}, not of the {images:,} it is tested on"
+            raise Unreadable(f"its {name} test is of {told}")
+        return float(found[metric])
+    except (LookupError, TypeError, ValueError) as error:
+        raise Unreadable(f"its {name} test cannot be read ({error})") from error
+
+
+Measurement: TypeAlias = AtTheEnd | Logged | ResponseStd | ByProtocol | ByEnsemble
 
 
 def at(metric: str, iteration: int) -> Logged:

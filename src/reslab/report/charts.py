@@ -92,7 +92,7 @@ def plot_classes(groups: Sequence[Group], *, key: str) -> list[Plot]:
         return []
     names = with_classes[0][1][0].classes
     rows = [
-        (group.label, [_mean(run.class_error_percent[i] for run in runs) for i in range(len(names))])
+        (group.label, [_mean(run.class_errors[i] for run in runs) for i in range(len(names))])
         for group, runs in with_classes
         if runs[0].classes == names
     ]
@@ -166,10 +166,9 @@ def _counted(group: Group) -> list[Any]:
     return [run.result for run in group.finished if run.result and run.result.confusion]
 
 
-def _mean(values: Iterable[float]) -> float:
-    found = spread(list(values))
-    assert found is not None
-    return round(found.mean, 2)
+def _mean(values: Iterable[float | None]) -> float | None:
+    found = spread([value for value in values if value is not None])
+    return None if found is None else round(found.mean, 2)
 
 
 def _rounded(values: Iterable[float | None]) -> list[float | None]:

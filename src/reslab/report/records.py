@@ -46,7 +46,7 @@ class Result:
     top5_error_percent: float | None = None
     balanced_error_percent: float | None = None
     confusion: tuple[tuple[int, ...], ...] = ()
-    class_error_percent: tuple[float, ...] = ()
+    class_error_percent: tuple[float | None, ...] = ()
     map_percent: float | None = None
     class_average_precision_percent: tuple[float | None, ...] = ()
     class_positives: tuple[int, ...] = ()
@@ -70,6 +70,13 @@ class Result:
     def classes(self) -> tuple[str, ...]:
         """The classes' names, or numbers where a run did not record names."""
         return self.class_names or tuple(map(str, range(len(self.confusion))))
+
+    @property
+    def class_errors(self) -> tuple[float | None, ...]:
+        """The error of each class; None where no test image is of it, for which early versions wrote 0."""
+        return tuple(
+            error if sum(row) else None for error, row in zip(self.class_error_percent, self.confusion, strict=True)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from itertools import islice, pairwise
 from typing import Any, Literal, TypeAlias
 
 from reslab.paper.claim import Claim, Setting
-from reslab.paper.measurements import Record, Unreadable
+from reslab.paper.measurements import ENSEMBLE, Record, Unreadable
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
 from reslab.spec.trial import Trial, trial_differences
@@ -23,13 +23,14 @@ Word: TypeAlias = Literal["reproduced", "deviates", "measured", "reduced setting
 # What a run may choose freely. Every other field is material, those yet to be invented included.
 IMMATERIAL = {
     "seed",
+    "data.on_bad_image",  # what it left out of the test is material
     "network.checkpointing",
     "recipe.precision",
     "recipe.channels_last",
     "recipe.evaluate_every",
     "recipe.sync_norms",
 }
-PROTOCOLS = ("10-crop", "multi-scale")
+PROTOCOLS = ("10-crop", "multi-scale", ENSEMBLE)
 # How a run differs from a setting: each material field with the run's value and the setting's.
 Differences: TypeAlias = tuple[tuple[str, Any, Any], ...]
 
@@ -112,7 +113,8 @@ def _judge(claim: Claim, pieces: Sequence[_Evidence]) -> Verdict:
     kind = min(shared, key=lambda kind: (len(kind), -samples[0].found[kind][0][0].trial.recipe.iterations))
     chosen = [sample.found[kind] for sample in samples]
     values = tuple(tuple(value for _, value in runs) for runs in chosen)
-    lacks = list(dict.fromkeys(f"without {setting.lacks}" for setting in claim.settings if setting.lacks))
+    lacking = (claim.lacks, *[setting.lacks for setting in claim.settings])
+    lacks = list(dict.fromkeys(f"without {what}" for what in lacking if what))
     left_out = sum(len(runs) for sample in samples for other, runs in sample.found.items() if other != kind)
     return Verdict(
         claim=claim,
@@ -125,6 +127,7 @@ def _judge(claim: Claim, pieces: Sequence[_Evidence]) -> Verdict:
                 *lacks,
                 *[f"{field} {_written(ours)} for {_written(asked)}" for field, ours, asked in kind],
                 *_precisions(piece for runs in chosen for piece, _ in runs),
+                *_skipping(piece for runs in chosen for piece, _ in runs),
                 *([f"{_count(left_out)} in another setting left out"] if left_out else []),
                 *remarks,
             ]
@@ -168,6 +171,8 @@ def _differences(piece: _Evidence, setting: Setting, asked: Trial) -> Difference
         here = piece.record.result.get("data_images", ("unknown",)) if piece.record else setting.images
         if tuple(here) != setting.images:
             differing["data.images"] = (tuple(here), setting.images)
+    if piece.record and (skipped := piece.record.result.get("skipped_images")):
+        differing["data.skipped_images"] = (skipped, 0)
     return tuple((field, *values) for field, values in differing.items() if field not in IMMATERIAL)
 
 
@@ -220,6 +225,12 @@ def _precisions(pieces: Iterable[_Evidence]) -> list[str]:
     """Name the precisions other than fp32: they do not decide, but they are told."""
     found = {piece.trial.recipe.precision for piece in pieces} - {"fp32"}
     return [f"in {precision}" for precision in sorted(found)]
+
+
+def _skipping(pieces: Iterable[_Evidence]) -> list[str]:
+    """Say where others may have stood in for training images: how many is not written down."""
+    skipping = any(piece.trial.data.on_bad_image == "skip" for piece in pieces)
+    return ["bad training images, if there were any, skipped"] if skipping else []
 
 
 def _read(run: RunDirectory) -> _Evidence:

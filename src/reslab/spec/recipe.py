@@ -160,7 +160,7 @@ class Recipe:
     The average of the weights is the weights themselves up to the fraction `average_from` of the run, and decays by
     `average_decay` an iteration from there on. `centring` says what is subtracted from an image: the mean image of the
     training images, or ImageNet's mean colour, its deviation then being divided by. `freeze` names the last stage that
-    is left as it was (stem, conv2, ..., or body for all but the classifier).
+    is left as it was, its statistics included (stem, conv2, ..., or body for all but the classifier).
     Where classes differ in size, balanced `class_weights` make the rarer ones' images count more in the loss, and
     balanced `sampling` shows them more often.
     Where several processes share a batch, each normalizes its own part of it, or all of them the whole: `sync_norms`.

@@ -90,13 +90,14 @@ def choose_runtime(
     """Capture on CUDA, unless the network recomputes its activations, which asks the device questions midway.
 
     Nor are normalizations captured that several processes share: they speak with each other midway.
-    Our own kernels are used in bfloat16, unless the network is to be compiled: those for all of it, made for images of
-    its spec's size alone, where there are any, else those for what is between its convolutions.
+    Our own kernels are used in bfloat16, unless the network is to be compiled or a part of it is frozen, for they
+    normalize by the batch: those for all of it, made for images of its spec's size alone, where there are any, else
+    those for what is between its convolutions.
     """
     capture = torch.device(device).type == "cuda" and not getattr(network, "checkpointing", False)
     capture = capture and (processes.count == 1 or not recipe.sync_norms)
     narrow = recipe.precision == "bf16" and recipe.channels_last
-    ours = capture and narrow and not compile and is_available(device)
+    ours = capture and narrow and not compile and recipe.freeze is None and is_available(device)
     fitting = can_fuse(network.spec) and network.spec.input_shape == image_shape and recipe.resizing.initial == 1
     fused = ours and fitting
     normalized = ours and not fused and can_normalize(network.spec)

@@ -132,7 +132,7 @@
     classes: (plot, _, room) => [
       [heat({
         x: plot.classes.map(plain), y: plot.rows.map(plain), z: plot.errors, shade: 1, most: 5,
-        text: plot.errors.map((row) => row.map((error) => (room < 22 ? "" : error.toFixed(room < 38 ? 0 : 1)))),
+        text: plot.errors.map((row) => row.map((error) => (room < 22 || error === null ? "" : error.toFixed(room < 38 ? 0 : 1)))),
         hovertemplate: "%{y}, %{x}: %{z:.2f} %<extra></extra>",
       })],
       layout({

@@ -92,6 +92,8 @@ def run_trial(
             processes=processes,
         )
         surroundings = describe_surroundings() | {"device": _name_device(device), "together": together}
+        if isinstance(dataset, PhotoDataset):
+            surroundings["data_at"] = str(dataset.root.resolve())
         if processes.first:
             _warn_of_other_count(run, trial, processes.count, warn)
             run.begin(trial, surroundings | asdict(runtime) | {"processes": processes.count})

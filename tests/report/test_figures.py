@@ -82,3 +82,12 @@ def test_no_legend_squeezes_the_plot(tmp_path: Path) -> None:
     assert box.y1 <= axis.get_window_extent().y0
     assert (box.x0, box.y0) >= (0, -1)
     assert box.x1 <= figure.bbox.x1
+
+
+def test_a_run_of_one_evaluation_is_a_dot(tmp_path: Path) -> None:
+    """No line leads from one point to nowhere."""
+    run = write_run(tmp_path)
+    assert {line.get_marker() for line in draw_curves(groups_in(tmp_path)).axes[0].lines} == {"None"}
+    log = run.path / "metrics.jsonl"
+    log.write_text(log.read_text().splitlines()[-1] + "\n")
+    assert {line.get_marker() for line in draw_curves(groups_in(tmp_path)).axes[0].lines} == {"."}

@@ -105,11 +105,12 @@ def draw_responses(groups: Sequence[Group]) -> Figure:
 def _draw_curve(axis: Axes, group: Group, unit: int) -> None:
     colour = LIGHT[group.shade % len(LIGHT)]
     for part, style in (
-        ("train", {"linewidth": 0.8, "linestyle": (0, (4, 2))}),
-        ("test", {"linewidth": 1.8, "label": _words(group.label)}),
+        ("train", {"linewidth": 0.8, "markersize": 3, "linestyle": (0, (4, 2))}),
+        ("test", {"linewidth": 1.8, "markersize": 8, "label": _words(group.label)}),
     ):
         steps = [(step.step / unit, found) for step in group.curve if (found := getattr(step, part))]
-        axis.plot([x for x, _ in steps], [found.mean for _, found in steps], color=colour, **style)
+        marker = "." if len(steps) == 1 else "None"  # one point makes no line
+        axis.plot([x for x, _ in steps], [found.mean for _, found in steps], marker=marker, color=colour, **style)
         sure = [(x, found) for x, found in steps if found.std is not None]
         axis.fill_between(
             [x for x, _ in sure],

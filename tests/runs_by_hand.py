@@ -39,13 +39,15 @@ def write_run(
     classes: Sequence[str] = CLASSES,
     responses: bool = True,
     name: str | None = None,
+    fingerprint: str = "0" * 64,
+    recipe_name: str = "cifar-paper",
     **recipe: object,
 ) -> RunDirectory:
     """Write a run of `network` that ends near `error_percent`; one that is not finished stops before a quarter."""
     trial = Trial(
-        data=DataSpec(name=data, fingerprint="0" * 64, split=split),
+        data=DataSpec(name=data, fingerprint=fingerprint, split=split),
         network=find(network, {"classes": len(classes)}),
-        recipe=find_recipe("cifar-paper", recipe),
+        recipe=find_recipe(recipe_name, recipe),
         seed=seed,
     )
     run, noise = RunDirectory(root / (name or trial.id)), random.Random(trial.id)

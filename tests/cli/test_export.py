@@ -11,11 +11,11 @@ import torch
 
 def test_onnx_and_eight_bits(reslab, here: Path) -> None:
     """Two files; what they take, how they agree, and what eight bits cost."""
-    outcome = reslab("export", "mine.safetensors", "photos", "--int8", "photos")
+    outcome = reslab("export", "mine.safetensors", "--int8", "photos")
     assert outcome.code == 0, outcome.err
     assert "takes   pixels batch x 3 x 16 x 16, RGB, 0 to 255, resized to 20 and cropped to 16 before" in outcome.out
     assert "gives   logits batch x 2: ants, bees" in outcome.out
-    assert "check   10 images: logits within" in outcome.out
+    assert "check   2 test images of photos: logits within" in outcome.out
     assert "On 2 test images of photos" in outcome.out
     assert "times smaller" in outcome.out
     assert {path.name for path in here.iterdir()} == {"mine.safetensors", "mine.onnx", "mine-int8.onnx", "photos"}
@@ -23,9 +23,9 @@ def test_onnx_and_eight_bits(reslab, here: Path) -> None:
 
 
 def test_a_program(reslab, here: Path) -> None:
-    """torch.export's, checked on synthetic photographs."""
+    """torch.export's, checked on synthetic photographs where nothing else is at hand, as is said."""
     outcome = reslab("export", "mine.safetensors", "--format", "torch-export", "--out", "out/it.pt2")
-    assert "check   8 synthetic photographs" in outcome.out
+    assert "check   8 synthetic photographs, as no real ones are at hand: logits" in outcome.out
     assert torch.export.load("out/it.pt2").module()(torch.zeros(3, 3, 16, 16)).shape == (3, 2)
 
 
@@ -56,3 +56,9 @@ def test_without_onnx(reslab, here: Path, monkeypatch: pytest.MonkeyPatch) -> No
     """What to install is named before anything is done."""
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert "install it with `pip install 'reslab[export]'`" in reslab("export", "mine.safetensors").err
+
+
+def test_on_images_given(reslab, here: Path) -> None:
+    """All of a folder's."""
+    outcome = reslab("export", "mine.safetensors", "photos", "--format", "torch-export")
+    assert "check   10 images: logits within" in outcome.out

@@ -68,6 +68,20 @@ def test_json_from_standard_input(reslab, here: Path, monkeypatch: pytest.Monkey
     assert [guess["class"] for guess in one["guesses"]] == [told[0]["guesses"][0]["class"]]
 
 
+def test_classes_are_called_by_their_words(reslab, here: Path) -> None:
+    """The first of them, the class's own name beside it; as JSON both; a class without words goes by its name."""
+    network = make_network()
+    network.class_words = {"ants": "emmet, pismire"}
+    save_model(network, "told.safetensors")
+    out = reslab("predict", "told.safetensors", "photos").out
+    assert "pismire" not in out
+    for line in out.splitlines()[3:]:
+        assert "emmet ants" in line or ("bees" in line and "emmet" in line and "ants" not in line)
+    for one in json.loads(reslab("predict", "told.safetensors", "photos", "--json").out):
+        words = {guess["class"]: guess.get("words") for guess in one["guesses"]}
+        assert words == {"ants": "emmet, pismire", "bees": None}
+
+
 def test_several_labels_an_image(reslab, here: Path) -> None:
     """All above the threshold, the others beside them; none where none is."""
     network = make_network()

@@ -40,6 +40,8 @@ def test_torchvision_takes_it(ending: str, tmp_path: Path) -> None:
     ("name", "sentence"),
     [
         ("resnet-18", "would compute something else in torchvision's form"),
+        ("resnet-18", "; for that form train network=resnet-18-v1.5, or keep"),
+        ("cifar-resnet-8", "; for that form train one with network.shortcut=B, or keep"),
         ("cifar-resnet-8 shortcut=B stride_in=3x3", "torchvision builds nothing like"),
         ("lenet-5 channels=3", "has no name for"),
     ],

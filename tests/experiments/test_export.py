@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 from tests.delivery.conftest import make_network
+from tests.photographs import make_photos
 
+from reslab.data.digits import load_digits
+from reslab.data.photos.folder import read_folder
+from reslab.delivery.pictures import open_labelled
 from reslab.errors import UserError
-from reslab.experiments.export import deploy, export
-from reslab.experiments.trained import Trained
+from reslab.experiments.export import choose_pictures, deploy, export
+from reslab.experiments.run import run_trial
+from reslab.experiments.trained import Trained, load_run
+from reslab.experiments.trials import read_trial
+from reslab.networks import create_model
+from reslab.spec import Preprocess
+from reslab.spec.trial import DataSpec
 
 
 def test_fields_change_what_is_inside_and_outside(tmp_path: Path) -> None:
@@ -19,5 +29,51 @@ def test_fields_change_what_is_inside_and_outside(tmp_path: Path) -> None:
     assert deployed.describe()["inside"]["mean"] == [0.5, 0.5, 0.5]
     assert deployed.describe()["resize_first"]["crop"] == 12
     with pytest.raises(UserError, match=r"a file of torch-export ends in \.pt2"):
-        export(deployed, tmp_path / "network.onnx", "torch-export")
+        export(deployed, tmp_path / "network.onnx", "torch-export", [])
     assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trained:
+    """A network trained, for an iteration, on a folder that is still there."""
+    monkeypatch.setenv("RESLAB_WORKERS", "0")
+    photos = read_folder(make_photos(tmp_path / "photos"))
+    fields = {"network": "cifar-resnet-8", "network.input_size": "24", "recipe.batch": "4", "recipe.iterations": "1"}
+    return load_run(run_trial(read_trial(fields, photos), photos, tmp_path / "runs"))
+
+
+def test_a_run_is_checked_on_its_own_test_images(trained: Trained, tmp_path: Path) -> None:
+    """Those of the folder it was trained on, if that is there as it was; and it is said on what."""
+    deployed = deploy(trained, {})
+    what, pictures = choose_pictures(trained, deployed)
+    tested = sorted((tmp_path / "photos" / "val").rglob("*.*"))
+    assert what == "test images of photos"
+    assert [picture.name for picture in pictures] == [str(path.relative_to(tmp_path / "photos")) for path in tested]
+    assert export(deployed, tmp_path / "it.pt2", "torch-export", pictures).images == len(tested)
+    shutil.copy(tested[0], tested[0].with_stem("another"))
+    assert choose_pictures(trained, deployed)[0].startswith("synthetic photographs")
+    shutil.rmtree(tmp_path / "photos")
+    assert choose_pictures(trained, deployed)[0] == "synthetic photographs, as no real ones are at hand"
+
+
+def test_what_is_given_comes_first(trained: Trained, tmp_path: Path) -> None:
+    """Images, then the data for eight bits; of many images some, from first to last."""
+    deployed, photo = deploy(trained, {}), next((tmp_path / "photos").rglob("*.jpg"))
+    data = open_labelled(str(make_photos(tmp_path / "others", val=30)))
+    what, pictures = choose_pictures(trained, deployed, images=[photo], data=data)
+    assert (what, [picture.name for picture in pictures]) == ("images", [str(photo)])
+    what, pictures = choose_pictures(trained, deployed, data=data)
+    names = [picture.name for picture in pictures]
+    assert (what, len(names)) == ("test images of others", 32)
+    assert (names[0], names[-1]) == ("val/blues/000.jpg", "val/greens/029.jpg")
+
+
+def test_data_by_name_is_at_hand_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The digits always are; what was never fetched is no error."""
+    monkeypatch.setenv("RESLAB_DATA", str(tmp_path))
+    network = create_model("cifar-resnet-8", channels=1, input_size=8)
+    network.preprocess = Preprocess(mean=(0.5,))
+    for name, words in (("digits", "test images of digits"), ("cifar10", "synthetic photographs")):
+        data = DataSpec(name=name, fingerprint=load_digits().fingerprint)
+        trained = Trained(origin="mine", network=network, data=data)
+        assert choose_pictures(trained, deploy(trained, {}))[0].startswith(words)

@@ -17,7 +17,7 @@ from reslab.data.photos.labels import MultiLabelDataset, read_labelled
 from reslab.delivery.predictor import Predictor
 from reslab.errors import UserError
 from reslab.experiments.evaluate import evaluate
-from reslab.experiments.export import deploy, export, open_int8_data
+from reslab.experiments.export import choose_pictures, deploy, export, open_int8_data
 from reslab.experiments.multilabel import MultiLabelTask
 from reslab.experiments.photos import make_photo_task
 from reslab.experiments.run import run_trial
@@ -180,7 +180,9 @@ def test_other_runtimes_give_the_same(trained: RunDirectory, shapes: MultiLabelD
     onnx = pytest.importorskip("onnx")
     pytest.importorskip("onnxscript")
     deployed = deploy(load_run(trained), {})
-    assert export(deployed, tmp_path / "m.onnx", "onnx").agrees
+    what, pictures = choose_pictures(load_run(trained), deployed)
+    assert what == "test images of shapes"
+    assert export(deployed, tmp_path / "m.onnx", "onnx", pictures).agrees
     about = {entry.key: entry.value for entry in onnx.load(tmp_path / "m.onnx").metadata_props}
     assert json.loads(about["reslab"])["task"] == "multi-label"
     with pytest.raises(UserError, match="have several labels each, and here each needs one class"):

@@ -18,6 +18,7 @@ from reslab.data.digits import load_digits
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.data.photos.sharding import write_shards
 from reslab.data.photos.shards import read_photos
+from reslab.data.photos.words import write_words
 from reslab.errors import UserError
 from reslab.experiments import photos as of_photos
 from reslab.experiments.photos import make_photo_task
@@ -273,3 +274,15 @@ def test_from_the_command_line(photos: PhotoDataset, tmp_path: Path, capsys: pyt
         main(["train", f"data={tmp_path}/nowhere", "network=resnet-20"])
     assert error.value.code
     assert "is no dataset and no folder of photographs" in capsys.readouterr().err
+
+
+def test_the_words_of_classes_go_with_the_weights(photos: PhotoDataset, tmp_path: Path) -> None:
+    """Those of its classes; where they cannot be read, that is told before anything is trained."""
+    write_words(photos.root, {"blues": "blue things", "mauves": "no class of these"})
+    trial = make_trial(photos, recipe__iterations="1")
+    trained = run_trial(trial, photos, tmp_path / "runs")
+    assert load_model(trained.weights).class_words == {"blues": "blue things"}
+    (photos.root / "classes.json").write_text("[")
+    with pytest.raises(UserError, match=r"classes\.json cannot be read"):
+        run_trial(replace(trial, seed=1), photos, tmp_path / "runs")
+    assert not list((tmp_path / "runs").glob("*/metrics.jsonl"))[1:]

@@ -87,6 +87,23 @@ def test_the_body_learns_at_its_own_rate(photos: PhotoDataset, weights: str, tmp
     assert torch.allclose(moved["0.1"], 0.1 * moved["1"], rtol=1e-3, atol=1e-7)
 
 
+def test_each_stage_learns_at_its_own_rate(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:
+    """After one iteration a stage has come half as far as the next, for its share; the body's share is on top."""
+    names = {"blocks.conv4_1.layers.0.conv.weight": 1, "blocks.conv3_1.layers.0.conv.weight": 2, "stem.conv.weight": 4}
+    before, moved = load_model(weights).state_dict(), {}
+    for body, decay in (("1", "1"), ("1", "0.5"), ("0.1", "0.5")):
+        rates = {"recipe__optimizer__body_rate": body, "recipe__optimizer__stage_decay": decay}
+        trial = start(photos, weights, recipe__iterations="1", **rates)
+        run = run_trial(trial, photos, tmp_path / "runs", weights=weights)
+        moved[body, decay] = load_model(run.weights).state_dict()
+    for name, stages in names.items():
+        whole = moved["1", "1"][name] - before[name]
+        for body, decay in (("1", "0.5"), ("0.1", "0.5")):
+            share = float(body) * float(decay) ** stages
+            assert torch.allclose(moved[body, decay][name] - before[name], share * whole, rtol=1e-3, atol=1e-6)
+    assert torch.equal(moved["0.1", "0.5"]["classifier.weight"], moved["1", "1"]["classifier.weight"])
+
+
 def test_frozen_normalizations_keep_their_statistics(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:
     """By the network's own field."""
     trial = start(photos, weights, network__norm="frozen")
@@ -115,7 +132,7 @@ def test_a_trial_knows_its_start_by_content(photos: PhotoDataset, weights: str, 
 
 def test_resuming_needs_no_weights(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:
     """The checkpoint has them; the end is that of a run never stopped."""
-    trial = start(photos, weights, recipe__freeze="conv3")
+    trial = start(photos, weights, recipe__freeze="conv2", recipe__optimizer__stage_decay="0.5")
     whole = run_trial(trial, photos, tmp_path / "whole", weights=weights)
     steps = iter([False] * 4 + [True])
     with pytest.raises(Stopped):

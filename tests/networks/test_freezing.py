@@ -9,7 +9,7 @@ import torch
 
 from reslab.errors import UserError
 from reslab.networks import create_model
-from reslab.networks.freezing import freeze, head_parameters
+from reslab.networks.freezing import count_stages_ahead, freeze, head_parameters
 from reslab.networks.resnet import ResidualNetwork
 from reslab.spec import find
 
@@ -101,3 +101,18 @@ def test_a_stage_that_is_not_there_is_told() -> None:
         freeze(create_model("resnet-20"), "conv5")
     with pytest.raises(UserError, match="freeze is conv2; lenet-5 has body"):
         freeze(create_model("lenet-5"), "conv2")
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "stages"),
+    [
+        ("resnet-20", {}, {"classifier": 0, "blocks.conv4": 1, "blocks.conv3": 2, "blocks.conv2": 3, "stem": 4}),
+        ("resnet-20", {"order": "pre"}, {"classifier": 0, "final": 1, "blocks.conv4": 1, "stem": 4}),
+        ("lenet-5", {}, {"steps.logits": 0, "steps.conv1": 1, "steps.fc1": 1}),
+    ],
+)
+def test_stages_are_counted_from_the_classifier(name: str, fields: dict[str, str], stages: dict[str, int]) -> None:
+    """What normalizes the last stage's output belongs to it; a network without stages is one."""
+    ahead = count_stages_ahead(create_model(name, **fields))
+    for prefix, count in stages.items():
+        assert {ahead[name] for name in ahead if name.startswith(prefix)} == {count}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import pytest
 from tests.runs_by_hand import write_run
 
 from reslab.report.figures import draw_curves, draw_figures, draw_responses
@@ -58,3 +59,35 @@ def test_a_long_legend_does_not_hide_the_lines(tmp_path: Path) -> None:
     for rate in range(1, 8):
         write_run(tmp_path, **{"optimizer.learning_rate": f"0.{rate}5"})
     assert draw_curves(groups_in(tmp_path)).get_figheight() > short
+
+
+def test_no_legend_squeezes_the_plot(tmp_path: Path) -> None:
+    """However many runs differ in however many fields, the panel keeps its size and the page holds the legend."""
+    write_run(tmp_path)
+    figure = draw_curves(groups_in(tmp_path))
+    figure.draw_without_rendering()
+    alone = figure.axes[0].get_window_extent().size
+    for batch in range(1, 11):
+        changed = {f"augmentation.{field}": "0.5" for field in ("colour", "mixup", "cutmix")}
+        changed |= {"optimizer.learning_rate": f"0.{batch}", "optimizer.clip_norm": "1", "label_smoothing": "0.1"}
+        write_run(tmp_path, batch=str(batch), **changed)
+    figure = draw_curves(groups_in(tmp_path))
+    figure.draw_without_rendering()
+    (axis,) = figure.axes
+    assert axis.get_window_extent().size == pytest.approx(alone, rel=0.05)
+    legend = axis.get_legend()
+    assert legend is not None
+    assert all(text.get_text().count("\n") < 3 for text in legend.get_texts())
+    box = legend.get_window_extent()
+    assert box.y1 <= axis.get_window_extent().y0
+    assert (box.x0, box.y0) >= (0, -1)
+    assert box.x1 <= figure.bbox.x1
+
+
+def test_a_run_of_one_evaluation_is_a_dot(tmp_path: Path) -> None:
+    """No line leads from one point to nowhere."""
+    run = write_run(tmp_path)
+    assert {line.get_marker() for line in draw_curves(groups_in(tmp_path)).axes[0].lines} == {"None"}
+    log = run.path / "metrics.jsonl"
+    log.write_text(log.read_text().splitlines()[-1] + "\n")
+    assert {line.get_marker() for line in draw_curves(groups_in(tmp_path)).axes[0].lines} == {"."}

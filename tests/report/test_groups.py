@@ -65,6 +65,24 @@ def test_without_a_usual_one_all_say_what_differs(tmp_path: Path) -> None:
     assert sorted(groups_in(tmp_path)) == ["resnet-20 iterations=40", "resnet-20 iterations=64000"]
 
 
+def test_where_recipes_differ_they_are_named(tmp_path: Path) -> None:
+    """And of their fields those that were changed, not the dozens in which one recipe is not the other."""
+    write_run(tmp_path)
+    write_run(tmp_path, recipe_name="photos", iterations="40")
+    write_run(tmp_path, recipe_name="photos", iterations="40", **{"optimizer.momentum": "0.8"})
+    photos = ["resnet-20 recipe=photos iterations=40", "resnet-20 recipe=photos iterations=40 optimizer.momentum=0.8"]
+    assert sorted(groups_in(tmp_path)) == ["resnet-20 recipe=cifar-paper", *photos]
+    write_run(tmp_path, seed=1)
+    assert sorted(groups_in(tmp_path)) == ["resnet-20", *photos]
+
+
+def test_digests_are_cut_as_in_ids(tmp_path: Path) -> None:
+    """Twelve digits tell two apart."""
+    for digit in "ab":
+        write_run(tmp_path, fingerprint=digit * 64, responses=False)
+    assert sorted(groups_in(tmp_path)) == [f"resnet-20 data.fingerprint={digit * 12}" for digit in "ab"]
+
+
 def test_splits_of_data_are_kept_apart(tmp_path: Path) -> None:
     """A tuning split's errors are of other images."""
     write_run(tmp_path)

@@ -354,6 +354,7 @@ OTHER = {
     "recipe.resizing.initial": 0.5,
     "recipe.resizing.stages": 2,
     "recipe.optimizer.body_rate": 0.1,
+    "recipe.optimizer.stage_decay": 0.5,
     "recipe.centring": "imagenet",
     "recipe.freeze": "conv2",
     "recipe.label_smoothing": 0.1,

@@ -120,6 +120,8 @@ def test_mistakes_in_files_are_named(text: str, sentence: str, tmp_path: Path) -
     [
         ("optimizer.learning_rate", -1),
         ("optimizer.momentum", 5),
+        ("optimizer.stage_decay", 0),
+        ("optimizer.stage_decay", 1.5),
         ("optimizer.weight_decay", -1),
         ("optimizer.clip_norm", -1),
         ("schedule.factor", -2),

@@ -34,8 +34,9 @@ def export(
     subject
         A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE|cifar10.
     words
-        Images and folders to check on, synthetic ones where there are none; then weights=FILE|cifar10, fields of
-        the preprocessing (preprocess.resize=32), data.on_bad_image=skip to go on past bad images.
+        Images and folders to check on; by default test images of --int8 DATA, or of what it was trained on where that
+        is at hand, else synthetic ones. Then weights=FILE|cifar10, fields of the preprocessing (preprocess.resize=32),
+        data.on_bad_image=skip to go on past bad images.
     format
         onnx, torch-export (a .pt2 program), or torchvision (a state dict under its names).
     out
@@ -54,8 +55,8 @@ def export(
         raise UserError(f"--int8 goes with --format onnx, not {format}; leave one of them out")
     with note_bad(fields) as on_bad, progress_console.status("loading") as status:
         from reslab.delivery.export import require_onnx
-        from reslab.delivery.pictures import find_images, read_images
-        from reslab.experiments.export import deploy, export_int8, open_int8_data
+        from reslab.delivery.pictures import find_images
+        from reslab.experiments.export import choose_pictures, deploy, export_int8, open_int8_data
         from reslab.experiments.export import export as write_export
 
         if format == "onnx":
@@ -66,10 +67,11 @@ def export(
         seed = trained.held_out_seed
         data = None if int8 is None else open_int8_data(deployed, int8, held_out_seed=seed, on_bad=on_bad)
         path = out or Path(_stem(trained.origin) + FORMATS[format])
+        what, pictures = choose_pictures(trained, deployed, images=images, data=data, on_bad=on_bad)
         status.update(f"writing {path}, and checking it")
-        parity = write_export(deployed, path, format, read_images(images, on_bad=on_bad) if images else None)
+        parity = write_export(deployed, path, format, pictures)
         _print_written(trained.origin, deployed, path, format)
-        _print_parity(parity, given=bool(images))
+        _print_parity(parity, what)
         if data is None:
             return
         small = path.with_name(f"{path.stem}-int8{path.suffix}")
@@ -100,8 +102,7 @@ def _before(deployed: Deployed) -> str:
     return f", {' and '.join(done)} before" if done else ""
 
 
-def _print_parity(parity: Parity, *, given: bool) -> None:
-    what = "images" if given else "synthetic photographs"
+def _print_parity(parity: Parity, what: str) -> None:
     console.print(
         f"check   {count(parity.images)} {what}: logits within {parity.largest_difference:.1e} of the network's, "
         f"same first guess on {count(parity.same_guess)}",

@@ -23,7 +23,7 @@ from reslab.errors import UserError
 from reslab.spec import name_of
 
 if TYPE_CHECKING:
-    from reslab.delivery.predictor import Prediction, Predictor
+    from reslab.delivery.predictor import Guess, Prediction, Predictor
 
 SURE, UNSURE = 0.9, 0.5
 
@@ -104,9 +104,9 @@ def _print_table(predictions: list[Prediction]) -> None:
         style = "green" if first.probability >= SURE else "" if first.probability >= UNSURE else "yellow"
         table.add_row(
             prediction.image.removeprefix(f"{folder}/"),
-            Text(first.name, style="bold"),
+            _name(first),
             Text(_percent(first.probability), style=style),
-            Text(", ".join(f"{guess.name} {_percent(guess.probability)}" for guess in others), style="dim"),
+            Text(", ".join(map(_written, others)), style="dim"),
         )
     console.print(table)
 
@@ -115,7 +115,7 @@ def _print_labels(predictions: list[Prediction]) -> None:
     folder = _common_folder([prediction.image for prediction in predictions])
     table = make_table("", f"image{f' in {folder}' if folder else ''}", "labels<", "below the threshold<")
     for prediction in predictions:
-        written = [f"{guess.name} {_percent(guess.probability)}" for guess in prediction.guesses]
+        written = list(map(_written, prediction.guesses))
         had = len(prediction.labels or ())
         table.add_row(
             prediction.image.removeprefix(f"{folder}/"),
@@ -123,6 +123,21 @@ def _print_labels(predictions: list[Prediction]) -> None:
             Text(", ".join(written[had:]), style="dim"),
         )
     console.print(table)
+
+
+def _name(guess: Guess) -> Text:
+    """Name a first guess; in words where they are known, and the class's own name beside them."""
+    told = Text(_words(guess), style="bold")
+    return told.append(f" {guess.name}", style="not bold dim") if guess.words else told
+
+
+def _written(guess: Guess) -> str:
+    return f"{_words(guess)} {_percent(guess.probability)}"
+
+
+def _words(guess: Guess) -> str:
+    """Return what a class is called: the first of several words for it."""
+    return guess.words.partition(",")[0] if guess.words else guess.name
 
 
 def _percent(probability: float) -> str:

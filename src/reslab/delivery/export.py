@@ -74,6 +74,7 @@ class Deployed(nn.Module):
             "resize_first": {field: whole[field] for field in ("resize", "crop", "interpolation")},
             "inside": encode(self.preprocess),
             "class_names": self.network.class_names,
+            **({"class_words": self.network.class_words} if self.network.class_words else {}),
             "task": self.network.task,
         }
 

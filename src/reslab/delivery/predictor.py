@@ -32,10 +32,11 @@ THRESHOLD = 0.5
 
 @dataclass(frozen=True)
 class Guess:
-    """A class, by its name, and how probable the network finds it."""
+    """A class, by its name and, where the network knows them, in words, and how probable the network finds it."""
 
     name: str
     probability: float
+    words: str | None = None
 
 
 @dataclass(frozen=True)
@@ -126,14 +127,18 @@ class Predictor:
 
     def _first(self, probabilities: Tensor, top: int) -> tuple[Guess, ...]:
         best = probabilities.topk(min(top, len(probabilities)))
+        names = [self.class_names[index] for index in best.indices.tolist()]
         return tuple(
-            Guess(self.class_names[index], value)
-            for index, value in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+            Guess(name, value, self.network.class_words.get(name))
+            for name, value in zip(names, best.values.tolist(), strict=True)
         )
 
 
 def to_plain(prediction: Prediction) -> dict[str, Any]:
     """Return a prediction as plain data."""
-    guesses = [{"class": guess.name, "probability": guess.probability} for guess in prediction.guesses]
+    guesses = [
+        {"class": guess.name, **({"words": guess.words} if guess.words else {}), "probability": guess.probability}
+        for guess in prediction.guesses
+    ]
     labels = {} if prediction.labels is None else {"labels": list(prediction.labels)}
     return {"image": prediction.image, **labels, "guesses": guesses}

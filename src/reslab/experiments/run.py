@@ -17,6 +17,7 @@ from reslab.data.batches import refuse_small_images
 from reslab.data.dataset import Dataset
 from reslab.data.memory import forget_peak_memory, peak_memory
 from reslab.data.photos.folder import PhotoDataset
+from reslab.data.photos.words import read_words
 from reslab.errors import UserError
 from reslab.experiments.board import Board
 from reslab.experiments.classification import make_task, refuse_misfit
@@ -69,6 +70,7 @@ def run_trial(
             raise UserError(f"process {processes.rank} was given another trial than process 0; give all the same")
         if processes.ask_first(run.state == "finished"):
             return run
+        words = read_words(dataset.root) if isinstance(dataset, PhotoDataset) else {}
         kind = MultiLabelTask if trial.task == "multi-label" else PhotoTask
         of_photos = partial(make_photo_task, kind=kind, mean_at=run.path / "mean.safetensors", warn=warn)
         make = of_photos if isinstance(dataset, PhotoDataset) else make_task
@@ -92,6 +94,8 @@ def run_trial(
             processes=processes,
         )
         surroundings = describe_surroundings() | {"device": _name_device(device), "together": together}
+        if isinstance(dataset, PhotoDataset):
+            surroundings["data_at"] = str(dataset.root.resolve())
         if processes.first:
             _warn_of_other_count(run, trial, processes.count, warn)
             run.begin(trial, surroundings | asdict(runtime) | {"processes": processes.count})
@@ -139,6 +143,7 @@ def run_trial(
             processes.ask_first(None)  # until the result is written
             return run
         network.class_names, network.task = dataset.class_names, trial.task
+        network.class_words = {name: words[name] for name in dataset.class_names if name in words}
         network.preprocess, network.mean_image = task.preprocess, task.mean_image
         cost = measure_cost(trial.network, input_shape=task.image_shape)
         result = {

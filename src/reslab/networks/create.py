@@ -81,6 +81,7 @@ def save_model(
         preprocess=network.preprocess,
         mean_image=network.mean_image,
         class_names=network.class_names,
+        class_words=network.class_words,
         task=network.task,
         metrics=dict(metrics or {}),
         provenance=dict(provenance or {}),
@@ -110,6 +111,7 @@ def _build_with(weights: Weights, overrides: Mapping[str, Any], *, origin: str) 
     adopt_weights(network, weights, origin=origin)
     if network.spec.classes == weights.spec.classes:
         network.class_names, network.task = weights.class_names, weights.task
+        network.class_words = weights.class_words
     network.preprocess, network.mean_image = weights.preprocess, weights.mean_image
     return network
 

@@ -46,6 +46,19 @@ def freeze(network: Network, until: str) -> None:
             setattr(network.get_submodule(place), last, FrozenBatchNorm.of(module))
 
 
+def count_stages_ahead(network: Network) -> dict[str, int]:
+    """Return how many stages before the classifier each parameter lies: 0 in it, 1 in the last stage, most in the stem.
+
+    A network without stages has one, its body.
+    """
+    head, stages = head_parameters(network.spec), _parts(network)[:-1]
+    ahead = {_prefix(part): len(stages) - index for index, part in enumerate(stages)}
+    return {
+        name: 0 if name in head else next((count for prefix, count in ahead.items() if name.startswith(prefix)), 1)
+        for name, _ in network.named_parameters()
+    }
+
+
 def _parts(network: Network) -> list[str]:
     if not isinstance(network, ResidualNetwork):
         return [BODY]

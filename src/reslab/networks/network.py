@@ -13,6 +13,7 @@ from reslab.spec.trial import TaskName
 class Network(nn.Module, abc.ABC):
     """A network that knows its spec. `preprocess`, `mean_image`, `class_names` and `task` come with trained weights.
 
+    `class_words` say in words what classes are, by name, where names alone do not: ImageNet's are numbers of WordNet.
     The mean image (channels, height, width) is no weight and not in the state dict; `preprocess` says if it is used.
     """
 
@@ -22,6 +23,7 @@ class Network(nn.Module, abc.ABC):
         self.preprocess: Preprocess | None = None
         self.mean_image: Tensor | None = None
         self.class_names: tuple[str, ...] | None = None
+        self.class_words: dict[str, str] = {}
         self.task: TaskName = "classification"
 
     @abc.abstractmethod

@@ -36,8 +36,10 @@ STYLE: dict[str, Any] = {
     "legend.fontsize": 8,
 }
 PANEL = (3.4, 2.9)
-# A longer or wider legend would hide the lines; it goes below them, its names in lines of at most so many letters.
-MOST_INSIDE, WIDEST_INSIDE, WIDEST, LEGEND_LINE = 6, 24, 44, 0.17
+# A longer or wider legend would hide the lines; it goes below them, on room of its own that leaves theirs as it is.
+MOST_INSIDE, WIDEST_INSIDE = 6, 24
+# There a name takes at most so many lines of so many letters.
+MOST_LINES, WIDEST = 3, 44
 
 
 def draw_figures(groups: Sequence[Group]) -> dict[str, dict[str, tuple[str, str]]]:
@@ -65,24 +67,23 @@ def draw_curves(groups: Sequence[Group]) -> Figure:
         if (members := [group for group in groups if group.family == family])
     }
     unit = choose_unit(groups)
-    figure, axes = _panels(len(panels), [[group.label for group in members] for members in panels.values()])
+    figure, axes = _panels(len(panels))
     for axis, (title, members) in zip(axes, panels.items(), strict=True):
         for group in members:
             _draw_curve(axis, group, unit)
         axis.set_title(title, fontsize=10)
         axis.set_xlabel("iter." if unit == 1 else "iter. (1e4)")
         axis.set_xlim(left=0)
-        _add_legend(axis, [group.label for group in members])
     axes[0].set_ylabel("error (%)")
     axes[0].set_ylim(0, min(100.0, 1.12 * max(1.0, *(group.ceiling for group in groups))))
+    _add_legends(figure, axes)
     return figure
 
 
 def draw_responses(groups: Sequence[Group]) -> Figure:
     """Draw the responses' standard deviations in the network's order, and sorted by size."""
     shown = [(group, run.responses) for group in groups if (run := responding(group)) and run.responses]
-    names = [group.label for group, _ in shown]
-    figure, axes = _panels(2, [names])
+    figure, axes = _panels(2)
     for group, responses in shown:
         for axis, layers in (
             (axes[0], responses.layers),
@@ -97,18 +98,19 @@ def draw_responses(groups: Sequence[Group]) -> Figure:
     for axis, words in zip(axes, ("layer index (original)", "layer index (sorted by magnitude)"), strict=True):
         axis.set_xlabel(words)
     axes[0].set_ylabel("std")
-    _add_legend(axes[1], names)
+    _add_legends(figure, axes[1:])
     return figure
 
 
 def _draw_curve(axis: Axes, group: Group, unit: int) -> None:
     colour = LIGHT[group.shade % len(LIGHT)]
     for part, style in (
-        ("train", {"linewidth": 0.8, "linestyle": (0, (4, 2))}),
-        ("test", {"linewidth": 1.8, "label": _words(group.label)}),
+        ("train", {"linewidth": 0.8, "markersize": 3, "linestyle": (0, (4, 2))}),
+        ("test", {"linewidth": 1.8, "markersize": 8, "label": _words(group.label)}),
     ):
         steps = [(step.step / unit, found) for step in group.curve if (found := getattr(step, part))]
-        axis.plot([x for x, _ in steps], [found.mean for _, found in steps], color=colour, **style)
+        marker = "." if len(steps) == 1 else "None"  # one point makes no line
+        axis.plot([x for x, _ in steps], [found.mean for _, found in steps], marker=marker, color=colour, **style)
         sure = [(x, found) for x, found in steps if found.std is not None]
         axis.fill_between(
             [x for x, _ in sure],
@@ -120,21 +122,41 @@ def _draw_curve(axis: Axes, group: Group, unit: int) -> None:
         )
 
 
-def _panels(count: int, legends: Sequence[Sequence[str]]) -> tuple[Figure, list[Axes]]:
+def _panels(count: int) -> tuple[Figure, list[Axes]]:
     from matplotlib.figure import Figure
 
-    lines = max(sum(_words(name).count("\n") + 1 for name in names) for names in legends)
-    below = LEGEND_LINE * lines if any(map(_goes_below, legends)) else 0.0
-    figure = Figure(figsize=(PANEL[0] * count, PANEL[1] + below), layout="constrained")
+    figure = Figure(figsize=(PANEL[0] * count, PANEL[1]), layout="constrained")
     axes = figure.subplots(1, count, sharey=True, squeeze=False)
     return figure, list(axes[0])
 
 
-def _add_legend(axis: Axes, names: Sequence[str]) -> None:
-    if _goes_below(names):
-        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18))
-    else:
-        axis.legend(loc="best")
+def _add_legends(figure: Figure, axes: Sequence[Axes]) -> None:
+    """Give each panel its legend: among its lines, or where it would hide them below, where the page grows for it."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    below = {axis: axis.legend(loc="upper center") for axis in axes if _goes_below(_names(axis))}
+    for axis in axes:
+        if axis not in below:
+            axis.legend(loc="best")
+    if not below:
+        return
+    for legend in below.values():
+        legend.set_in_layout(False)
+    figure.draw_without_rendering()  # how high a legend is shows when it is drawn
+    room = max(legend.get_window_extent().height for legend in below.values()) / figure.dpi
+    height = PANEL[1] + room
+    figure.set_figheight(height)
+    engine = figure.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)
+    engine.set(rect=(0, room / height, 1, PANEL[1] / height))
+    figure.draw_without_rendering()
+    for axis, legend in below.items():
+        middle = sum(axis.get_position().intervalx) / 2
+        legend.set_bbox_to_anchor((middle, room / height), transform=figure.transFigure)
+
+
+def _names(axis: Axes) -> list[str]:
+    return axis.get_legend_handles_labels()[1]
 
 
 def _goes_below(names: Sequence[str]) -> bool:
@@ -143,7 +165,8 @@ def _goes_below(names: Sequence[str]) -> bool:
 
 def _words(label: str) -> str:
     """Fold a long name, and keep matplotlib from reading a dollar sign as mathematics."""
-    return textwrap.fill(label, WIDEST, break_long_words=False).replace("$", r"\$")
+    lines = textwrap.wrap(label, WIDEST, max_lines=MOST_LINES, placeholder=" ...", break_on_hyphens=False)
+    return "\n".join(lines).replace("$", r"\$")
 
 
 def _svg(figure: Figure) -> str:

@@ -17,12 +17,15 @@ from typing import Any, Literal
 
 from reslab.report.records import Point, RunRecord
 from reslab.spec import NetworkSpec, Spec, name_of
+from reslab.spec.codec import differing_leaves, encode
 from reslab.spec.families import IMAGENET_BLOCKS
+from reslab.spec.recipe import RECIPES, Recipe
 from reslab.spec.trial import Trial, trial_to_dict
 
 Family = Literal["plain", "residual", "other"]
 # The data implies these, so they tell no two networks on one dataset apart.
 IMPLIED = ("classes", "channels", "input_size")
+DIGESTS, DIGITS = ("data.fingerprint", "start"), 12  # as many as in a run's id
 
 
 @dataclass(frozen=True)
@@ -180,10 +183,12 @@ def _key(trial: Trial) -> str:
 def _label(trials: Sequence[tuple[Trial, int]]) -> list[str]:
     """Name each trial's network, and the fields in which it differs from others of that network on that data.
 
-    Where one of them has the most runs it is the usual one, and goes by the network's name alone.
+    Where one of them has the most runs it is the usual one, and goes by the network's name alone. Where recipes differ
+    a trial names its own, and of its fields those that were changed.
     """
     names = [(data_label(trial), network_label(trial.network)) for trial, _ in trials]
     fields = [_telling(trial) for trial, _ in trials]
+    recipes = [_nearest(trial.recipe) for trial, _ in trials]
     like: dict[tuple[str, str], list[int]] = {}
     for index, name in enumerate(names):
         like.setdefault(name, []).append(index)
@@ -192,13 +197,28 @@ def _label(trials: Sequence[tuple[Trial, int]]) -> list[str]:
         most = max(trials[twin][1] for twin in like[name])
         usual = [twin for twin in like[name] if trials[twin][1] == most]
         others = usual if len(usual) == 1 else like[name]
+        recipe, told = recipes[index], []
+        if any(recipes[twin] != recipe for twin in others):
+            others, told = like[name], [f"recipe={recipe}"]
         differing = [
-            f"{field.removeprefix('recipe.')}={_written(value)}"
+            f"{field.removeprefix('recipe.')}={_written(value, field)}"
             for field, value in fields[index].items()
             if any(fields[twin].get(field) != value for twin in others)
+            and not (told and field in _fields_of(recipe) and _fields_of(recipe)[field] == value)
         ]
-        labels.append(" ".join([name[1], *differing]))
+        labels.append(" ".join([name[1], *told, *differing]))
     return labels
+
+
+@functools.cache
+def _nearest(recipe: Recipe) -> str:
+    """Return the name of the recipe from which this one differs in the fewest fields."""
+    return min(RECIPES, key=lambda name: len(differing_leaves(encode(recipe), encode(RECIPES[name]))))
+
+
+@functools.cache
+def _fields_of(recipe: str) -> dict[str, Any]:
+    return flatten(encode(RECIPES[recipe]), "recipe.")
 
 
 def _telling(trial: Trial) -> dict[str, Any]:
@@ -207,5 +227,7 @@ def _telling(trial: Trial) -> dict[str, Any]:
     return flatten({**trial_to_dict(trial), "network": implied, "seed": None})
 
 
-def _written(value: Any) -> str:
+def _written(value: Any, field: str) -> str:
+    if field in DIGESTS and isinstance(value, str):
+        return value[:DIGITS]
     return value if isinstance(value, str) else json.dumps(value)

@@ -38,10 +38,13 @@ class OptimizerSpec:
     """SGD as the paper has it: v <- momentum * v + rate * gradient; weights <- weights - v.
 
     `body_rate` is the rate of everything but the classifier, in rates: below one where the body was trained before.
+    `stage_decay` makes it fall stage by stage: each learns at that fraction of the rate of the one behind it, the last
+    at that fraction of the body's.
     """
 
     learning_rate: float = 0.1
     body_rate: float = 1.0
+    stage_decay: float = 1.0
     momentum: float = 0.9
     nesterov: bool = False
     weight_decay: float = 1e-4
@@ -57,6 +60,8 @@ class OptimizerSpec:
         )
         if not 0 <= self.momentum < 1:
             raise UserError(f"recipe.optimizer.momentum is {self.momentum:g}; give a number from 0 up to 1, 1 excluded")
+        if not 0 < self.stage_decay <= 1:
+            raise UserError(f"recipe.optimizer.stage_decay is {self.stage_decay:g}; give a fraction, such as 0.5")
 
 
 @dataclass(frozen=True, kw_only=True)

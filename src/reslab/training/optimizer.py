@@ -7,7 +7,7 @@ stretch of memory, those that decay first, so an update is a handful of operatio
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
@@ -19,8 +19,8 @@ from reslab.training.flat import FlatTensors, flatten
 class PaperSGD:
     """The paper's optimizer over a network's parameters; its state is one velocity a parameter."""
 
-    def __init__(self, network: nn.Module, spec: OptimizerSpec, *, head: Collection[str] = ()) -> None:
-        """Take over the parameters of `network`; those of its `head` learn at the full rate."""
+    def __init__(self, network: nn.Module, spec: OptimizerSpec, *, ahead: Mapping[str, int] | None = None) -> None:
+        """Take over the parameters of `network`; `ahead` is how many stages before the classifier each lies."""
         self.spec = spec
         trained = {name: weight for name, weight in network.named_parameters() if weight.requires_grad}
         decayed = {name: weight for name, weight in trained.items() if self.decays(weight)}
@@ -31,7 +31,7 @@ class PaperSGD:
         self.velocities = self.weights.copy(torch.zeros_like(self.weights.flat))
         # Kept from step to step: on the CPU, fresh memory of this size costs more than the arithmetic on it.
         self.gradients, self.scratch = torch.empty_like(self.weights.flat), torch.empty_like(self.weights.flat)
-        self.rates = self._rates(head) if spec.body_rate != 1 else None
+        self.rates = self._rates(ahead or {}) if (spec.body_rate, spec.stage_decay) != (1, 1) else None
 
     @torch.no_grad()
     def gather(self) -> None:
@@ -65,9 +65,10 @@ class PaperSGD:
         change = gradients.add_(moved, alpha=spec.momentum) if spec.nesterov else moved
         torch.where(allowed, torch.sub(weights, change, out=change), weights, out=weights)
 
-    def _rates(self, head: Collection[str]) -> Tensor:
+    def _rates(self, ahead: Mapping[str, int]) -> Tensor:
         """Return every weight's rate, in rates."""
-        rates = [1.0 if name in head else self.spec.body_rate for name in self.parameters]
+        stages = [ahead.get(name, 1) for name in self.parameters]
+        rates = [self.spec.body_rate * self.spec.stage_decay**count if count else 1.0 for count in stages]
         sizes = [weight.numel() for weight in self.parameters.values()]
         flat = self.weights.flat
         return torch.tensor(rates, device=flat.device, dtype=flat.dtype).repeat_interleave(

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from reslab.networks import Network
-from reslab.networks.freezing import head_parameters
+from reslab.networks.freezing import count_stages_ahead
 from reslab.spec.recipe import Recipe
 from reslab.training.flat import FlatTensors
 from reslab.training.optimizer import PaperSGD
@@ -43,7 +43,7 @@ class TrainingState:
 
     def __init__(self, network: Network, recipe: Recipe, *, processes: Processes = ALONE) -> None:
         self.network, self.processes = network, processes
-        self.optimizer = PaperSGD(network, recipe.optimizer, head=head_parameters(network.spec))
+        self.optimizer = PaperSGD(network, recipe.optimizer, ahead=count_stages_ahead(network))
         floats = {name: buffer for name, buffer in network.named_buffers() if buffer.is_floating_point()}
         counts = {name: buffer for name, buffer in network.named_buffers() if name not in floats}
         device = self.optimizer.weights.flat.device

@@ -53,6 +53,16 @@ def test_what_the_logits_mean_travels_along(saved: Path, tmp_path: Path) -> None
     assert create_model("cifar-resnet-8", path, num_classes=5, shortcut="B").task == "classification"
 
 
+def test_the_words_of_classes_travel_along(saved: Path, tmp_path: Path) -> None:
+    """A file without says nothing of them; another classifier has other classes."""
+    network = load_model(saved)
+    assert (network.class_words, "class_words" in unseal(saved, *read_tensors(saved))) == ({}, False)
+    network.class_words = {"ant": "six legs, no wings"}
+    path = save_model(network, tmp_path / "told.safetensors")
+    assert load_model(path).class_words == {"ant": "six legs, no wings"}
+    assert create_model("cifar-resnet-8", path, num_classes=5, shortcut="B").class_words == {}
+
+
 def test_the_name_carries_the_digest(saved: Path, tmp_path: Path) -> None:
     """A file saved into a folder ends in eight digits; a file renamed to other digits is refused."""
     assert re.fullmatch(r"cifar-resnet-8-shortcut-b-classes-3-[0-9a-f]{8}\.safetensors", saved.name)
@@ -146,6 +156,8 @@ def test_what_goes_along_may_be_anything_plain(tmp_path: Path) -> None:
         {"preprocess": [1]},
         {"class_names": 5},
         {"class_names": ["one"]},
+        {"class_words": ["six legs"]},
+        {"class_words": {"ant": 6}},
         {"metrics": 3},
     ],
     ids=str,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor
 
@@ -16,7 +17,7 @@ from reslab.errors import UserError, choices
 from reslab.networks.build import build
 from reslab.networks.weights import akamaster, caffe, torchvision
 from reslab.networks.weights.places import Place, parse_place
-from reslab.spec import NetworkSpec, Preprocess, Spec, TorchvisionSpec, name_of
+from reslab.spec import NetworkSpec, Preprocess, Spec, TorchvisionSpec, find, name_of
 from reslab.spec.material import contradictions
 
 COUNTER = "num_batches_tracked"
@@ -62,8 +63,20 @@ def to_foreign(target: str, spec: Spec, tensors: Mapping[str, Tensor]) -> dict[s
     different = contradictions(spec, implied)
     if different:
         told = ", ".join(f"{field} is {ours} here and {theirs} there" for field, (ours, theirs) in different.items())
-        raise UserError(f"{name_of(spec)} would compute something else in {target}'s form: {told}")
+        raise UserError(
+            f"{name_of(spec)} would compute something else in {target}'s form: {told}; "
+            f"for that form train {_name_network(implied, different)}, or keep these weights in our own format"
+        )
     return foreign
+
+
+def _name_network(implied: Spec, different: Mapping[str, tuple[Any, Any]]) -> str:
+    """Say which network to ask for to get one that a form can say: by name if one has all of it, else by fields."""
+    name = name_of(implied).split()[0]
+    like = find(name, {field: getattr(implied, field) for field in ("classes", "channels")})
+    if not contradictions(like, implied):
+        return f"network={name}"
+    return "one with " + " ".join(f"network.{field}={theirs}" for field, (_, theirs) in different.items())
 
 
 def _adapter(name: str) -> Adapter:

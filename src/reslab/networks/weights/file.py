@@ -1,7 +1,7 @@
 """Our weight files: everything needed to rebuild and use a network, inside one sealed safetensors file.
 
-Spec, class names, preprocessing, metrics and provenance lie beside the tensors; a mean image to subtract is one more
-tensor. Files saved into a folder carry the first eight digits of their digest in their name.
+Spec, class names and their words, preprocessing, metrics and provenance lie beside the tensors; a mean image to
+subtract is one more tensor. Files saved into a folder carry the first eight digits of their digest in their name.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Weights:
     preprocess: Preprocess | None = None
     mean_image: Tensor | None = None
     class_names: tuple[str, ...] | None = None
+    class_words: dict[str, str] = field(default_factory=dict)
     task: TaskName = "classification"
     metrics: dict[str, float] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
@@ -53,6 +54,7 @@ def write_weights(weights: Weights, target: Path) -> Path:
         "metrics": weights.metrics,
         "provenance": weights.provenance,
         **({} if weights.task == "classification" else {"task": weights.task}),  # files without are of classifiers
+        **({"class_words": weights.class_words} if weights.class_words else {}),
     }
     if target.suffix in FOREIGN_ENDINGS:
         raise UserError(
@@ -81,6 +83,10 @@ def parse_weights(path: Path, tensors: dict[str, Tensor], metadata: Mapping[str,
             preprocess=decode(Preprocess, about["preprocess"]) if about["preprocess"] else None,
             mean_image=tensors.get(MEAN_IMAGE),
             class_names=convert(tuple[str, ...] | None, about["class_names"], where="class_names"),
+            class_words={
+                name: convert(str, words, where=f"class_words.{name}")
+                for name, words in about.get("class_words", {}).items()
+            },
             task=convert(TaskName, about.get("task", "classification"), where="task"),
             metrics=dict(about["metrics"]),
             provenance=dict(about["provenance"]),

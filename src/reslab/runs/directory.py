@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,6 +103,11 @@ class RunDirectory:
     def write(self, name: str, data: dict[str, Any]) -> None:
         """Write one of the JSON files, atomically."""
         write_text(self.path / f"{name}.json", json.dumps(data, indent=2, sort_keys=True) + "\n")
+
+
+def default_root() -> Path:
+    """Return the folder for runs where none is given: RESLAB_RUNS, or runs."""
+    return Path(os.environ.get("RESLAB_RUNS") or "runs")
 
 
 def list_runs(root: Path) -> list[RunDirectory]:

@@ -177,3 +177,13 @@ def test_photographs_need_a_crop_and_have_no_tuning_split(tmp_path: Path) -> Non
         choose_inputs(changed, photos)
     with pytest.raises(UserError, match="give that folder, or these under another name"):
         choose_inputs(changed, replace(photos, held_out=False))
+
+
+def test_a_folder_named_like_a_dataset_is_not_to_be_fetched() -> None:
+    """It is to be given by its path."""
+    data = DataSpec(name="digits", fingerprint="0" * 64)
+    trained = replace(untrained(Preprocess(resize=9, crop=8)), data=data)
+    with pytest.raises(UserError, match=r"that was a folder of photographs: write data=\./digits, or where it lies"):
+        choose_inputs(trained, DIGITS)
+    with pytest.raises(UserError, match="fetch it again"):
+        choose_inputs(replace(untrained(Preprocess()), data=data), DIGITS)

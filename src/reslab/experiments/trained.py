@@ -192,7 +192,8 @@ def refuse_other_draws(members: Sequence[Trained], dataset: Dataset | PhotoDatas
 def _find_remedy(trained: Trained, dataset: Dataset | PhotoDataset) -> str:
     """Say what to give where data under the old name is other data."""
     if not isinstance(dataset, PhotoDataset):
-        return "fetch it again"
+        of_folder = f"that was a folder of photographs: write data=./{dataset.name}, or where it lies"
+        return of_folder if trained.of_photographs else "fetch it again"
     if dataset.held_out:  # by another name it would be drawn anew, and some of what was trained on be tested on
         return (
             f"give that folder as it was, what data.held_out_seed={trained.held_out_seed} draws being held out, "

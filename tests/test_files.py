@@ -9,9 +9,10 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.closed import close
 
 from reslab.errors import UserError
-from reslab.files import atomic_write, is_locked, lock, temporary_folder, write_text
+from reslab.files import atomic_write, is_file, is_folder, is_locked, list_folder, lock, temporary_folder, write_text
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
@@ -87,3 +88,21 @@ def test_looking_whether_it_is_held_keeps_nobody_from_holding(tmp_path: Path) ->
         with pytest.raises(UserError, match="another has it"), lock(path, "another has it"):
             pass
     assert not is_locked(path)
+
+
+def test_what_may_not_be_looked_at_is_neither_there_nor_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said; what is not there, or is no path, is just absent."""
+    (tmp_path / "closed").mkdir()
+    write_text(tmp_path / "file", "")
+    close(tmp_path / "closed", monkeypatch)
+    assert [is_folder(tmp_path / name) for name in ("closed", "file", "none", "x" * 300, "\0")] == [True, *[False] * 4]
+    assert [is_file(tmp_path / name) for name in ("closed", "file", "none", "x" * 300, "\0")] == [
+        False,
+        True,
+        *[False] * 3,
+    ]
+    for look in (is_folder, is_file, list_folder):
+        with pytest.raises(UserError, match=r"closed/x cannot be read: Permission denied; check its permissions"):
+            look(tmp_path / "closed" / "x")
+    with pytest.raises(UserError, match=r"closed cannot be read: Permission denied; check its permissions"):
+        list_folder(tmp_path / "closed")

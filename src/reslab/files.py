@@ -1,4 +1,7 @@
-"""Files that are either whole or absent, folders that do not outlive their maker for long, locks that die with him."""
+"""Files that are either whole or absent, folders that do not outlive their maker for long, locks that die with him.
+
+Who may not look is told so: for Python's own questions, what lies in a closed folder is not there, or an exception.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import fcntl
 import glob
 import os
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -17,6 +21,36 @@ from reslab.errors import UserError
 
 PARTIAL = ".partial"
 ATTEMPTS = 10
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder at `path`; where that may not be known, it is said."""
+    return stat.S_ISDIR(_find_mode(path))
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file at `path`; where that may not be known, it is said."""
+    return stat.S_ISREG(_find_mode(path))
+
+
+def _find_mode(path: Path) -> int:
+    try:
+        return path.stat().st_mode
+    except PermissionError as error:
+        raise UserError(
+            f"{path} cannot be read: {error.strerror}; check its permissions, and those of the folders above it"
+        ) from error
+    except (OSError, ValueError):  # not there; or no path: too long, or with a zero in it
+        return 0
+
+
+def list_folder(folder: Path) -> list[Path]:
+    """Return what a folder has, by name."""
+    try:
+        (folder / "..").stat()  # what may be listed may still not be entered
+        return sorted(Path(entry.path) for entry in os.scandir(folder))
+    except OSError as error:
+        raise UserError(f"{folder} cannot be read: {error.strerror}; check its permissions") from error
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -228,3 +229,23 @@ def test_what_a_run_held_out_is_held_out_again(reslab, tmp_path: Path, monkeypat
     assert reslab("export", "cifar-resnet-8", "--int8", str(photos), "--out", str(tmp_path / "x.onnx"), *runs).code == 0
     assert asked == [3, 3, 3]
     assert "data.held_out_seed is -1" in reslab("train", f"data={photos}", *words[:-1], "data.held_out_seed=-1").err
+
+
+def test_networks_that_held_out_others_are_not_tested_together(reslab, tmp_path: Path) -> None:
+    """Whatever the folder is called now: by the seed of the first, the second was trained on what it is tested on."""
+    flat = make_photos(tmp_path / "photos", train=10) / "train"
+    copy = shutil.copytree(flat, tmp_path / "renamed")
+    for name, seed in (("a", 0), ("b", 1), ("c", 1)):
+        network = create_model("cifar-resnet-8", num_classes=2, input_size=24)
+        network.preprocess, network.class_names = Preprocess(resize=27, crop=24), ("blues", "greens")
+        data = DataSpec(name="train", fingerprint=read_folder(flat, seed=seed).fingerprint, held_out_seed=seed)
+        save_model(network, tmp_path / f"{name}.safetensors", provenance={"data": encode(data)})
+    a, b, c = (str(tmp_path / f"{name}.safetensors") for name in "abc")
+    for folder in (flat, copy):
+        told = reslab("evaluate", a, b, f"data={folder}")
+        assert told.code == 2
+        assert f"{a} held out what data.held_out_seed=0 draws and {b} held out what data.held_out_seed=1" in told.err
+        assert "test them one by one, or give a folder that has a val of its own" in told.err
+        assert reslab("evaluate", b, c, f"data={folder}").code == 0
+        assert reslab("evaluate", b, f"data={folder}").code == 0
+    assert reslab("evaluate", a, b, f"data={tmp_path / 'photos'}").code == 0

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.experiments.faults import outcome
+from tests.photographs import make_photos
 
 from reslab.runs.directory import RunDirectory, list_runs
 
@@ -165,3 +166,24 @@ def test_a_killed_process_ends_the_others(tmp_path: Path) -> None:
         code, said = started.end()
     assert code == 2
     assert "process 1 of 2 was ended by SIGKILL; run the same command" in said
+
+
+@pytest.mark.parametrize("launcher", [OURS, [*TORCHRUN[:-1], "-m", "reslab"]], ids=["ours", "torchrun"])
+def test_a_bad_image_is_named_whoever_meets_it(launcher: list[str], tmp_path: Path) -> None:
+    """The second process tests the last images; the first says what that one found, not that it is gone."""
+    bad = make_photos(tmp_path / "photos") / "val" / "greens" / "002.jpg"
+    bad.write_bytes(b"")
+    words = [
+        "train",
+        "network=cifar-resnet-8",
+        "network.input_size=24",
+        f"data={tmp_path / 'photos'}",
+        "recipe.batch=8",
+    ]
+    shared = ["--processes", "2"] if launcher is OURS else []
+    with start([*launcher, *words, "recipe.iterations=1", *shared], tmp_path / "runs", RESLAB_WORKERS="0") as started:
+        code, said = started.end()
+    assert code == (2 if launcher is OURS else 1)
+    times = said.count(f"reslab: {bad} is ")
+    assert times == 1 or (times == 2 and launcher is not OURS), said  # torchrun may end the first before it speaks
+    assert "is gone" not in said

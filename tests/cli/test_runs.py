@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.closed import close
 
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
@@ -92,3 +93,15 @@ def test_pruning_interrupted_runs_leaves_living_ones(reslab, runs, tmp_path: Pat
     assert "freed" in shown
     assert not interrupted.path.exists()
     assert finished.state == "finished"
+
+
+def test_a_closed_run_is_told_beside_the_others(reslab, runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It costs nobody else his own, and is not left out as if it were not there."""
+    close(runs[0].path, monkeypatch)
+    listed = reslab("runs", "--runs", str(tmp_path), "--json")
+    states = {row["id"]: row["state"] for row in json.loads(listed.out)}
+    assert states[runs[0].path.name] == "damaged"
+    assert states[runs[1].path.name] in ("finished", "interrupted")
+    assert f"warning: {runs[0].path}/" in listed.err
+    assert "cannot be read: Permission denied" in listed.err
+    assert f"warning: {runs[0].path.name}: " in reslab("report", "--runs", str(tmp_path)).out

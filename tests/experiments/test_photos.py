@@ -136,6 +136,22 @@ def test_crops_grow_in_all_processes(photos: PhotoDataset, tmp_path: Path) -> No
     assert len(losses[0]) == 6
 
 
+def train_warned(processes: Processes, trial: Trial, photos: PhotoDataset, root: Path) -> list[str]:
+    told: list[str] = []
+    run_trial(trial, photos, root, processes=processes, warn=told.append)
+    return told
+
+
+@pytest.mark.slow
+def test_bad_images_are_named_whoever_meets_them(photos: PhotoDataset, tmp_path: Path) -> None:
+    """The first process, which alone prints, names those of the others' shares too, each once."""
+    trial = make_trial(photos, data__on_bad_image="skip", recipe__iterations="2", recipe__evaluate_every="1")
+    bad = photos.test.path(len(photos.test) - 1)
+    bad.write_bytes(b"")
+    told, _ = run_in_processes(train_warned, 2, trial, photos, tmp_path / "runs")
+    assert [sentence.split(" is ")[0] for sentence in told] == [f"skipped: {bad}"]
+
+
 def test_from_shards_it_is_the_same_run(photos: PhotoDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same trial, and the same bits of metrics and weights, a mean image included."""
     monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "root"))

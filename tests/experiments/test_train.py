@@ -28,6 +28,17 @@ def test_a_folder_becomes_a_classifier(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(steps) == 20
 
 
+def test_runs_lie_where_the_command_line_puts_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In RESLAB_RUNS, unless a folder is given; in runs without either."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RESLAB_RUNS", str(tmp_path / "here"))
+    fields = {"recipe.iterations": 1, "recipe.batch": 8}
+    assert reslab.train("digits", "cifar-resnet-8", fields=fields).path.parent == tmp_path / "here"
+    assert reslab.train("digits", "cifar-resnet-8", fields=fields, runs="there").path.parent == Path("there")
+    monkeypatch.delenv("RESLAB_RUNS")
+    assert reslab.train("digits", "cifar-resnet-8", fields=fields).path.parent == Path("runs")
+
+
 def test_mistakes_are_told_as_on_the_command_line(tmp_path: Path) -> None:
     """In one sentence."""
     with pytest.raises(reslab.UserError, match="'nothing' is no dataset and no folder of photographs"):

@@ -172,6 +172,18 @@ def test_photographs_need_a_crop_and_have_no_tuning_split(tmp_path: Path) -> Non
         choose_inputs(trained, photos, split="tuning")
     with pytest.raises(UserError, match=r"takes inputs of 1 x 8 x 8 and photos has images of 3 channels"):
         choose_inputs(untrained(crop, classes=2), photos)
-    changed = replace(trained, data=DataSpec(name="photos", fingerprint="0" * 64))
-    with pytest.raises(UserError, match="give that folder, or these under another name"):
+    changed = replace(trained, data=DataSpec(name="photos", fingerprint="0" * 64, held_out_seed=4))
+    with pytest.raises(UserError, match=r"give that folder as it was, what data\.held_out_seed=4 draws being held out"):
         choose_inputs(changed, photos)
+    with pytest.raises(UserError, match="give that folder, or these under another name"):
+        choose_inputs(changed, replace(photos, held_out=False))
+
+
+def test_a_folder_named_like_a_dataset_is_not_to_be_fetched() -> None:
+    """It is to be given by its path."""
+    data = DataSpec(name="digits", fingerprint="0" * 64)
+    trained = replace(untrained(Preprocess(resize=9, crop=8)), data=data)
+    with pytest.raises(UserError, match=r"that was a folder of photographs: write data=\./digits, or where it lies"):
+        choose_inputs(trained, DIGITS)
+    with pytest.raises(UserError, match="fetch it again"):
+        choose_inputs(replace(untrained(Preprocess()), data=data), DIGITS)

@@ -116,3 +116,26 @@ def test_a_process_that_is_gone_is_told() -> None:
     """With what to do."""
     said = run_in_processes(leave, 2)[0]
     assert "another of the 2 processes is gone (this is number 0); run the same command" in said
+
+
+def fail(processes: Processes, error: Exception) -> None:
+    """Fail as the last, or miss the one that did."""
+    if processes.rank == 2:
+        raise error
+    while True:
+        processes.agree(False)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (UserError("photos/\udcff.jpg is damaged"), r"photos/\udcff.jpg is damaged"),
+        (KeyError("mean"), "process 2 of 3 failed (KeyError); its own words tell where"),
+    ],
+)
+def test_the_words_of_the_first_to_fail_are_everyones(error: Exception, said: str) -> None:
+    """Those who merely miss it say why it failed, whatever their number; none says that another is gone."""
+    with pytest.raises(AssertionError) as told:
+        run_in_processes(fail, 3, error)
+    assert str(told.value).count(f"processes.Lost: {said}") == 2
+    assert "another of" not in str(told.value)

@@ -46,6 +46,12 @@ def main(arguments: list[str] | None = None) -> None:
     except (UserError, CycloptsError) as error:
         print(f"reslab: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
+    except PermissionError as error:
+        if error.filename is None:
+            raise
+        remedy = "check its permissions, and those of the folders above it"
+        print(f"reslab: {error.filename} may not be used: {error.strerror}; {remedy}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:

@@ -16,6 +16,7 @@ from reslab.cli.trained import (
     refuse_unknown,
 )
 from reslab.errors import UserError
+from reslab.files import is_folder, list_folder
 from reslab.spec import name_of
 
 
@@ -83,11 +84,10 @@ def _has_classes(folder: Path) -> bool:
 
     Images with several labels each are images like any others.
     """
-    from reslab.data.photos.folder import list_folder
     from reslab.data.photos.labels import find_list
     from reslab.data.photos.shards import has_shards
 
-    if not folder.is_dir() or find_list(folder):
+    if not is_folder(folder) or find_list(folder):
         return False
     inside = [path for path in list_folder(folder) if path.is_dir() and not path.name.startswith(".")]
     return len(inside) >= 2 or (folder / "train").is_dir() or has_shards(folder)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from reslab.errors import UserError
+from reslab.runs.directory import default_root
 from reslab.spec import Spec, find
 
 FILE_ENDINGS = (".safetensors", ".pth", ".pt", ".th", ".bin", ".caffemodel")
@@ -39,7 +39,7 @@ def take_count(fields: dict[str, str], field: str, default: int) -> int:
 
 def runs_root(given: Path | None) -> Path:
     """Return the folder for runs: as given, else RESLAB_RUNS, else runs."""
-    return given or Path(os.environ.get("RESLAB_RUNS") or "runs")
+    return given or default_root()
 
 
 def read_spec(subject: str, fields: Mapping[str, Any]) -> Spec:

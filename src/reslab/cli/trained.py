@@ -70,10 +70,13 @@ def load_ensemble(subjects: Sequence[str], fields: Mapping[str, str], root: Path
 def _open(fields: Mapping[str, str], *members: Trained) -> Dataset | PhotoDataset:
     """Open the data that is asked for, else what all members were trained on."""
     from reslab.data.catalogue import LOADERS, load_dataset, open_data
+    from reslab.experiments.trained import refuse_other_draws
 
     if "data" in fields:
-        seeds = [trained.held_out_seed for trained in members if trained.data]
-        return open_data(fields["data"], held_out_seed=seeds[0] if seeds else 0)
+        seeds = [trained.held_out_seed for trained in members if trained.of_photographs]
+        dataset = open_data(fields["data"], held_out_seed=seeds[0] if seeds else 0)
+        refuse_other_draws(members, dataset)
+        return dataset
     names = {trained.data.name: trained.origin for trained in members if trained.data}
     if not names:
         raise UserError(f"{members[0].origin} does not say what data it is for; write data=cifar10")

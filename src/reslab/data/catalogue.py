@@ -12,6 +12,7 @@ from reslab.data.photos.shards import read_photos
 from reslab.data.sources import PUBLISHED
 from reslab.data.store import load_published
 from reslab.errors import UserError, suggest
+from reslab.files import is_folder
 
 LOADERS = {
     "digits": load_digits,
@@ -30,7 +31,7 @@ def open_data(text: str, *, held_out_seed: int = 0) -> Dataset | PhotoDataset:
     """Load a dataset by its name, or read the photographs at a path."""
     if text in LOADERS:
         return LOADERS[text]()
-    if text and Path(text).is_dir():
+    if text and is_folder(Path(text)):
         return read_photos(Path(text), seed=held_out_seed)
     known = suggest(text, LOADERS) or f"; there are {', '.join(LOADERS)}, and folders such as data=PATH"
     raise UserError(f"'{text}' is no dataset and no folder of photographs{known}")

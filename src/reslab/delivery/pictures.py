@@ -20,6 +20,7 @@ from reslab.data.dataset import Dataset, Split
 from reslab.data.photos.decoding import BadImage, Pixels, read_pixels
 from reslab.data.photos.folder import SUFFIXES, PhotoSplit
 from reslab.errors import UserError
+from reslab.files import is_file, is_folder, list_folder
 
 Image = str | Path | Pixels
 
@@ -94,10 +95,10 @@ def find_images(words: Iterable[str | Path]) -> list[Path]:
     """Return the image files that paths stand for; a folder stands for all under it, by name."""
     found: list[Path] = []
     for path in map(Path, words):
-        if not path.is_dir():
+        if not is_folder(path):
             found.append(path)
             continue
-        inside = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and _is_seen(file, path))
+        inside = list(_find_under(path))
         if not inside:
             raise UserError(f"{path} has no images; give files, or a folder that has some")
         found += inside
@@ -127,8 +128,15 @@ def _note(error: BadImage, on_bad: OnBad | None) -> None:
     on_bad(error)
 
 
-def _is_seen(file: Path, folder: Path) -> bool:
-    return file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parts)
+def _find_under(folder: Path) -> Iterator[Path]:
+    """Yield the image files under a folder, by name; nothing hidden, and no folder that is a link: it may lead back."""
+    for path in list_folder(folder):
+        if path.name.startswith("."):
+            continue
+        if is_folder(path):
+            yield from () if path.is_symlink() else _find_under(path)
+        elif path.suffix.lower() in SUFFIXES and is_file(path):
+            yield path
 
 
 def _check_array(image: Any, name: str) -> Pixels:

@@ -20,8 +20,10 @@ from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.loading import count_workers
 from reslab.data.photos.sampling import REFERENCE_SIDE, Share
 from reslab.errors import UserError
+from reslab.evaluation.classification import Scores
+from reslab.evaluation.multilabel import LabelScores
 from reslab.experiments.labelled import LabelledTask, prepare_weights
-from reslab.networks import build
+from reslab.networks import Network, build
 from reslab.networks.execution import Execution
 from reslab.networks.weights.container import read_tensors
 from reslab.networks.weights.sealed import unseal, write_sealed
@@ -78,6 +80,14 @@ class PhotoTask(LabelledTask):
         tested = self.batches.dataset.test
         for images, labels in self.batches.tests(tested.take(self.processes.share(len(tested))), EVALUATION_BATCH):
             yield self.execution.prepare(images), labels
+
+    def score(self, network: Network) -> Scores | LabelScores:
+        """Score the network, and have the processes tell each other which bad images they met: the first names all."""
+        scores = super().score(network)
+        if self.batches.bad.skip:
+            for met in self.processes.gather_values(tuple(sorted(self.batches.bad.told))):
+                self.batches.bad.note(met)
+        return scores
 
     def name_images(self, step: int) -> str:
         """Say which training images iteration `step` sees."""

@@ -11,7 +11,7 @@ import torch
 from reslab.data.catalogue import open_data
 from reslab.experiments.run import run_trial
 from reslab.experiments.trials import read_held_out_seed, read_trial
-from reslab.runs.directory import RunDirectory
+from reslab.runs.directory import RunDirectory, default_root
 
 
 def train(
@@ -19,7 +19,7 @@ def train(
     network: str,
     *,
     weights: str | Path | None = None,
-    runs: str | Path = "runs",
+    runs: str | Path | None = None,
     seed: int = 0,
     fields: Mapping[str, Any] | None = None,
     progress: Callable[[int, dict[str, float]], None] = lambda step, metrics: None,
@@ -27,10 +27,12 @@ def train(
     """Train `network` on a dataset or a folder of photographs, or go on where it was left; return the run.
 
     `fields` are those of the command line, such as {"recipe.epochs": 20}; `weights` are what it starts from, if
-    anything. The run has `result()`, and `weights` to load. A GPU is used where there is one.
+    anything; `runs` is the folder for runs, by default RESLAB_RUNS, or runs. The run has `result()`, and `weights` to
+    load. A GPU is used where there is one.
     """
     given = {name: str(value) for name, value in (fields or {}).items()}
     dataset = open_data(str(data), held_out_seed=read_held_out_seed(given))
     trial = read_trial({"network": network, "seed": str(seed)} | given, dataset, weights=weights)
+    root = Path(runs) if runs else default_root()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    return run_trial(trial, dataset, Path(runs), weights=weights, device=device, progress=progress)
+    return run_trial(trial, dataset, root, weights=weights, device=device, progress=progress)

@@ -6,7 +6,7 @@ mean something else (other classes, other channels, other data under the old nam
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,11 @@ class Trained:
     def held_out_seed(self) -> int:
         """What drew the test images of a folder that has none of its own: others were trained on."""
         return self.data.held_out_seed if self.data else 0
+
+    @property
+    def of_photographs(self) -> bool:
+        """Whether it was trained on a folder of photographs: what datasets by name have is never cropped for a test."""
+        return self.data is not None and self.network.preprocess is not None and bool(self.network.preprocess.crop)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,10 +140,9 @@ def choose_inputs(
     if data is not None and data.name != dataset.name:
         data = None
     if data is not None and data.fingerprint != (here := dataset.fingerprint):
-        remedy = "fetch it again" if isinstance(dataset, Dataset) else "give that folder, or these under another name"
         raise UserError(
             f"{dataset.name} is not here what {trained.origin} was trained on: "
-            f"its fingerprint is {here[:12]}, not {data.fingerprint[:12]}; {remedy}"
+            f"its fingerprint is {here[:12]}, not {data.fingerprint[:12]}; {_find_remedy(trained, dataset)}"
         )
     _refuse(trained, dataset)
     prepared = choose_preprocess(trained, preprocess or {})
@@ -172,6 +176,30 @@ def choose_inputs(
     )
     _try_one(trained, inputs)
     return inputs
+
+
+def refuse_other_draws(members: Sequence[Trained], dataset: Dataset | PhotoDataset) -> None:
+    """Refuse to test networks together on images drawn by the seed of one: others were trained on some of them."""
+    drawn = {trained.held_out_seed: trained.origin for trained in members if trained.of_photographs}
+    if len(drawn) > 1 and isinstance(dataset, PhotoDataset) and dataset.held_out:
+        said = [f"{origin} held out what data.held_out_seed={seed} draws" for seed, origin in drawn.items()]
+        raise UserError(
+            f"{said[0]} and {said[1]}: either was trained on some of the other's; "
+            f"test them one by one, or give a folder that has a val of its own ({dataset.name} has none)"
+        )
+
+
+def _find_remedy(trained: Trained, dataset: Dataset | PhotoDataset) -> str:
+    """Say what to give where data under the old name is other data."""
+    if not isinstance(dataset, PhotoDataset):
+        of_folder = f"that was a folder of photographs: write data=./{dataset.name}, or where it lies"
+        return of_folder if trained.of_photographs else "fetch it again"
+    if dataset.held_out:  # by another name it would be drawn anew, and some of what was trained on be tested on
+        return (
+            f"give that folder as it was, what data.held_out_seed={trained.held_out_seed} draws being held out, "
+            "or one that has a val of its own"
+        )
+    return "give that folder, or these under another name"
 
 
 def choose_preprocess(trained: Trained, fields: Mapping[str, Any]) -> Preprocess:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from reslab.errors import UserError, suggest
-from reslab.files import is_locked, leftovers, lock, write_text
+from reslab.files import is_file, is_folder, is_locked, leftovers, list_folder, lock, write_text
 from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
 
 
@@ -42,9 +43,9 @@ class RunDirectory:
     @property
     def state(self) -> Literal["new", "running", "interrupted", "finished"]:
         """How far the run is; a running one has a living process at work on it."""
-        if (self.path / "result.json").exists():
+        if is_file(self.path / "result.json"):
             return "finished"
-        if not (self.path / "trial.json").exists():
+        if not is_run(self.path):
             return "new"
         return "running" if self.held else "interrupted"
 
@@ -93,6 +94,8 @@ class RunDirectory:
             data = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise UserError(f"{self.path} has no {name}.json; it is no run, or has not come so far") from None
+        except PermissionError as error:
+            raise UserError(f"{path} cannot be read: {error.strerror}; check the run's permissions") from error
         except (OSError, ValueError, RecursionError) as error:
             raise UserError(f"{path} cannot be read ({error}); remove the run and train it again") from error
         if not isinstance(data, dict):
@@ -104,9 +107,22 @@ class RunDirectory:
         write_text(self.path / f"{name}.json", json.dumps(data, indent=2, sort_keys=True) + "\n")
 
 
+def default_root() -> Path:
+    """Return the folder for runs where none is given: RESLAB_RUNS, or runs."""
+    return Path(os.environ.get("RESLAB_RUNS") or "runs")
+
+
 def list_runs(root: Path) -> list[RunDirectory]:
-    """Return the runs in `root` and in the folders there, by name."""
-    found = [path.parent for depth in ("*", "*/*") for path in root.glob(f"{depth}/trial.json")]
+    """Return the runs in `root` and in the folders there, by name.
+
+    A folder there that may not be entered counts as one: reading it tells, and nobody takes the others for all.
+    """
+    found: list[Path] = []
+    for folder in list_folder(root) if is_folder(root) else []:
+        if _may_be_run(folder):
+            found.append(folder)
+        elif is_folder(folder):
+            found += filter(_may_be_run, list_folder(folder))
     return [RunDirectory(path) for path in sorted(found, key=lambda path: (path.name, path))]
 
 
@@ -125,7 +141,11 @@ def find_run(word: str, root: Path) -> RunDirectory:
 
 def is_run(path: Path) -> bool:
     """Whether there is a run's directory at `path`."""
+    return is_file(path / "trial.json")
+
+
+def _may_be_run(path: Path) -> bool:
     try:
-        return (path / "trial.json").is_file()
-    except OSError:  # too long for a path
-        return False
+        return is_run(path)
+    except UserError:  # it may not be entered
+        return True

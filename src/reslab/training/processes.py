@@ -2,7 +2,8 @@
 
 All have the same state: it begins as the first has it, and every change to it is made of sums that come out the same,
 to the bit, in all of them. Whatever is decided on the way is decided by all at once. Tensors on GPUs go by nccl, those
-on the CPU by gloo, which also notices when a process falls silent: every iteration asks something by it.
+on the CPU by gloo, which also notices when a process falls silent: every iteration asks something by it. Whoever fails
+leaves word of why, and those who miss him say that.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TypeVar
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed import Store  # pyright: ignore[reportPrivateImportUsage]
 from torch.distributed.rendezvous import rendezvous
 
 from reslab.errors import UserError
@@ -29,6 +31,11 @@ T = TypeVar("T")
 TIMEOUT_SECONDS = 600.0
 STANDARD_INPUT = 0
 LATE, GONE = ("timed out", "timeout"), ("peer", "pipe", "closed", "refused", "recv", "gloo")
+CAUSE = "cause"  # where the first that fails leaves word
+
+
+class Lost(UserError):
+    """Another process is gone or answers no more, which is no cause of its own."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,7 @@ class Processes:
     count: int = 1
     timeout_seconds: float = TIMEOUT_SECONDS
     hosts: dist.ProcessGroup | None = None
+    store: Store | None = None
 
     @property
     def first(self) -> bool:
@@ -71,6 +79,15 @@ class Processes:
             dist.all_gather(everyones, tensor, group=self._group(tensor))
         return torch.stack(everyones)
 
+    def gather_values(self, value: T) -> list[T]:
+        """Return what everyone calls this with, by rank."""
+        if self.count == 1:
+            return [value]
+        everyones: list[T] = [value] * self.count
+        with self._listening():
+            dist.all_gather_object(everyones, value, group=self.hosts)
+        return everyones
+
     def take_from_first(self, tensors: Sequence[Tensor]) -> None:
         """Make tensors what they are in the first process, in place."""
         if self.count > 1:
@@ -95,12 +112,27 @@ class Processes:
         self.sum(votes)
         return tuple(vote > 0 for vote in votes.tolist())
 
+    def leave_word(self, error: Exception) -> None:
+        """Leave word for the others of why this one fails, unless it merely lost them, or another was the first."""
+        if self.store is None or isinstance(error, Lost):
+            return
+        failed = f"process {self.rank} of {self.count} failed ({type(error).__name__}); its own words tell where"
+        sentence = str(error) if isinstance(error, UserError) else failed
+        with contextlib.suppress(RuntimeError):  # whoever kept it is gone
+            self.store.compare_set(CAUSE, "", sentence.encode(errors="backslashreplace").decode())
+
+    def _find_word(self) -> str | None:
+        with contextlib.suppress(RuntimeError):
+            if self.store is not None and self.store.check([CAUSE]):
+                return self.store.get(CAUSE).decode()
+        return None
+
     def _group(self, tensor: Tensor) -> dist.ProcessGroup | None:
         return None if tensor.is_cuda else self.hosts
 
     @contextlib.contextmanager
     def _listening(self) -> Iterator[None]:
-        """Say it in a sentence when another process is gone or answers no more."""
+        """Say it in a sentence when another process is gone or answers no more: the one it left, or that it is so."""
         try:
             yield
         except RuntimeError as error:  # gloo has none of its own, only words
@@ -110,8 +142,9 @@ class Processes:
                 raise
             what = f"did not answer for {self.timeout_seconds:g} seconds" if late else "is gone"
             remedy = "; RESLAB_TIMEOUT=SECONDS waits longer" if late else ""
-            raise UserError(
-                f"another of the {self.count} processes {what} (this is number {self.rank}); "
+            raise Lost(
+                self._find_word()
+                or f"another of the {self.count} processes {what} (this is number {self.rank}); "
                 f"run the same command to go on from the last checkpoint{remedy}"
             ) from error
 
@@ -162,8 +195,12 @@ def joined() -> Iterator[Processes]:
             world_size=count,
             timeout=2 * timeout,  # nccl ends a process without a word: let gloo be the first to lose patience
         )
-        processes = replace(processes, hosts=dist.new_group(backend="gloo", timeout=timeout))
-    yield processes
+        processes = replace(processes, hosts=dist.new_group(backend="gloo", timeout=timeout), store=store)
+    try:
+        yield processes
+    except Exception as error:
+        processes.leave_word(error)
+        raise
     dist.destroy_process_group()  # not after an error: the others may be gone
 
 

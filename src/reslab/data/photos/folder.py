@@ -7,7 +7,6 @@ sizes and by which of them are tested on, not by where it lies.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from reslab.data.photos.members import Stored
 from reslab.errors import UserError
+from reslab.files import is_folder, list_folder
 from reslab.spec.trial import TaskName
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
@@ -129,21 +129,8 @@ def draw_held_out(count: int, *, seed: int, stream: int) -> NDArray[np.int64]:
     return order[: max(1, round(HELD_OUT * count))]
 
 
-def list_folder(folder: Path) -> list[Path]:
-    """Return what a folder has, by name."""
-    try:
-        (folder / "..").stat()  # what may be listed may still not be entered
-        return sorted(Path(entry.path) for entry in os.scandir(folder))
-    except OSError as error:
-        raise UserError(f"{folder} cannot be read: {error.strerror}; check its permissions") from error
-
-
 def _refuse_no_folder(root: Path) -> None:
-    try:
-        found = root.is_dir()
-    except OSError as error:
-        raise UserError(f"{root} cannot be read: {error.strerror}; check its permissions") from error
-    if not found:
+    if not is_folder(root):
         raise UserError(f"there is no folder {root}; give one that has train/<class>/ and val/<class>/, or <class>/")
     list_folder(root)
 

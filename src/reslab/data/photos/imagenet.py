@@ -21,7 +21,7 @@ from reslab.data.photos.folder import read_folder
 from reslab.data.photos.words import write_words
 from reslab.data.store import data_root
 from reslab.errors import UserError
-from reslab.files import temporary_folder
+from reslab.files import is_folder, list_folder, temporary_folder
 
 TRAIN_TAR, VAL_TAR = "ILSVRC2012_img_train.tar", "ILSVRC2012_img_val.tar"
 WHOLE = (1000, 1_281_167, 50_000)
@@ -49,7 +49,7 @@ class Prepared:
 
 def prepare_imagenet(source: Path, out: Path, *, watch: Watch = lambda what, done, total: None) -> Prepared:
     """Bring what lies in `source`, packed or not, into `out`; both may be the same folder."""
-    if not source.is_dir():
+    if not is_folder(source):
         raise UserError(f"there is no folder {source}; give the one with {TRAIN_TAR}, {VAL_TAR} and {ARCHIVE}")
     if _is_unpacked(source):
         if out.resolve() != source.resolve():
@@ -89,11 +89,11 @@ def _is_unpacked(source: Path) -> bool:
 
 
 def _has_classes(folder: Path) -> bool:
-    return folder.is_dir() and any(WNID.fullmatch(path.name) for path in folder.iterdir())
+    return is_folder(folder) and any(WNID.fullmatch(path.name) for path in list_folder(folder))
 
 
 def _is_flat(folder: Path) -> bool:
-    return folder.is_dir() and any(VAL_IMAGE.fullmatch(path.name) for path in folder.iterdir())
+    return is_folder(folder) and any(VAL_IMAGE.fullmatch(path.name) for path in list_folder(folder))
 
 
 def _find(source: Path, part: str, tar: str) -> Path | None:
@@ -169,11 +169,11 @@ def _bring_val(where: Path, out: Path, kit: Devkit, watch: Watch) -> None:
 def _bring_classes(where: Path, out: Path, watch: Watch) -> None:
     """Bring class folders that are not there yet; where they lie already, all are."""
     done = 0
-    for source in sorted(path for path in where.iterdir() if WNID.fullmatch(path.name)):
+    for source in (path for path in list_folder(where) if WNID.fullmatch(path.name)):
         if (out / source.name).is_dir():
             continue
         with temporary_folder(out, source.name) as folder:
-            for path in source.iterdir():
+            for path in list_folder(source):
                 _link(path, folder / "new" / path.name)
                 done += path.stat().st_size
             (folder / "new").rename(out / source.name)
@@ -223,7 +223,7 @@ def _files(archive: tarfile.TarFile) -> Iterator[tuple[tarfile.TarInfo, str]]:
 
 
 def _flat_images(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if VAL_IMAGE.fullmatch(path.name))
+    return [path for path in list_folder(folder) if VAL_IMAGE.fullmatch(path.name)]
 
 
 def _write(image: IO[bytes], path: Path) -> None:

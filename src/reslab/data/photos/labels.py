@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from reslab.data.photos.folder import HELD_OUT, PhotoDataset, PhotoSplit, folder_name
 from reslab.errors import UserError
+from reslab.files import is_file
 from reslab.spec.trial import TaskName
 
 LISTS, VAL_LIST = ("train.csv", "labels.csv"), "val.csv"
@@ -166,7 +167,7 @@ def _read_image(root: Path, text: str, where: str) -> str:
     image = PurePosixPath(text)
     if not text or image.is_absolute() or ".." in image.parts:
         raise UserError(f"{where}: '{text}' is no path of an image under {root}; write it from there")
-    if not (root / image).is_file():
+    if not is_file(root / image):
         raise UserError(f"{where}: there is no image {root / image}; add it, or remove the line")
     return image.as_posix()
 

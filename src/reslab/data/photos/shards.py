@@ -23,13 +23,13 @@ from reslab.data.photos.folder import (
     PhotoSplit,
     draw_held_out,
     folder_name,
-    list_folder,
     read_folder,
 )
 from reslab.data.photos.indexing import Index, index_shards
 from reslab.data.photos.labels import find_list, read_labelled
 from reslab.data.photos.members import Member
 from reslab.errors import UserError
+from reslab.files import list_folder
 from reslab.spec.codec import convert
 
 FILE = "shards.json"

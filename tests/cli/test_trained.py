@@ -1,0 +1,45 @@
+"""What verbs are told about trained networks and images: paths without permission, whatever they are given to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.closed import close
+
+W = "mine.safetensors"
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["train", "network=cifar-resnet-8", "data=up/photos"], "up/photos"),
+        (["evaluate", W, "data=up/photos"], "up/photos"),
+        (["evaluate", "up/run"], "up/run/trial.json"),
+        (["predict", W, "up/photos"], "up/photos"),
+        (["predict", W, "up/a.jpg"], "up/a.jpg"),
+        (["predict", W, "up/a=1.jpg"], "up/a=1.jpg"),
+        (["predict", W, "up"], "up"),
+        (["predict", W, "."], "up"),
+        (["export", W, "up", "--format", "torch-export"], "up"),
+        (["embed", W, "up/photos", "--out", "x.safetensors"], "up/photos"),
+        (["probe", W, "up/photos"], "up/photos"),
+        (["data", "prepare", "imagenet", "up"], "up/train"),
+        (["data", "check", "up/photos"], "up/photos"),
+        (["runs", "--runs", "up"], "up"),
+        (["runs", "--runs", "up/runs"], "up/runs"),
+        (["report", "--runs", "up"], "up"),
+    ],
+)
+def test_what_may_not_be_read_is_named(
+    reslab, here: Path, words: list[str], named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one sentence, also where a folder above it is closed; nothing is taken for empty or for all there is."""
+    (here / "up").mkdir()
+    close(here / "up", monkeypatch)
+    outcome = reslab(*words)
+    assert outcome.code == 2
+    told = outcome.err.splitlines()[-1]
+    assert told.startswith(f"reslab: {named} ")
+    assert "Permission denied; check its permissions" in told
+    assert "Traceback" not in outcome.err

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -143,3 +145,32 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """Rather than a traceback."""
     with pytest.raises(BadImage, match=r"gone\.jpg cannot be read"):
         read_pixels(tmp_path / "gone.jpg")
+
+
+@pytest.mark.parametrize("error", [TypeError("no"), IndexError(), MemoryError(), RuntimeError("no"), UserWarning("no")])
+def test_whatever_a_decoder_raises_is_the_files_fault(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decoders meet bytes that nobody foresaw; but what chooses the crop is ours, and its errors stay what they are."""
+    Image.fromarray(SQUARES).save(tmp_path / "odd.png")
+
+    def fail(*arguments: object) -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        read_crop(tmp_path / "odd.png", fail, side=8)  # pyright: ignore[reportArgumentType]
+    monkeypatch.setattr(Image.Image, "convert", fail)
+    with pytest.raises(BadImage, match=r"odd\.png is damaged \(\w+\)"):
+        read_pixels(tmp_path / "odd.png")
+    with pytest.raises(BadImage, match=r"odd\.png is damaged"):
+        read_crop(tmp_path / "odd.png", lambda width, height: (0, 0, width, height), side=8)
+
+
+def test_a_tiff_whose_directory_is_foreign_bytes_is_named() -> None:
+    """Whichever byte of it is damaged."""
+    whole = encode(Image.fromarray(SQUARES), "TIFF")
+    start = int.from_bytes(whole[4:8], "little")
+    for place in range(start, min(start + 200, len(whole))):
+        for byte in (1, 12):
+            with contextlib.suppress(BadImage), warnings.catch_warnings(action="ignore"):
+                decode_pixels(whole[:place] + bytes([byte]) + whole[place + 1 :], name="x.tif")

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-import struct
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -31,9 +30,7 @@ Pixels = NDArray[np.uint8]  # height, width, RGB
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 SIDEWAYS = (5, 6, 7, 8)  # EXIF's orientations in which width and height change places
 ORIENTATION = 0x0112
-# What Pillow raises at EXIF it cannot read; where warnings are errors, a warning. Otherwise nobody need hear of it, and
-# one filter for all serves threads too.
-UNREADABLE = (SyntaxError, ValueError, KeyError, TypeError, OSError, struct.error, UserWarning)
+# Nobody need hear of EXIF that cannot be read; one filter for all serves threads too.
 warnings.filterwarnings("ignore", "Corrupt EXIF data", UserWarning)
 
 
@@ -48,7 +45,8 @@ def read_pixels(path: Stored) -> Pixels:
 
 def decode_pixels(data: bytes, *, name: str) -> Pixels:
     """Decode the content of an image file called `name` in messages."""
-    return _decode(data, lambda image: np.asarray(_to_rgb(_upright(image))), name=name)
+    with _decoding(name):
+        return np.asarray(_to_rgb(_upright(_open(data))))
 
 
 def read_crop(path: Stored, choose: Callable[[int, int], Box], *, side: int) -> Pixels:
@@ -56,23 +54,22 @@ def read_crop(path: Stored, choose: Callable[[int, int], Box], *, side: int) -> 
 
     A JPEG is decoded at a half, a quarter or an eighth of its size where that leaves enough pixels.
     """
-    data = _read(path)
-
-    def crop(image: Image.Image) -> Pixels:
+    data, name = _read(path), str(path)
+    with _decoding(name):
+        image = _open(data)
         if image.format != "JPEG":  # others have one size to be decoded at, and TIFFs turn themselves upright
             image = _to_rgb(_upright(image))
         width, height = image.size[::-1] if _orientation(image) in SIDEWAYS else image.size
-        box = choose(width, height)
+    box = choose(width, height)
+    with _decoding(name):
         pixels = _decode_smaller(image, data, by=side / min(box[2] - box[0], box[3] - box[1]))
-        down, across = pixels.shape[0] / height, pixels.shape[1] / width
-        left, right = (round(place * across) for place in (box[0], box[2]))
-        top, bottom = (round(place * down) for place in (box[1], box[3]))
-        part = torch.from_numpy(pixels)[top : max(bottom, top + 1), left : max(right, left + 1)].contiguous()
-        images = part[None].permute(0, 3, 1, 2)  # channels last to torch too, which is the fast way
-        resized = F.interpolate(images, size=(side, side), mode="bilinear", antialias=True)
-        return resized[0].permute(1, 2, 0).contiguous().numpy()
-
-    return _decode(data, crop, name=str(path))
+    down, across = pixels.shape[0] / height, pixels.shape[1] / width
+    left, right = (round(place * across) for place in (box[0], box[2]))
+    top, bottom = (round(place * down) for place in (box[1], box[3]))
+    part = torch.from_numpy(pixels)[top : max(bottom, top + 1), left : max(right, left + 1)].contiguous()
+    images = part[None].permute(0, 3, 1, 2)  # channels last to torch too, which is the fast way
+    resized = F.interpolate(images, size=(side, side), mode="bilinear", antialias=True)
+    return resized[0].permute(1, 2, 0).contiguous().numpy()
 
 
 def _decode_smaller(image: Image.Image, data: bytes, *, by: float) -> Pixels:
@@ -95,15 +92,20 @@ def _read(path: Stored) -> bytes:
         raise BadImage(f"{path} cannot be read: {error.strerror or error}; check the file") from error
 
 
-def _decode(data: bytes, use: Callable[[Image.Image], Pixels], *, name: str) -> Pixels:
-    """Open the content of an image file and return what `use` makes of it."""
+def _open(data: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(data))
+
+
+@contextlib.contextmanager
+def _decoding(name: str) -> Iterator[None]:
+    """Blame the file for whatever its decoder raises: decoders meet bytes that nobody foresaw."""
     try:
-        with Image.open(io.BytesIO(data)) as image:
-            return use(image)
+        yield
     except UnidentifiedImageError as error:
         raise BadImage(f"{name} is no image that can be read; remove it, or set data.on_bad_image=skip") from error
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise BadImage(f"{name} is damaged ({error}); replace it, or set data.on_bad_image=skip") from error
+    except Exception as error:
+        trouble = str(error) or type(error).__name__
+        raise BadImage(f"{name} is damaged ({trouble}); replace it, or set data.on_bad_image=skip") from error
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:
@@ -120,7 +122,7 @@ def _orientation(image: Image.Image) -> int:
     """Return EXIF's orientation, 1 being upright."""
     try:
         return int(image.getexif().get(ORIENTATION, 1))
-    except UNREADABLE:
+    except Exception:  # a decoder's, whatever it is
         return 1
 
 
@@ -129,5 +131,5 @@ def _upright(image: Image.Image) -> Image.Image:
         return image
     try:
         return ImageOps.exif_transpose(image)
-    except UNREADABLE:
+    except Exception:  # a decoder's, whatever it is
         return image

@@ -3,6 +3,7 @@
 - An orientation in EXIF is applied, as every viewer does; EXIF that cannot be read counts as none.
 - What a file is, its content says, not its name: ImageNet has a PNG named .JPEG.
 - CMYK and palettes are converted, grey is repeated, sixteen bits keep their upper eight, transparency is dropped.
+- Fractions, integers of 32 bits and signed ones are refused: no file of them says which value is white.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL.TiffImagePlugin import TiffImageFile
 from torch.nn import functional as F
 
 from reslab.data.photos.members import Stored
@@ -29,13 +31,17 @@ except ImportError:  # it is the faster one, not the only one
 Pixels = NDArray[np.uint8]  # height, width, RGB
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 SIDEWAYS = (5, 6, 7, 8)  # EXIF's orientations in which width and height change places
-ORIENTATION = 0x0112
+ORIENTATION, BITS_PER_SAMPLE = 0x0112, 0x0102
 # Nobody need hear of EXIF that cannot be read; one filter for all serves threads too.
 warnings.filterwarnings("ignore", "Corrupt EXIF data", UserWarning)
 
 
 class BadImage(UserError):
     """An image that cannot be used; the sentence begins with its path."""
+
+
+class _OtherPixels(Exception):
+    """Pixels that no policy makes eight bits of."""
 
 
 def read_pixels(path: Stored) -> Pixels:
@@ -46,7 +52,7 @@ def read_pixels(path: Stored) -> Pixels:
 def decode_pixels(data: bytes, *, name: str) -> Pixels:
     """Decode the content of an image file called `name` in messages."""
     with _decoding(name):
-        return np.asarray(_to_rgb(_upright(_open(data))))
+        return np.asarray(_to_rgb(_open(data)))
 
 
 def read_crop(path: Stored, choose: Callable[[int, int], Box], *, side: int) -> Pixels:
@@ -58,7 +64,7 @@ def read_crop(path: Stored, choose: Callable[[int, int], Box], *, side: int) -> 
     with _decoding(name):
         image = _open(data)
         if image.format != "JPEG":  # others have one size to be decoded at, and TIFFs turn themselves upright
-            image = _to_rgb(_upright(image))
+            image = _to_rgb(image)
         width, height = image.size[::-1] if _orientation(image) in SIDEWAYS else image.size
     box = choose(width, height)
     with _decoding(name):
@@ -82,7 +88,7 @@ def _decode_smaller(image: Image.Image, data: bytes, *, by: float) -> Pixels:
             return simplejpeg.decode_jpeg(data, "RGB", min_width=size[0], min_height=size[1])
     if part > 1:
         image.draft(None, size)
-    return np.array(_to_rgb(_upright(image)))
+    return np.array(_to_rgb(image))
 
 
 def _read(path: Stored) -> bytes:
@@ -103,19 +109,33 @@ def _decoding(name: str) -> Iterator[None]:
         yield
     except UnidentifiedImageError as error:
         raise BadImage(f"{name} is no image that can be read; remove it, or set data.on_bad_image=skip") from error
+    except _OtherPixels as error:
+        raise BadImage(f"{name} is not of 8 or 16 bits: {error}; save it so, or set data.on_bad_image=skip") from error
     except Exception as error:
         trouble = str(error) or type(error).__name__
         raise BadImage(f"{name} is damaged ({trouble}); replace it, or set data.on_bad_image=skip") from error
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:
-    if image.mode.startswith("I"):
+    """Return an image upright, in 8-bit RGB."""
+    bits = _count_bits(image)  # before it is turned, which forgets what file it was
+    image = _upright(image)
+    if bits > 8:
         wide = np.asarray(image).astype(np.int64)
-        return Image.fromarray((wide >> 8).clip(0, 255).astype(np.uint8)).convert("RGB")
-    if image.mode == "F":
-        raise ValueError("its pixels are fractions")
+        return Image.fromarray((wide >> (bits - 8)).clip(0, 255).astype(np.uint8)).convert("RGB")
     image.info.pop("transparency", None)  # a palette's; Pillow would warn that it is dropped
     return image.convert("RGB")
+
+
+def _count_bits(image: Image.Image) -> int:
+    """Return the bits of a grey value; of colours Pillow keeps the upper eight itself."""
+    if image.mode == "F":
+        raise _OtherPixels("its pixels are fractions")
+    if image.mode == "I" and image.format not in ("PNG", "PPM"):  # theirs are of sixteen bits
+        raise _OtherPixels("its pixels are integers of 32 bits, or signed, and nothing says which of them is white")
+    if not image.mode.startswith("I"):
+        return 8
+    return image.tag_v2.get(BITS_PER_SAMPLE, (16,))[0] if isinstance(image, TiffImageFile) else 16
 
 
 def _orientation(image: Image.Image) -> int:

@@ -106,7 +106,7 @@ def test_bad_images_stop_or_are_named(reslab, here: Path) -> None:
     assert "bad.jpg is no image that can be read" in reslab(*words).err
     outcome = reslab(*words, "data.on_bad_image=skip")
     assert outcome.code == 0
-    assert "warning: skipped: bad.jpg is no image that can be read" in outcome.err
+    assert "warning: skipped: bad.jpg is no image that can be read; remove it\n" in outcome.err
     assert [one["image"] for one in json.loads(outcome.out)] == ["photos/b/photo-0.png"]
 
 

@@ -123,8 +123,10 @@ def note_bad(fields: Mapping[str, str]) -> Iterator[Callable[[BadImage], None] |
     if not skips_bad(fields):
         yield None
         return
+    from reslab.data.photos.decoding import drop_advice
+
     noted: dict[str, None] = {}
-    yield lambda error: noted.update({str(error): None})
+    yield lambda error: noted.update({drop_advice(str(error)): None})
     for sentence in noted:
         progress_console.print(f"warning: skipped: {sentence}", soft_wrap=True)
 

@@ -188,7 +188,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         read_pixels(tmp_path / "gone.jpg")
 
 
-@pytest.mark.parametrize("error", [TypeError("no"), IndexError(), MemoryError(), RuntimeError("no"), UserWarning("no")])
+@pytest.mark.parametrize("error", [TypeError("no"), IndexError(), RuntimeError("no"), UserWarning("no")])
 def test_whatever_a_decoder_raises_is_the_files_fault(
     error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,3 +215,19 @@ def test_a_tiff_whose_directory_is_foreign_bytes_is_named() -> None:
         for byte in (1, 12):
             with contextlib.suppress(BadImage), warnings.catch_warnings(action="ignore"):
                 decode_pixels(whole[:place] + bytes([byte]) + whole[place + 1 :], name="x.tif")
+
+
+def test_an_image_that_is_too_large_is_not_called_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says how large one may be; or that memory is short."""
+    data = encode(Image.fromarray(SQUARES), "PNG")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1100)
+    with pytest.raises(BadImage, match=r"x is too large: 2,200 pixels are the most there may be; shrink it, or"):
+        decode_pixels(data, name="x")
+    monkeypatch.undo()
+
+    def fill(*arguments: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Image.Image, "convert", fill)
+    with pytest.raises(BadImage, match=r"x is too large for the memory there is; shrink it, or"):
+        decode_pixels(data, name="x")

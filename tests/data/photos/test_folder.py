@@ -69,7 +69,9 @@ def test_what_is_wrong_is_told(photos: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there is no folder"):
         read_folder(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match=r"empty has no folders of images; give one a class"):
+    with pytest.raises(
+        UserError, match=r"empty has no folders of images, and two classes are needed at least; give each"
+    ):
         read_folder(tmp_path / "empty")
     (photos / "train" / "cricket").mkdir()
     with pytest.raises(UserError, match="cricket has no images; fill it or remove it"):

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from reslab.data.balance import balance
 from reslab.data.batches import send
+from reslab.data.photos.decoding import drop_advice
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit
 from reslab.data.photos.loading import (
     CentralCrops,
@@ -55,10 +56,11 @@ class BadImages:
                 continue
             self.told.add(sentence)
             if len(self.told) > self.most:
+                last = drop_advice(sentence)
                 raise UserError(
-                    f"more than {self.most} images are bad, which is too many to skip; the last one: {sentence}"
+                    f"more than {self.most} images are bad, which is too many to skip; the last one: {last}"
                 )
-            self.warn(f"skipped: {sentence}")
+            self.warn(f"skipped: {drop_advice(sentence)}")
 
 
 def mean_photo(split: PhotoSplit, *, resize: int, crop: int, workers: int, bad: BadImages) -> Tensor:

@@ -98,7 +98,9 @@ def check_folder(
     refusal = _read_refusal(root)
     scan = scan_photos(root)
     if not scan.classes:
-        raise UserError(refusal or f"{root} has no folders of images; give one a class")
+        raise UserError(
+            refusal or f"{root} has no folders of images, and two classes are needed at least; give each a folder"
+        )
     looks: list[Look] = []
     watch(0, len(scan.photos))
     with warnings.catch_warnings():

@@ -32,12 +32,18 @@ Pixels = NDArray[np.uint8]  # height, width, RGB
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 SIDEWAYS = (5, 6, 7, 8)  # EXIF's orientations in which width and height change places
 ORIENTATION, BITS_PER_SAMPLE = 0x0112, 0x0102
+OR_SKIP = ", or set data.on_bad_image=skip"
 # Nobody need hear of EXIF that cannot be read; one filter for all serves threads too.
 warnings.filterwarnings("ignore", "Corrupt EXIF data", UserWarning)
 
 
 class BadImage(UserError):
     """An image that cannot be used; the sentence begins with its path."""
+
+
+def drop_advice(sentence: str) -> str:
+    """Return what is said of a bad image without the advice to skip it, where that is being done."""
+    return sentence.removesuffix(OR_SKIP)
 
 
 class _OtherPixels(Exception):
@@ -108,12 +114,17 @@ def _decoding(name: str) -> Iterator[None]:
     try:
         yield
     except UnidentifiedImageError as error:
-        raise BadImage(f"{name} is no image that can be read; remove it, or set data.on_bad_image=skip") from error
+        raise BadImage(f"{name} is no image that can be read; remove it{OR_SKIP}") from error
     except _OtherPixels as error:
-        raise BadImage(f"{name} is not of 8 or 16 bits: {error}; save it so, or set data.on_bad_image=skip") from error
+        raise BadImage(f"{name} is not of 8 or 16 bits: {error}; save it so{OR_SKIP}") from error
+    except Image.DecompressionBombError as error:
+        most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
+        raise BadImage(f"{name} is too large: {most:,} pixels are the most there may be; shrink it{OR_SKIP}") from error
+    except MemoryError as error:
+        raise BadImage(f"{name} is too large for the memory there is; shrink it{OR_SKIP}") from error
     except Exception as error:
         trouble = str(error) or type(error).__name__
-        raise BadImage(f"{name} is damaged ({trouble}); replace it, or set data.on_bad_image=skip") from error
+        raise BadImage(f"{name} is damaged ({trouble}); replace it{OR_SKIP}") from error
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:

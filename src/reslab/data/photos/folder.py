@@ -96,7 +96,8 @@ def read_folder(root: Path, *, seed: int = 0) -> PhotoDataset:
     val = next((root / name for name in VAL_NAMES if train != root and (root / name).is_dir()), None)
     names = tuple(folder.name for folder in _folders(train))
     if len(names) < LEAST_CLASSES:
-        raise UserError(f"{train} has {len(names) or 'no'} folder{'s' * (len(names) != 1)} of images; give one a class")
+        found = f"{train} has {len(names) or 'no'} folder{'s' * (len(names) != 1)} of images"
+        raise UserError(f"{found}, and two classes are needed at least; give each a folder")
     files = {name: _images(train / name) for name in names}
     for name, found in files.items():
         if not found:

@@ -15,10 +15,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from reslab.data.photos.batches import BadImages, PhotoBatches, mean_photo
+from reslab.data.photos.batches import PhotoBatches, mean_photo
 from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.loading import count_workers
 from reslab.data.photos.sampling import REFERENCE_SIDE, Share
+from reslab.data.photos.skipping import BadImages
 from reslab.errors import UserError
 from reslab.experiments.labelled import LabelledTask, prepare_weights
 from reslab.networks import build

@@ -11,10 +11,11 @@ import pytest
 import torch
 from tests.photographs import make_photos
 
-from reslab.data.photos.batches import BadImages, PhotoBatches, mean_photo
+from reslab.data.photos.batches import PhotoBatches, mean_photo
 from reslab.data.photos.decoding import read_pixels
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.data.photos.loading import prepare_photo
+from reslab.data.photos.skipping import BadImages
 from reslab.errors import UserError
 from reslab.spec import Preprocess
 from reslab.spec.recipe import AugmentationSpec

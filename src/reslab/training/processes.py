@@ -87,6 +87,15 @@ class Processes:
             dist.broadcast_object_list(values, src=0, group=self.hosts, device=torch.device("cpu"))
         return values[0]
 
+    def ask_all(self, value: T) -> list[T]:
+        """Return what every process calls this with, by rank."""
+        if self.count == 1:
+            return [value]
+        values = [value] * self.count
+        with self._listening():
+            dist.all_gather_object(values, value, group=self.hosts)
+        return values
+
     def agree(self, *wishes: bool) -> tuple[bool, ...]:
         """Return, for each wish, whether anyone has it. The device is not waited for."""
         if self.count == 1:

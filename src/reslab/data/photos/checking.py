@@ -43,6 +43,7 @@ KINDS = {
     "transparent": Kind("warning", "transparency is dropped"),
     "tiny": Kind("warning", f"its shorter side is less than {LEAST_SIDE} pixels"),
     "passed over": Kind("warning", "not used: no image, in no class or on no list"),
+    "linked again": Kind("warning", "a folder that is read already, by another path; it is read once"),
     "repeated": Kind("note", "the same pixels again, and the same label"),
     "misnamed": Kind("note", "its content counts, not its name"),
     "CMYK": Kind("note", "converted to RGB"),

@@ -25,6 +25,7 @@ FILES = (
     "provenance.json",
     "metrics.jsonl",
     "timings.jsonl",
+    "skipped.json",
     "analysis/responses.json",
     *[f"analysis/{protocol}.json" for protocol in PROTOCOLS],
     "result.json",  # last: it makes the record a finished one

@@ -180,15 +180,24 @@ def test_several_labels_an_image(reslab, tmp_path: Path, monkeypatch) -> None:
 
 
 def test_one_network_prints_its_calibration(reslab, folder: Path, monkeypatch) -> None:
-    """Beside its errors; photographs that cannot be read stop it, or are counted."""
+    """Beside its errors; photographs that cannot be read stop it, or are named and counted, up to a few."""
     monkeypatch.chdir(folder.parent)
     words = ["evaluate", "a.safetensors", "data=insects", "protocol=10-crop"]
     assert "expected calibration error" in reslab(*words).out
     bad = folder / "val" / "ants" / "2.png"
     bad.write_bytes(bytes(bad.stat().st_size))  # of the same size: the folder's fingerprint stays
     assert "2.png is no image that can be read" in reslab(*words).err
-    assert "7 test images of insects (bad ones skipped: 1), pixels" in reslab(*words, "data.on_bad_image=skip").out
+    for members in ([], ["b.safetensors"]):
+        outcome = reslab(*words, *members, "data.on_bad_image=skip")
+        assert "7 test images of insects (bad ones skipped: 1), pixels" in outcome.out
+        assert "warning: skipped: insects/val/ants/2.png is no image that can be read; remove it\n" in outcome.err
+        assert outcome.err.count("skipped") == 1
     assert "choose stop or skip" in reslab(*words, "data.on_bad_image=ignore").err
+    worse = folder / "val" / "bees" / "0.png"
+    worse.write_bytes(bytes(worse.stat().st_size))
+    outcome = reslab(*words, "data.on_bad_image=skip")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "more than 1 images are bad, which is too many to skip; the last one: insects/val/bees/0.png" in outcome.err
 
 
 def test_a_folder_must_be_given(reslab, folder: Path, monkeypatch) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from PIL import Image
-from tests.delivery.conftest import fill, make_network
+from tests.delivery.conftest import SMALL, fill, make_network
 
 from reslab.cli.predict import _percent
 from reslab.networks import create_model, save_model
@@ -135,8 +136,24 @@ def test_bad_images_stop_or_are_named(reslab, here: Path) -> None:
     assert "bad.jpg is no image that can be read" in reslab(*words).err
     outcome = reslab(*words, "data.on_bad_image=skip")
     assert outcome.code == 0
-    assert "warning: skipped: bad.jpg is no image that can be read" in outcome.err
+    assert "warning: skipped: bad.jpg is no image that can be read; remove it\n" in outcome.err
     assert [one["image"] for one in json.loads(outcome.out)] == ["photos/b/photo-0.png"]
+
+
+def test_an_image_that_does_not_fit_is_skipped_too(reslab, here: Path) -> None:
+    """Like one that cannot be read; asked for no skipping, it stops."""
+    Image.new("RGB", (9, 9)).save("photos/tiny.png")
+    network = make_network()
+    network.preprocess = replace(SMALL, resize=None)
+    save_model(network, "mine.safetensors")
+    words = ["mine.safetensors", "photos/tiny.png", "photos/b"]
+    assert "photos/tiny.png: crop is 16" in reslab("predict", *words).err
+    verbs = (["predict", "--json"], ["embed", "--out", "f.safetensors"], ["export", "--format", "torch-export"])
+    for verb, *options in verbs:
+        outcome = reslab(verb, *words, "data.on_bad_image=skip", *options)
+        assert outcome.code == 0, outcome.err
+        assert "warning: skipped: photos/tiny.png: crop is 16 and the images are 9x9" in outcome.err
+        assert "tiny" not in outcome.out
 
 
 @pytest.mark.parametrize(

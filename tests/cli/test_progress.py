@@ -17,12 +17,20 @@ TRIALS = [Setting(network="plain-20", recipe="cifar-paper").trial(seed) for seed
 
 @pytest.mark.parametrize(
     ("skipped", "words"),
-    [(None, ""), (0, ""), (1, "  (without 1 bad test image)"), (1200, "  (without 1,200 bad test images)")],
+    [
+        ({}, ""),
+        ({"skipped_images": 0, "skipped_training_images": 0}, ""),
+        ({"skipped_images": 1}, "  (without 1 bad test image)"),
+        ({"skipped_images": 1200}, "  (without 1,200 bad test images)"),
+        (
+            {"skipped_images": 1, "skipped_training_images": 2},
+            "  (without 2 bad training images and 1 bad test image)",
+        ),
+    ],
 )
-def test_a_run_is_summed_up(skipped: int | None, words: str) -> None:
+def test_a_run_is_summed_up(skipped: dict[str, int], words: str) -> None:
     """By its errors, and the images that are in none; runs of early versions did not count them."""
-    counted = {} if skipped is None else {"skipped_images": skipped}
-    metrics = {"train_error_percent": 1, "test_error_percent": 9.5} | counted
+    metrics = {"train_error_percent": 1, "test_error_percent": 9.5} | skipped
     assert summarize(metrics) == f"train 1.00 %  test 9.50 % error{words}"
 
 

@@ -11,8 +11,10 @@ from PIL import Image
 
 from reslab.data.digits import load_digits
 from reslab.data.photos.decoding import BadImage, read_pixels
-from reslab.data.photos.folder import PhotoSplit
+from reslab.data.photos.folder import PhotoDataset, PhotoSplit
+from reslab.data.photos.skipping import BadImages
 from reslab.data.stored import read_images
+from reslab.errors import UserError
 
 
 def photographs(folder: Path, *sizes: tuple[int, int]) -> PhotoSplit:
@@ -49,5 +51,14 @@ def test_bad_photographs_stop_or_are_skipped(tmp_path: Path) -> None:
         split.path(number).write_bytes(b"not an image")
     with pytest.raises(BadImage, match=r"1\.png is no image"):
         list(read_images(split, 2))
-    assert [labels.tolist() for _, labels in read_images(split, 2, skip_bad=True)] == [[0], [0]]
-    assert [labels.tolist() for _, labels in read_images(split, 1, skip_bad=True)] == [[0], [0]]
+    told: list[str] = []
+    dataset = PhotoDataset(name="x", root=split.root, class_names=("a", "b"), train=split, test=split)
+    skipping = BadImages(dataset, skip=True, warn=told.append)
+    skipping.most = 3
+    assert [labels.tolist() for _, labels in read_images(split, 2, bad=skipping)] == [[0], [0]]
+    assert [labels.tolist() for _, labels in read_images(split, 1, bad=skipping)] == [[0], [0]]
+    assert [sentence.split("/")[-1] for sentence in told] == [
+        f"{number}.png is no image that can be read; remove it" for number in (1, 2, 3)
+    ]
+    with pytest.raises(UserError, match=r"more than 1 images are bad, .* the last one: .*2\.png is no image"):
+        list(read_images(split, 2, bad=BadImages(dataset, skip=True)))

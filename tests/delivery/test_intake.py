@@ -10,6 +10,7 @@ import torch
 from PIL import Image
 from tests.delivery.conftest import SMALL, make_network
 
+from reslab.data.photos.decoding import BadImage
 from reslab.data.preprocessing import preprocess_images
 from reslab.delivery.intake import arithmetic, geometry, make_batches, make_intake, tell_misfit, to_channels
 from reslab.delivery.pictures import Picture
@@ -52,6 +53,16 @@ def test_a_batch_ends_where_sizes_differ(network: Network) -> None:
         (1, 3, 30, 20),
         (1, 3, 20, 30),
     ]
+
+
+def test_one_that_does_not_fit_is_left_out_where_someone_takes_note(network: Network) -> None:
+    """And stops the others where nobody does."""
+    intake, noted = make_intake(network, preprocess=replace(SMALL, resize=None)), []
+    tiny = replace(picture(9, 9), on_bad=noted.append)
+    assert [len(held) for held, _ in make_batches([picture(), tiny, picture()], intake, size=9)] == [2]
+    assert str(noted[0]).startswith("9x9.png: crop is 16 and the images are 9x9")
+    with pytest.raises(BadImage, match=r"9x9\.png: crop is 16"):
+        list(make_batches([picture(), picture(9, 9)], intake, size=9))
 
 
 def test_grey_and_colour_meet() -> None:

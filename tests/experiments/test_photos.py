@@ -15,7 +15,7 @@ from tests.processes import run_in_processes
 
 from reslab.cli import main
 from reslab.data.digits import load_digits
-from reslab.data.photos.folder import PhotoDataset, read_folder
+from reslab.data.photos.folder import PhotoDataset, PhotoSplit, read_folder
 from reslab.data.photos.sharding import write_shards
 from reslab.data.photos.shards import read_photos
 from reslab.data.photos.words import write_words
@@ -72,6 +72,60 @@ def test_bad_test_images_are_counted(photos: PhotoDataset, tmp_path: Path) -> No
     alone = replace(photos, test=photos.test.take(np.array([2])))
     with pytest.raises(UserError, match="none of the test images can be read"):
         run(trial, alone, tmp_path / "none")
+
+
+def test_bad_training_images_are_counted_and_recorded(photos: PhotoDataset, tmp_path: Path) -> None:
+    """By their paths under the folder, once, with what is wrong; also after a stop, when nobody warns of them again."""
+    photos = replace(photos, train=repeat(photos.train, 10))  # many enough for a few to be bad
+    trial = make_trial(photos, data__on_bad_image="skip", recipe__iterations="40", recipe__evaluate_every="40")
+    photos.train.path(3).write_bytes(b"")
+    photos.test.path(2).write_bytes(b"")
+    told: list[str] = []
+    steps = iter([False] * 30 + [True])
+    with pytest.raises(Stopped):
+        run(trial, photos, tmp_path / "runs", should_stop=lambda: next(steps), warn=told.append)
+    (found,) = list_runs(tmp_path / "runs")
+    first = {"part": "train", "image": photos.train.files[3], "trouble": "is no image that can be read; remove it"}
+    assert found.read("skipped") == {"images": [first]}
+    result = run(trial, photos, tmp_path / "runs", warn=told.append)
+    assert (result["skipped_training_images"], result["skipped_images"]) == (1, 1)
+    assert found.read("skipped")["images"] == [first, first | {"part": "test", "image": photos.test.files[2]}]
+    assert [sentence.split()[0] for sentence in told] == ["skipped:"] * 2
+
+
+def test_nothing_skipped_leaves_no_file(photos: PhotoDataset, tmp_path: Path) -> None:
+    """And a file that was damaged is named."""
+    trial = make_trial(photos, data__on_bad_image="skip", recipe__iterations="1")
+    assert run(trial, photos, tmp_path / "runs")["skipped_training_images"] == 0
+    (found,) = list_runs(tmp_path / "runs")
+    assert not (found.path / "skipped.json").exists()
+    (found.path / "result.json").unlink()
+    (found.path / "skipped.json").write_text('{"images": [{"part": "somewhere"}]}')
+    with pytest.raises(UserError, match=r"skipped\.json is damaged .*; remove it to go on"):
+        run(trial, photos, tmp_path / "runs")
+
+
+def repeat(split: PhotoSplit, times: int) -> PhotoSplit:
+    return PhotoSplit(split.root, split.files * times, np.tile(split.labels, times))
+
+
+def train_skipping(processes: Processes, trial: Trial, photos: PhotoDataset, root: Path) -> int:
+    return run_trial(trial, photos, root, processes=processes).result()["skipped_training_images"]
+
+
+def test_the_first_process_records_what_others_skipped(photos: PhotoDataset, tmp_path: Path) -> None:
+    """Each has met one of two bad images."""
+    photos = replace(photos, train=repeat(photos.train, 20))
+    trial = make_trial(photos, data__on_bad_image="skip", recipe__iterations="1", recipe__evaluate_every="1")
+    keys = make_photo_task(trial, photos, device="cpu").batches.sampler.draw(0, 8)
+    ours, theirs = ({image % 24 for _, image in half} for half in (keys[:4], keys[4:]))
+    ours, theirs = min(ours - theirs), min(theirs - ours)
+    for image in (ours, theirs):
+        photos.train.path(image).write_bytes(b"")
+    assert run_in_processes(train_skipping, 2, trial, photos, tmp_path / "runs") == [2, 2]
+    (found,) = list_runs(tmp_path / "runs")
+    images = {one["image"] for one in found.read("skipped")["images"]}
+    assert images == {photos.train.files[image] for image in (ours, theirs)}
 
 
 def test_stopped_and_resumed_it_ends_the_same(photos: PhotoDataset, tmp_path: Path) -> None:

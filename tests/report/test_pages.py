@@ -148,14 +148,15 @@ def test_a_class_without_test_images_has_a_dash(tmp_path: Path) -> None:
     assert f"{CLASSES[4]} 0 –" in words_of(render_run(group, group.runs[0], addresses=page_addresses([group])))
 
 
-def test_bad_test_images_are_told(tmp_path: Path) -> None:
-    """On the page of the run whose errors lack them."""
+def test_bad_images_are_told(tmp_path: Path) -> None:
+    """On the page of the run whose errors lack them, or whose training did."""
     run = write_run(tmp_path, seed=0)
     for skipped, told in ((0, False), (3, True)):
-        run.finish(run.result() | {"skipped_images": skipped})
+        run.finish(run.result() | {"skipped_images": skipped, "skipped_training_images": skipped})
         (group,) = groups_in(tmp_path)
         page = words_of(render_run(group, group.runs[0], addresses=page_addresses([group])))
         assert ("Test images that could not be read, and are in no error: 3." in page) == told
+        assert ("Training images that could not be read, and had others stand in for them: 3." in page) == told
 
 
 def test_nothing_from_disk_is_read_as_html(tmp_path: Path) -> None:

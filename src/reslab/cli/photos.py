@@ -82,7 +82,7 @@ def _print_findings(checked: Checked) -> None:
         found, severity = list(group), KINDS[kind].severity
         lines = Text("\n").join(_write(finding) for finding in found[:PATHS_SHOWN])
         if len(found) > PATHS_SHOWN:
-            lines.append(f"\n… {count(len(found) - PATHS_SHOWN)} more", style="dim")
+            lines.append(f"\n… {count(len(found) - PATHS_SHOWN)} more; --json names all", style="dim")
         what = Text.assemble((kind, "bold"), "\n", (KINDS[kind].meaning, "dim"))
         table.add_row(Text(severity, style=STYLES[severity]), count(len(found)), what, lines)
     if checked.findings:

@@ -26,8 +26,9 @@ def summarize(metrics: Mapping[str, Any]) -> str:
     else:
         balanced = metrics.get("balanced_error_percent")
         told = "" if balanced is None else f" ({balanced:.2f} % with all classes counting the same)"
-    skipped = metrics.get("skipped_images")
-    without = f"  (without {skipped:,} bad test image{'s' * (skipped > 1)})" if skipped else ""
+    counts = {"training": metrics.get("skipped_training_images"), "test": metrics.get("skipped_images")}
+    bad = [f"{count:,} bad {part} image{'s' * (count > 1)}" for part, count in counts.items() if count]
+    without = f"  (without {' and '.join(bad)})" if bad else ""
     errors = f"train {metrics['train_error_percent']:.2f} %  test {metrics['test_error_percent']:.2f} % error"
     return f"{errors}{told}{without}"
 

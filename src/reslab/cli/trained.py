@@ -57,14 +57,15 @@ def load_trained(subject: str, fields: Mapping[str, str], root: Path) -> Trained
 
 def load_inputs(trained: Trained, fields: Mapping[str, str]) -> Inputs:
     """Load the images that fields ask for, or the ones the network was trained to be tested on."""
-    return _choose_inputs(trained, _open(fields, trained), fields)
+    return _choose_inputs(trained, _open(fields, trained), fields, _make_warner())
 
 
 def load_ensemble(subjects: Sequence[str], fields: Mapping[str, str], root: Path) -> list[tuple[Trained, Inputs]]:
     """Load what subjects stand for, each with the same images, as fields ask for them or they were trained on."""
     members = [load_trained(subject, fields, root) for subject in subjects]
     dataset = _open(fields, *members)
-    return [(trained, _choose_inputs(trained, dataset, fields)) for trained in members]
+    warn = _make_warner()
+    return [(trained, _choose_inputs(trained, dataset, fields, warn)) for trained in members]
 
 
 def _open(fields: Mapping[str, str], *members: Trained) -> Dataset | PhotoDataset:
@@ -89,7 +90,21 @@ def _open(fields: Mapping[str, str], *members: Trained) -> Dataset | PhotoDatase
     return load_dataset(name)
 
 
-def _choose_inputs(trained: Trained, dataset: Dataset | PhotoDataset, fields: Mapping[str, str]) -> Inputs:
+def _make_warner() -> Callable[[str], None]:
+    """Return what prints a warning, once for all members of an ensemble."""
+    told: set[str] = set()
+
+    def warn(sentence: str) -> None:
+        if sentence not in told:
+            told.add(sentence)
+            progress_console.print(f"warning: {sentence}", soft_wrap=True)
+
+    return warn
+
+
+def _choose_inputs(
+    trained: Trained, dataset: Dataset | PhotoDataset, fields: Mapping[str, str], warn: Callable[[str], None]
+) -> Inputs:
     import torch
 
     from reslab.experiments.trained import choose_inputs
@@ -101,6 +116,7 @@ def _choose_inputs(trained: Trained, dataset: Dataset | PhotoDataset, fields: Ma
         preprocess=preprocess_fields(fields),
         images=take_count(dict(fields), "images", 1) if "images" in fields else None,
         skip_bad=skips_bad(fields),
+        warn=warn,
         device="cuda" if torch.cuda.is_available() else "cpu",
     )
 
@@ -126,8 +142,10 @@ def note_bad(fields: Mapping[str, str]) -> Iterator[Callable[[BadImage], None] |
     if not skips_bad(fields):
         yield None
         return
+    from reslab.data.photos.decoding import drop_advice
+
     noted: dict[str, None] = {}
-    yield lambda error: noted.update({str(error): None})
+    yield lambda error: noted.update({drop_advice(str(error)): None})
     for sentence in noted:
         progress_console.print(f"warning: skipped: {sentence}", soft_wrap=True)
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from reslab.data.preprocessing import preprocess_images
-from reslab.delivery.intake import Intake, arithmetic
+from reslab.delivery.intake import Intake, arithmetic, take_in
 from reslab.delivery.pictures import Picture
 from reslab.errors import UserError
 from reslab.files import atomic_write
@@ -127,9 +127,9 @@ def check_parity(deployed: Deployed, run: Runner, pictures: Iterable[Picture]) -
     """Compare what `run` makes of the pixels with what the network makes of the prepared pictures, one by one."""
     ours, theirs = [], []
     with torch.no_grad():
-        for picture in pictures:
+        for picture, frame in take_in(pictures, deployed.intake.frame):
             ours.append(deployed.network(deployed.intake.prepare(picture)))
-            theirs.append(run(deployed.intake.frame(picture).contiguous()))
+            theirs.append(run(frame.contiguous()))
     if not ours:
         raise UserError("there is no image to check on that can be read; give others, or none for synthetic ones")
     wanted, found = torch.cat(ours).double(), torch.cat(theirs).double()

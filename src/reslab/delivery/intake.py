@@ -8,7 +8,7 @@ the arithmetic (scale, channel order, mean, deviation), which goes along.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -16,7 +16,7 @@ from torch import Tensor
 
 from reslab.data.photos.decoding import BadImage
 from reslab.data.preprocessing import preprocess_images
-from reslab.delivery.pictures import Picture
+from reslab.delivery.pictures import Picture, note_bad
 from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.networks.execution import EAGER, Execution
@@ -97,12 +97,25 @@ def make_intake(
     )
 
 
+def take_in(pictures: Iterable[Picture], enter: Callable[[Picture], Tensor]) -> Iterator[tuple[Picture, Tensor]]:
+    """Yield pictures, each with what `enter` makes of it: an intake's `prepare` or `frame`.
+
+    One that does not fit is left out and told where someone takes note, like one that cannot be read.
+    """
+    for picture in pictures:
+        try:
+            entered = enter(picture)
+        except BadImage as error:
+            note_bad(error, picture.on_bad)
+        else:
+            yield picture, entered
+
+
 def make_batches(pictures: Iterable[Picture], intake: Intake, *, size: int) -> Iterator[tuple[list[Picture], Tensor]]:
     """Yield prepared pictures in batches, in order; where their sizes differ a batch ends."""
     held: list[Picture] = []
     prepared: list[Tensor] = []
-    for picture in pictures:
-        image = intake.prepare(picture)
+    for picture, image in take_in(pictures, intake.prepare):
         if prepared and (len(prepared) == size or image.shape != prepared[-1].shape):
             yield held, torch.cat(prepared)
             held, prepared = [], []

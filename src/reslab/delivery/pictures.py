@@ -25,17 +25,21 @@ from reslab.files import is_file, is_folder, list_folder
 Image = str | Path | Pixels
 
 
+OnBad = Callable[[BadImage], None]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """One image (channels, height, width) in bytes, of which `brightest` is white; its label, where one is known."""
+    """One image (channels, height, width) in bytes, of which `brightest` is white; its label, where one is known.
+
+    `on_bad` is told if it does not fit a network, which else stops the stream.
+    """
 
     name: str
     pixels: Tensor
     brightest: int = 255
     label: int | None = None
-
-
-OnBad = Callable[[BadImage], None]
+    on_bad: OnBad | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,9 +61,9 @@ class Pictures:
                 else:
                     name, pixels = f"image {index}", torch.from_numpy(self.split.images[index])
             except BadImage as error:
-                _note(error, self.on_bad)
+                note_bad(error, self.on_bad)
             else:
-                yield Picture(name=name, pixels=pixels, brightest=self.brightest, label=label)
+                yield Picture(name=name, pixels=pixels, brightest=self.brightest, label=label, on_bad=self.on_bad)
 
     def spread(self, count: int) -> Pictures:
         """Return `count` of the pictures, evenly spread; all where there are not more."""
@@ -112,9 +116,9 @@ def read_images(images: Iterable[Image], *, on_bad: OnBad | None = None) -> Iter
         try:
             pixels = read_pixels(Path(image)) if isinstance(image, (str, Path)) else _check_array(image, name)
         except BadImage as error:
-            _note(error, on_bad)
+            note_bad(error, on_bad)
         else:
-            yield Picture(name=name, pixels=_channels_first(pixels))
+            yield Picture(name=name, pixels=_channels_first(pixels), on_bad=on_bad)
 
 
 def as_sequence(images: Any) -> Sequence[Image]:
@@ -122,7 +126,8 @@ def as_sequence(images: Any) -> Sequence[Image]:
     return [images] if isinstance(images, (str, Path)) or hasattr(images, "__array_interface__") else list(images)
 
 
-def _note(error: BadImage, on_bad: OnBad | None) -> None:
+def note_bad(error: BadImage, on_bad: OnBad | None) -> None:
+    """Hand what is wrong with an image to whoever takes note; else let it stop the stream."""
     if on_bad is None:
         raise error
     on_bad(error)

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from reslab.delivery.export import Deployed, onnx_runner, require_onnx
+from reslab.delivery.intake import take_in
 from reslab.delivery.pictures import Picture
 from reslab.errors import UserError
 from reslab.files import atomic_write
@@ -42,10 +43,11 @@ def quantize(deployed: Deployed, source: Path, target: Path, pictures: Iterable[
 
     class Reader(CalibrationDataReader):
         def __init__(self) -> None:
-            self.frames = ({"pixels": deployed.intake.frame(picture).contiguous().numpy()} for picture in pictures)
+            frames = (frame for _, frame in take_in(pictures, deployed.intake.frame))
+            self.inputs = ({"pixels": frame.contiguous().numpy()} for frame in frames)
 
         def get_next(self) -> Any:
-            return next(self.frames, None)
+            return next(self.inputs, None)
 
     with tempfile.TemporaryDirectory() as folder, _quiet():
         prepared, small = Path(folder) / "prepared.onnx", Path(folder) / "small.onnx"
@@ -69,8 +71,8 @@ def score_onnx(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -> O
     run = onnx_runner(onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]))
     wrong = images = 0
     frame = torch.zeros(1, *deployed.input_shape)
-    for picture in pictures:
-        frame = deployed.intake.frame(picture).contiguous()
+    for picture, entered in take_in(pictures, deployed.intake.frame):
+        frame = entered.contiguous()
         wrong += int(run(frame).argmax(1)) != picture.label
         images += 1
     if not images:

@@ -58,6 +58,10 @@ class LabelledTask(abc.ABC):
     def test_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield every test image of this process's share once, with its label."""
 
+    def share_skipped(self) -> int:
+        """Let all processes know what images any has skipped; return how many of those were to be trained on."""
+        return 0  # images in memory are never bad
+
     def loss(self, network: Network, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         """Return the mean loss of a batch, and how many of its images were wrong.
 

@@ -7,7 +7,7 @@ mean image of the training images (the paper's way) or by ImageNet's mean and de
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,19 +15,20 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from reslab.data.photos.batches import BadImages, PhotoBatches, mean_photo
+from reslab.data.photos.batches import PhotoBatches, mean_photo
 from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.loading import count_workers
 from reslab.data.photos.sampling import REFERENCE_SIDE, Share
+from reslab.data.photos.skipping import BadImages, Skipped
 from reslab.errors import UserError
-from reslab.evaluation.classification import Scores
-from reslab.evaluation.multilabel import LabelScores
 from reslab.experiments.labelled import LabelledTask, prepare_weights
-from reslab.networks import Network, build
+from reslab.networks import build
 from reslab.networks.execution import Execution
 from reslab.networks.weights.container import read_tensors
 from reslab.networks.weights.sealed import unseal, write_sealed
+from reslab.runs.directory import RunDirectory
 from reslab.spec import Preprocess, name_of
+from reslab.spec.codec import decode, encode
 from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
 from reslab.spec.recipe import AugmentationSpec
 from reslab.spec.trial import Trial
@@ -36,7 +37,7 @@ from reslab.training.schedule import SIDE_MULTIPLE, crop_side
 
 TEST_SIDE = 256  # for crops of REFERENCE_SIDE
 EVALUATION_BATCH = 50
-MEAN = "mean_image"
+MEAN, SKIPPED = "mean_image", "skipped"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,13 +82,13 @@ class PhotoTask(LabelledTask):
         for images, labels in self.batches.tests(tested.take(self.processes.share(len(tested))), EVALUATION_BATCH):
             yield self.execution.prepare(images), labels
 
-    def score(self, network: Network) -> Scores | LabelScores:
-        """Score the network, and have the processes tell each other which bad images they met: the first names all."""
-        scores = super().score(network)
-        if self.batches.bad.skip:
-            for met in self.processes.gather_values(tuple(sorted(self.batches.bad.told))):
-                self.batches.bad.note(met)
-        return scores
+    def share_skipped(self) -> int:
+        """Let all processes know what images any has skipped; return how many of those were to be trained on."""
+        bad = self.batches.bad
+        if bad.skip:
+            for skipped in self.processes.ask_all(list(bad.skipped.values())):
+                bad.add(skipped)
+        return bad.count("train")
 
     def name_images(self, step: int) -> str:
         """Say which training images iteration `step` sees."""
@@ -140,6 +141,19 @@ def _refuse_small_crops(trial: Trial) -> None:
         ) from error
 
 
+def _read_skipped(run: RunDirectory) -> list[Skipped]:
+    if not (run.path / f"{SKIPPED}.json").exists():
+        return []
+    try:
+        return [decode(Skipped, one) for one in run.read(SKIPPED)["images"]]
+    except (UserError, LookupError, TypeError) as error:
+        raise UserError(f"{run.path / SKIPPED}.json is damaged ({error}); remove it to go on") from error
+
+
+def _write_skipped(run: RunDirectory, skipped: Sequence[Skipped]) -> None:
+    run.write(SKIPPED, {"images": encode(skipped)})
+
+
 def _read_mean(path: Path) -> Tensor:
     tensors, metadata = read_tensors(path)
     unseal(path, tensors, metadata)
@@ -160,14 +174,19 @@ def make_photo_task(
     device: torch.device | str,
     processes: Processes = ALONE,
     kind: type[PhotoTask] = PhotoTask,
-    mean_at: Path | None = None,
+    run: RunDirectory | None = None,
     warn: Callable[[str], None] = lambda sentence: None,
 ) -> PhotoTask:
     """Pair a trial with a folder of photographs; `warn` is told of those that are skipped.
 
-    Where the mean image is subtracted, it is computed once and kept at `mean_at`.
+    Its run has what was skipped in earlier sittings, and the mean image where one is subtracted: it is computed once.
     """
-    recipe, bad = trial.recipe, BadImages(dataset, skip=trial.data.on_bad_image == "skip", warn=warn)
+    recipe, mean_at = trial.recipe, run.path / "mean.safetensors" if run else None
+    bad = BadImages(dataset, warn=warn)
+    if trial.data.on_bad_image == "skip":
+        known = processes.ask_first(_read_skipped(run) if run and processes.first else [])
+        keep = partial(_write_skipped, run) if run and processes.first else lambda skipped: None
+        bad = BadImages(dataset, skip=True, warn=warn, known=known, keep=keep)
     crop = trial.network.input_shape[-1]
     resize = round(TEST_SIDE * crop / REFERENCE_SIDE)
     mean_image, preprocess = None, Preprocess(resize=resize, crop=crop, mean=IMAGENET_MEAN, std=IMAGENET_STD)

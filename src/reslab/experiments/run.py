@@ -35,7 +35,7 @@ from reslab.runs.provenance import describe_surroundings
 from reslab.spec import name_of
 from reslab.spec.codec import encode
 from reslab.spec.trial import Trial
-from reslab.training.loop import Surroundings, fit
+from reslab.training.loop import Stopped, Surroundings, fit
 from reslab.training.processes import ALONE, Processes, refuse_undivided
 from reslab.training.stepping import choose_runtime, mix_seed, reproducible
 
@@ -72,7 +72,7 @@ def run_trial(
             return run
         words = read_words(dataset.root) if isinstance(dataset, PhotoDataset) else {}
         kind = MultiLabelTask if trial.task == "multi-label" else PhotoTask
-        of_photos = partial(make_photo_task, kind=kind, mean_at=run.path / "mean.safetensors", warn=warn)
+        of_photos = partial(make_photo_task, kind=kind, run=run, warn=warn)
         make = of_photos if isinstance(dataset, PhotoDataset) else make_task
         task = make(trial, dataset, device=device, processes=processes)  # pyright: ignore[reportArgumentType]
         with INITIALIZING:
@@ -116,29 +116,39 @@ def run_trial(
             board.add("metrics", metrics)
             board.add("timings", clock.record(int(metrics["step"])))
 
-        fit(
-            network,
-            task,
-            trial.recipe,
-            seed=trial.seed,
-            runtime=runtime,
-            processes=processes,
-            around=Surroundings(
-                checkpoints=run.checkpoints,
-                record=record if processes.first else lambda metrics: None,
-                rewind=rewind,
-                evaluating=clock.stop if processes.first else lambda step: None,
-                progress=progress,
-                warn=warn,
-                should_stop=should_stop,
-            ),
-        )
+        def evaluating(step: int) -> None:
+            if processes.first:
+                clock.stop(step)
+            task.share_skipped()
+
+        try:
+            fit(
+                network,
+                task,
+                trial.recipe,
+                seed=trial.seed,
+                runtime=runtime,
+                processes=processes,
+                around=Surroundings(
+                    checkpoints=run.checkpoints,
+                    record=record if processes.first else lambda metrics: None,
+                    rewind=rewind,
+                    evaluating=evaluating,
+                    progress=progress,
+                    warn=warn,
+                    should_stop=should_stop,
+                ),
+            )
+        except Stopped:  # in all processes at once
+            task.share_skipped()
+            raise
         with alone():
             if trial.recipe.exact_norms:
                 seed = mix_seed(trial.seed, trial.recipe.iterations)
                 draw_from(network, torch.Generator(device).manual_seed(seed))  # dropout is on
                 update_bn(task.images(), network)
             scores = task.score(network)  # again: exact statistics change what the log's last entry saw
+        skipped = task.share_skipped()
         if not processes.first:
             processes.ask_first(None)  # until the result is written
             return run
@@ -153,6 +163,7 @@ def run_trial(
             "class_names": dataset.class_names,
             "data_images": [len(dataset.train), len(dataset.test)],
             "skipped_images": len(dataset.test) - scores.images if isinstance(dataset, PhotoDataset) else 0,
+            "skipped_training_images": skipped,
             "params": cost.params,
             "multiply_adds": cost.multiply_adds,
             "activation_bytes": cost.activation_bytes,

@@ -6,7 +6,7 @@ mean something else (other classes, other channels, other data under the old nam
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from torch import Tensor
 
 from reslab.data.dataset import Dataset, Split
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit
+from reslab.data.photos.skipping import BadImages
 from reslab.data.stored import read_images
 from reslab.errors import UserError
 from reslab.evaluation.crops import ProtocolName, Viewing
@@ -54,7 +55,7 @@ class Inputs:
     """Labelled images, handed out in batches as they are stored, or as a network's preprocessing wants them.
 
     `own` is true for all the images a network's own training tested it on, prepared as then; `side` is that of the
-    crops the network was made for; `skip_bad` passes over photographs that cannot be read.
+    crops the network was made for; `bad` takes note of photographs that cannot be read.
     """
 
     own: bool
@@ -68,7 +69,7 @@ class Inputs:
     mean_image: Tensor | None
     execution: Execution
     device: str
-    skip_bad: bool
+    bad: BadImages | None
 
     def __len__(self) -> int:
         return len(self.images)
@@ -85,7 +86,7 @@ class Inputs:
 
     def stored(self, size: int) -> Iterator[tuple[list[Tensor], Tensor]]:
         """Yield images as they are stored, tensors of one size each, and labels; every image once, in order."""
-        for images, labels in read_images(self.images, size, skip_bad=self.skip_bad):
+        for images, labels in read_images(self.images, size, bad=self.bad):
             yield [group.to(self.device) for group in images], labels.to(self.device)
 
     def batches(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
@@ -129,12 +130,14 @@ def choose_inputs(
     preprocess: Mapping[str, Any] | None = None,
     images: int | None = None,
     skip_bad: bool = False,
+    warn: Callable[[str], None] = lambda sentence: None,
     device: str = "cpu",
 ) -> Inputs:
     """Put the network on `device` and pair it with the images to test it on, the first `images` of them if given.
 
     By default they are the test images, or what a run on the tuning split held back. `preprocess` overrides fields of
-    the preprocessing that came with the weights.
+    the preprocessing that came with the weights. `skip_bad` passes over photographs that cannot be read, up to one in a
+    hundred, and `warn` is told of each.
     """
     network, data = trained.network, trained.data
     if data is not None and data.name != dataset.name:
@@ -172,7 +175,7 @@ def choose_inputs(
         mean_image=network.mean_image,
         execution=execution,
         device=device,
-        skip_bad=skip_bad,
+        bad=BadImages(dataset, skip=skip_bad, warn=warn) if isinstance(dataset, PhotoDataset) else None,
     )
     _try_one(trained, inputs)
     return inputs

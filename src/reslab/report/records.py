@@ -52,6 +52,7 @@ class Result:
     class_positives: tuple[int, ...] = ()
     class_names: tuple[str, ...] = ()
     skipped_images: int = 0
+    skipped_training_images: int = 0
     params: int | None = None
     multiply_adds: int | None = None
     activation_bytes: int | None = None

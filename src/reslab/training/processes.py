@@ -79,15 +79,6 @@ class Processes:
             dist.all_gather(everyones, tensor, group=self._group(tensor))
         return torch.stack(everyones)
 
-    def gather_values(self, value: T) -> list[T]:
-        """Return what everyone calls this with, by rank."""
-        if self.count == 1:
-            return [value]
-        everyones: list[T] = [value] * self.count
-        with self._listening():
-            dist.all_gather_object(everyones, value, group=self.hosts)
-        return everyones
-
     def take_from_first(self, tensors: Sequence[Tensor]) -> None:
         """Make tensors what they are in the first process, in place."""
         if self.count > 1:
@@ -103,6 +94,15 @@ class Processes:
         with self._listening():
             dist.broadcast_object_list(values, src=0, group=self.hosts, device=torch.device("cpu"))
         return values[0]
+
+    def ask_all(self, value: T) -> list[T]:
+        """Return what every process calls this with, by rank."""
+        if self.count == 1:
+            return [value]
+        values = [value] * self.count
+        with self._listening():
+            dist.all_gather_object(values, value, group=self.hosts)
+        return values
 
     def agree(self, *wishes: bool) -> tuple[bool, ...]:
         """Return, for each wish, whether anyone has it. The device is not waited for."""

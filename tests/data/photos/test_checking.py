@@ -126,7 +126,7 @@ def test_what_read_folder_stops_at_is_said_too(photos: Path, tmp_path: Path) -> 
     save(tmp_path / "one" / "ant" / "0.png")
     checked = check_folder(tmp_path / "one")
     assert (checked.passed, checked.of("error")) == (False, [])
-    assert "has 1 folder of images" in (checked.refusal or "")
+    assert "has 1 folder of images, and two classes are needed" in (checked.refusal or "")
 
 
 def test_nothing_to_look_at_is_refused(tmp_path: Path) -> None:

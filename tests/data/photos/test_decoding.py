@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import struct
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, TiffImagePlugin
 
 from reslab.data.photos import decoding
 from reslab.data.photos.decoding import BadImage, decode_pixels, read_crop, read_pixels
@@ -50,6 +53,46 @@ def test_sixteen_bits_keep_their_upper_eight() -> None:
     wide = np.linspace(0, 65_535, 64 * 64).reshape(64, 64).astype(np.uint16)
     pixels = decode_pixels(encode(Image.fromarray(wide), "PNG"), name="x")
     assert np.array_equal(pixels[..., 0], (wide >> 8).astype(np.uint8))
+
+
+def test_twelve_bits_keep_their_upper_eight(tmp_path: Path) -> None:
+    """As cameras of microscopes write them; they are not taken for a dark sixteen, turned or not."""
+    samples = np.array([[0, 4095, 2048, 255]] * 2)
+    packed = b"".join(int(a << 12 | b).to_bytes(3, "big") for a, b in samples.reshape(-1, 2).tolist())
+    (tmp_path / "x.tif").write_bytes(write_tiff(packed, width=4, height=2, bits=12))
+    assert decode_pixels((tmp_path / "x.tif").read_bytes(), name="x")[0, :, 0].tolist() == [0, 255, 128, 15]
+    turned = write_tiff(packed, width=4, height=2, bits=12, orientation=3)
+    assert decode_pixels(turned, name="x")[0, :, 0].tolist() == [15, 128, 255, 0]
+
+
+def write_tiff(packed: bytes, *, width: int, height: int, bits: int, orientation: int = 1) -> bytes:
+    fields = {256: width, 257: height, 258: bits, 259: 1, 262: 1, 273: 8, 274: orientation, 277: 1, 278: height}
+    fields[279] = len(packed)
+    entries = b"".join(struct.pack("<HHLHH", tag, 3, 1, value, 0) for tag, value in sorted(fields.items()))
+    directory = struct.pack("<H", len(fields)) + entries + bytes(4)
+    return b"II*\0" + struct.pack("<L", 8 + len(packed)) + packed + directory
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.uint32, np.int16, np.float32])
+def test_pixels_without_a_white_are_refused(kind: type[np.generic], tmp_path: Path) -> None:
+    """Whatever their values: none of these files says which is white; turned ones too."""
+    grey = np.arange(2400).reshape(40, 60).astype(np.uint8).astype(kind)
+    path = tmp_path / "x.tif"
+    fields = TiffImagePlugin.ImageFileDirectory_v2()
+    if kind == np.uint32:
+        fields[339] = 1
+        grey = grey.astype(np.int32)
+    Image.fromarray(grey).save(path, tiffinfo=fields)
+    with pytest.raises(BadImage, match=r"x\.tif is not of 8 or 16 bits: its pixels are .*; save it so, or"):
+        read_pixels(path)
+    with pytest.raises(BadImage, match=r"x\.tif is not of 8 or 16 bits"):
+        read_crop(path, lambda width, height: (0, 0, width, height), side=8)
+
+
+def test_a_pgm_of_sixteen_bits_is_none_of_those() -> None:
+    """Though Pillow opens it as integers."""
+    data = b"P5 2 1 65535\n" + bytes([255, 255, 128, 0])
+    assert decode_pixels(data, name="x")[0, :, 0].tolist() == [255, 128]
 
 
 def test_animations_give_their_first_frame() -> None:
@@ -143,3 +186,48 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """Rather than a traceback."""
     with pytest.raises(BadImage, match=r"gone\.jpg cannot be read"):
         read_pixels(tmp_path / "gone.jpg")
+
+
+@pytest.mark.parametrize("error", [TypeError("no"), IndexError(), RuntimeError("no"), UserWarning("no")])
+def test_whatever_a_decoder_raises_is_the_files_fault(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decoders meet bytes that nobody foresaw; but what chooses the crop is ours, and its errors stay what they are."""
+    Image.fromarray(SQUARES).save(tmp_path / "odd.png")
+
+    def fail(*arguments: object) -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        read_crop(tmp_path / "odd.png", fail, side=8)  # pyright: ignore[reportArgumentType]
+    monkeypatch.setattr(Image.Image, "convert", fail)
+    with pytest.raises(BadImage, match=r"odd\.png is damaged \(\w+\)"):
+        read_pixels(tmp_path / "odd.png")
+    with pytest.raises(BadImage, match=r"odd\.png is damaged"):
+        read_crop(tmp_path / "odd.png", lambda width, height: (0, 0, width, height), side=8)
+
+
+def test_a_tiff_whose_directory_is_foreign_bytes_is_named() -> None:
+    """Whichever byte of it is damaged."""
+    whole = encode(Image.fromarray(SQUARES), "TIFF")
+    start = int.from_bytes(whole[4:8], "little")
+    for place in range(start, min(start + 200, len(whole))):
+        for byte in (1, 12):
+            with contextlib.suppress(BadImage), warnings.catch_warnings(action="ignore"):
+                decode_pixels(whole[:place] + bytes([byte]) + whole[place + 1 :], name="x.tif")
+
+
+def test_an_image_that_is_too_large_is_not_called_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says how large one may be; or that memory is short."""
+    data = encode(Image.fromarray(SQUARES), "PNG")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1100)
+    with pytest.raises(BadImage, match=r"x is too large: 2,200 pixels are the most there may be; shrink it, or"):
+        decode_pixels(data, name="x")
+    monkeypatch.undo()
+
+    def fill(*arguments: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Image.Image, "convert", fill)
+    with pytest.raises(BadImage, match=r"x is too large for the memory there is; shrink it, or"):
+        decode_pixels(data, name="x")

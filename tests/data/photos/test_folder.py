@@ -53,6 +53,21 @@ def test_without_val_a_fifth_of_every_class_is_held_out(tmp_path: Path) -> None:
     assert read_folder(tmp_path, seed=2).test.files != dataset.test.files
 
 
+def test_links_to_folders_are_followed_but_not_back(tmp_path: Path) -> None:
+    """A loop gives no copies, so none can be trained on and held out; nor do two ways to one folder of a class."""
+    fill(tmp_path / "photos" / "ant", 3)
+    fill(tmp_path / "photos" / "bee" / "more", 2)
+    for link, target in (("ant/loop", "."), ("bee/again", "more"), ("whole", ".")):
+        (tmp_path / "photos" / link).symlink_to(target)
+    dataset = read_folder(tmp_path / "photos")
+    assert dataset.class_names == ("ant", "bee")
+    assert np.bincount([*dataset.train.labels, *dataset.test.labels]).tolist() == [3, 2]
+    fill(tmp_path / "elsewhere", 10)
+    (tmp_path / "photos" / "ant" / "others").symlink_to(tmp_path / "elsewhere")
+    dataset = read_folder(tmp_path / "photos")
+    assert np.bincount([*dataset.train.labels, *dataset.test.labels]).tolist() == [13, 2]
+
+
 def test_a_fingerprint_knows_the_files_and_not_the_place(photos: Path) -> None:
     """Moved it is the same; with a file more, or less in one, it is another."""
     before = read_folder(photos).fingerprint
@@ -69,7 +84,9 @@ def test_what_is_wrong_is_told(photos: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there is no folder"):
         read_folder(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match=r"empty has no folders of images; give one a class"):
+    with pytest.raises(
+        UserError, match=r"empty has no folders of images, and two classes are needed at least; give each"
+    ):
         read_folder(tmp_path / "empty")
     (photos / "train" / "cricket").mkdir()
     with pytest.raises(UserError, match="cricket has no images; fill it or remove it"):

@@ -98,3 +98,16 @@ def test_what_cannot_be_decoded_says_why(tmp_path: Path) -> None:
     assert look_at(tmp_path / "text.jpg").oddities == (("unreadable", "no image that can be read"),)
     assert look_at(tmp_path / "gone.jpg").oddities == (("unreadable", "No such file or directory"),)
     assert look_at(tmp_path / "gone.jpg").digest is None
+
+
+def test_an_animation_cut_anywhere_is_told(tmp_path: Path) -> None:
+    """In its first frame it is unreadable; later it is animated, whatever the decoder says of what is missing."""
+    path = tmp_path / "a.gif"
+    first, *others = (Image.new("RGB", (40, 40), colour) for colour in ("red", "green", "blue"))
+    first.save(path, save_all=True, append_images=others)
+    whole = path.read_bytes()
+    told = set()
+    for end in range(20, len(whole) - 2):
+        path.write_bytes(whole[:end])
+        told |= {kind for kind, _ in look_at(path).oddities}
+    assert told == {"unreadable", "animated"}

@@ -34,6 +34,18 @@ def test_the_images_are_those_of_read_folder(val: str | None, tmp_path: Path) ->
     assert {trouble[0] for trouble in scan.troubles} == {"passed over"}
 
 
+def test_links_are_followed_as_read_folder_does_and_told(tmp_path: Path) -> None:
+    """Each folder of a class is read once, whatever ways lead there."""
+    fill(tmp_path, *(f"{split}/{name}" for split in ("train", "val") for name in ("a/1.jpg", "a/2.jpg", "b/in/1.jpg")))
+    for link, target in (("train/a/loop", "."), ("train/a/up", "../.."), ("val/b/to", "in"), ("train/c", ".")):
+        (tmp_path / link).symlink_to(target)
+    scan, dataset = scan_folder(tmp_path), read_folder(tmp_path)
+    assert sorted(photo.path for photo in scan.photos) == sorted(dataset.train.files + dataset.test.files)
+    assert (len(scan.photos), scan.classes) == (6, dataset.class_names)
+    told = [("linked again", path, "") for path in ("train/a/loop", "train/a/up", "train/c", "val/b/to")]
+    assert sorted(scan.troubles) == told
+
+
 def test_every_trouble_is_told(tmp_path: Path) -> None:
     """At once, where `read_folder` stops at the first."""
     fill(tmp_path, "train/a/1.jpg", "train/a/x.heic", "train/b/1.jpg", "train/stray.jpg", "other/1.jpg", "loose.png")

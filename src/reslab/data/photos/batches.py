@@ -25,40 +25,14 @@ from reslab.data.photos.loading import (
     stream_tests,
 )
 from reslab.data.photos.sampling import MIXING, WHOLE, PhotoSampler, Share, generator
-from reslab.errors import UserError
+from reslab.data.photos.skipping import BadImages
 from reslab.spec import Preprocess
 from reslab.spec.recipe import AugmentationSpec
 
 # Of ImageNet's pixels from 0 to 1, RGB; a column of VECTORS is a component.
 VALUES = np.array([0.2175, 0.0188, 0.0045], np.float32)
 VECTORS = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]], np.float32)
-MOST_BAD = 0.01  # of the images, before skipping them is no remedy
 MEAN_IMAGES = 10_000  # that the mean image is taken over, where there are more
-
-
-class BadImages:
-    """What to do about bad images: the first stops the run; or each is told once and skipped, up to a few."""
-
-    def __init__(
-        self, dataset: PhotoDataset, *, skip: bool = False, warn: Callable[[str], None] = lambda sentence: None
-    ) -> None:
-        self.skip, self.warn = skip, warn
-        self.most = max(1, math.floor(MOST_BAD * (len(dataset.train) + len(dataset.test))))
-        self.told: set[str] = set()
-
-    def note(self, bad: tuple[str, ...]) -> None:
-        """Tell of bad images, or stop at them."""
-        for sentence in bad:
-            if not self.skip:
-                raise UserError(sentence)
-            if sentence in self.told:
-                continue
-            self.told.add(sentence)
-            if len(self.told) > self.most:
-                raise UserError(
-                    f"more than {self.most} images are bad, which is too many to skip; the last one: {sentence}"
-                )
-            self.warn(f"skipped: {sentence}")
 
 
 def mean_photo(split: PhotoSplit, *, resize: int, crop: int, workers: int, bad: BadImages) -> Tensor:
@@ -69,7 +43,7 @@ def mean_photo(split: PhotoSplit, *, resize: int, crop: int, workers: int, bad: 
     crops = CentralCrops(split, Preprocess(resize=resize, crop=crop), mean_image=None)
     count = 0
     for images, _, found in stream_tests(crops, batch=50, workers=workers):
-        bad.note(found)
+        bad.note(found, part="train")
         total += images.double().sum(0)
         count += len(images)
     return (total / count).float()
@@ -115,7 +89,7 @@ class PhotoBatches:
             self._stream = self.stream(step, workers=self.workers)
         decoded: Decoded = next(self._stream)
         self._next = step + 1
-        self.bad.note(decoded.bad)
+        self.bad.note(decoded.bad, part="train")
         images, labels = self._to_device(decoded)
         return self._mix(step, images, labels)
 
@@ -135,7 +109,7 @@ class PhotoBatches:
         """Yield every image of a split once, in order, as a network is tested on it."""
         crops = CentralCrops(split, self.preprocess, mean_image=self.mean_image)
         for images, labels, bad in stream_tests(crops, batch=size, workers=self.workers):
-            self.bad.note(bad)
+            self.bad.note(bad, part="train" if split is self.dataset.train else "test")
             if len(images):
                 yield images.to(self.device), labels.to(self.device)
 

@@ -43,6 +43,7 @@ KINDS = {
     "transparent": Kind("warning", "transparency is dropped"),
     "tiny": Kind("warning", f"its shorter side is less than {LEAST_SIDE} pixels"),
     "passed over": Kind("warning", "not used: no image, in no class or on no list"),
+    "linked again": Kind("warning", "a folder that is read already, by another path; it is read once"),
     "repeated": Kind("note", "the same pixels again, and the same label"),
     "misnamed": Kind("note", "its content counts, not its name"),
     "CMYK": Kind("note", "converted to RGB"),
@@ -98,7 +99,9 @@ def check_folder(
     refusal = _read_refusal(root)
     scan = scan_photos(root)
     if not scan.classes:
-        raise UserError(refusal or f"{root} has no folders of images; give one a class")
+        raise UserError(
+            refusal or f"{root} has no folders of images, and two classes are needed at least; give each a folder"
+        )
     looks: list[Look] = []
     watch(0, len(scan.photos))
     with warnings.catch_warnings():

@@ -3,20 +3,21 @@
 - An orientation in EXIF is applied, as every viewer does; EXIF that cannot be read counts as none.
 - What a file is, its content says, not its name: ImageNet has a PNG named .JPEG.
 - CMYK and palettes are converted, grey is repeated, sixteen bits keep their upper eight, transparency is dropped.
+- Fractions, integers of 32 bits and signed ones are refused: no file of them says which value is white.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
-import struct
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL.TiffImagePlugin import TiffImageFile
 from torch.nn import functional as F
 
 from reslab.data.photos.members import Stored
@@ -30,15 +31,23 @@ except ImportError:  # it is the faster one, not the only one
 Pixels = NDArray[np.uint8]  # height, width, RGB
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 SIDEWAYS = (5, 6, 7, 8)  # EXIF's orientations in which width and height change places
-ORIENTATION = 0x0112
-# What Pillow raises at EXIF it cannot read; where warnings are errors, a warning. Otherwise nobody need hear of it, and
-# one filter for all serves threads too.
-UNREADABLE = (SyntaxError, ValueError, KeyError, TypeError, OSError, struct.error, UserWarning)
+ORIENTATION, BITS_PER_SAMPLE = 0x0112, 0x0102
+OR_SKIP = ", or set data.on_bad_image=skip"
+# Nobody need hear of EXIF that cannot be read; one filter for all serves threads too.
 warnings.filterwarnings("ignore", "Corrupt EXIF data", UserWarning)
 
 
 class BadImage(UserError):
     """An image that cannot be used; the sentence begins with its path."""
+
+
+def drop_advice(sentence: str) -> str:
+    """Return what is said of a bad image without the advice to skip it, where that is being done."""
+    return sentence.removesuffix(OR_SKIP)
+
+
+class _OtherPixels(Exception):
+    """Pixels that no policy makes eight bits of."""
 
 
 def read_pixels(path: Stored) -> Pixels:
@@ -48,7 +57,8 @@ def read_pixels(path: Stored) -> Pixels:
 
 def decode_pixels(data: bytes, *, name: str) -> Pixels:
     """Decode the content of an image file called `name` in messages."""
-    return _decode(data, lambda image: np.asarray(_to_rgb(_upright(image))), name=name)
+    with _decoding(name):
+        return np.asarray(_to_rgb(_open(data)))
 
 
 def read_crop(path: Stored, choose: Callable[[int, int], Box], *, side: int) -> Pixels:
@@ -56,23 +66,22 @@ def read_crop(path: Stored, choose: Callable[[int, int], Box], *, side: int) -> 
 
     A JPEG is decoded at a half, a quarter or an eighth of its size where that leaves enough pixels.
     """
-    data = _read(path)
-
-    def crop(image: Image.Image) -> Pixels:
+    data, name = _read(path), str(path)
+    with _decoding(name):
+        image = _open(data)
         if image.format != "JPEG":  # others have one size to be decoded at, and TIFFs turn themselves upright
-            image = _to_rgb(_upright(image))
+            image = _to_rgb(image)
         width, height = image.size[::-1] if _orientation(image) in SIDEWAYS else image.size
-        box = choose(width, height)
+    box = choose(width, height)
+    with _decoding(name):
         pixels = _decode_smaller(image, data, by=side / min(box[2] - box[0], box[3] - box[1]))
-        down, across = pixels.shape[0] / height, pixels.shape[1] / width
-        left, right = (round(place * across) for place in (box[0], box[2]))
-        top, bottom = (round(place * down) for place in (box[1], box[3]))
-        part = torch.from_numpy(pixels)[top : max(bottom, top + 1), left : max(right, left + 1)].contiguous()
-        images = part[None].permute(0, 3, 1, 2)  # channels last to torch too, which is the fast way
-        resized = F.interpolate(images, size=(side, side), mode="bilinear", antialias=True)
-        return resized[0].permute(1, 2, 0).contiguous().numpy()
-
-    return _decode(data, crop, name=str(path))
+    down, across = pixels.shape[0] / height, pixels.shape[1] / width
+    left, right = (round(place * across) for place in (box[0], box[2]))
+    top, bottom = (round(place * down) for place in (box[1], box[3]))
+    part = torch.from_numpy(pixels)[top : max(bottom, top + 1), left : max(right, left + 1)].contiguous()
+    images = part[None].permute(0, 3, 1, 2)  # channels last to torch too, which is the fast way
+    resized = F.interpolate(images, size=(side, side), mode="bilinear", antialias=True)
+    return resized[0].permute(1, 2, 0).contiguous().numpy()
 
 
 def _decode_smaller(image: Image.Image, data: bytes, *, by: float) -> Pixels:
@@ -85,7 +94,7 @@ def _decode_smaller(image: Image.Image, data: bytes, *, by: float) -> Pixels:
             return simplejpeg.decode_jpeg(data, "RGB", min_width=size[0], min_height=size[1])
     if part > 1:
         image.draft(None, size)
-    return np.array(_to_rgb(_upright(image)))
+    return np.array(_to_rgb(image))
 
 
 def _read(path: Stored) -> bytes:
@@ -95,32 +104,56 @@ def _read(path: Stored) -> bytes:
         raise BadImage(f"{path} cannot be read: {error.strerror or error}; check the file") from error
 
 
-def _decode(data: bytes, use: Callable[[Image.Image], Pixels], *, name: str) -> Pixels:
-    """Open the content of an image file and return what `use` makes of it."""
+def _open(data: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(data))
+
+
+@contextlib.contextmanager
+def _decoding(name: str) -> Iterator[None]:
+    """Blame the file for whatever its decoder raises: decoders meet bytes that nobody foresaw."""
     try:
-        with Image.open(io.BytesIO(data)) as image:
-            return use(image)
+        yield
     except UnidentifiedImageError as error:
-        raise BadImage(f"{name} is no image that can be read; remove it, or set data.on_bad_image=skip") from error
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise BadImage(f"{name} is damaged ({error}); replace it, or set data.on_bad_image=skip") from error
+        raise BadImage(f"{name} is no image that can be read; remove it{OR_SKIP}") from error
+    except _OtherPixels as error:
+        raise BadImage(f"{name} is not of 8 or 16 bits: {error}; save it so{OR_SKIP}") from error
+    except Image.DecompressionBombError as error:
+        most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
+        raise BadImage(f"{name} is too large: {most:,} pixels are the most there may be; shrink it{OR_SKIP}") from error
+    except MemoryError as error:
+        raise BadImage(f"{name} is too large for the memory there is; shrink it{OR_SKIP}") from error
+    except Exception as error:
+        trouble = str(error) or type(error).__name__
+        raise BadImage(f"{name} is damaged ({trouble}); replace it{OR_SKIP}") from error
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:
-    if image.mode.startswith("I"):
+    """Return an image upright, in 8-bit RGB."""
+    bits = _count_bits(image)  # before it is turned, which forgets what file it was
+    image = _upright(image)
+    if bits > 8:
         wide = np.asarray(image).astype(np.int64)
-        return Image.fromarray((wide >> 8).clip(0, 255).astype(np.uint8)).convert("RGB")
-    if image.mode == "F":
-        raise ValueError("its pixels are fractions")
+        return Image.fromarray((wide >> (bits - 8)).clip(0, 255).astype(np.uint8)).convert("RGB")
     image.info.pop("transparency", None)  # a palette's; Pillow would warn that it is dropped
     return image.convert("RGB")
+
+
+def _count_bits(image: Image.Image) -> int:
+    """Return the bits of a grey value; of colours Pillow keeps the upper eight itself."""
+    if image.mode == "F":
+        raise _OtherPixels("its pixels are fractions")
+    if image.mode == "I" and image.format not in ("PNG", "PPM"):  # theirs are of sixteen bits
+        raise _OtherPixels("its pixels are integers of 32 bits, or signed, and nothing says which of them is white")
+    if not image.mode.startswith("I"):
+        return 8
+    return image.tag_v2.get(BITS_PER_SAMPLE, (16,))[0] if isinstance(image, TiffImageFile) else 16
 
 
 def _orientation(image: Image.Image) -> int:
     """Return EXIF's orientation, 1 being upright."""
     try:
         return int(image.getexif().get(ORIENTATION, 1))
-    except UNREADABLE:
+    except Exception:  # a decoder's, whatever it is
         return 1
 
 
@@ -129,5 +162,5 @@ def _upright(image: Image.Image) -> Image.Image:
         return image
     try:
         return ImageOps.exif_transpose(image)
-    except UNREADABLE:
+    except Exception:  # a decoder's, whatever it is
         return image

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -94,10 +94,11 @@ def read_folder(root: Path, *, seed: int = 0) -> PhotoDataset:
     _refuse_no_folder(root)
     train = root / "train" if (root / "train").is_dir() else root
     val = next((root / name for name in VAL_NAMES if train != root and (root / name).is_dir()), None)
-    names = tuple(folder.name for folder in _folders(train))
+    names = tuple(folder.name for folder in _folders(train, root))
     if len(names) < LEAST_CLASSES:
-        raise UserError(f"{train} has {len(names) or 'no'} folder{'s' * (len(names) != 1)} of images; give one a class")
-    files = {name: _images(train / name) for name in names}
+        found = f"{train} has {len(names) or 'no'} folder{'s' * (len(names) != 1)} of images"
+        raise UserError(f"{found}, and two classes are needed at least; give each a folder")
+    files = {name: _images(train / name, Trail([root, train])) for name in names}
     for name, found in files.items():
         if not found:
             raise UserError(f"{train / name} has no images; fill it or remove it")
@@ -105,7 +106,7 @@ def read_folder(root: Path, *, seed: int = 0) -> PhotoDataset:
         tested = {name: _draw(found, seed=seed, stream=number) for number, (name, found) in enumerate(files.items())}
         files = {name: [file for file in found if file not in tested[name]] for name, found in files.items()}
     else:
-        tested = _read_val(val, names)
+        tested = _read_val(val, root, names)
     return PhotoDataset(
         name=folder_name(root),
         root=root,
@@ -135,11 +136,11 @@ def _refuse_no_folder(root: Path) -> None:
     list_folder(root)
 
 
-def _read_val(val: Path, names: Sequence[str]) -> dict[str, list[Path]]:
-    strange = [folder.name for folder in _folders(val) if folder.name not in names]
+def _read_val(val: Path, root: Path, names: Sequence[str]) -> dict[str, list[Path]]:
+    strange = [folder.name for folder in _folders(val, root) if folder.name not in names]
     if strange:
         raise UserError(f"{val / strange[0]} is a class nothing is trained on; add it to train, or remove it")
-    tested = {name: _images(val / name) if (val / name).is_dir() else [] for name in names}
+    tested = {name: _images(val / name, Trail([root, val])) if (val / name).is_dir() else [] for name in names}
     if not any(tested.values()):
         raise UserError(f"{val} has no images; fill it, or remove it to have a part of train held out")
     return tested
@@ -152,16 +153,43 @@ def _draw(files: list[Path], *, seed: int, stream: int) -> set[Path]:
     return {files[index] for index in draw_held_out(len(files), seed=seed, stream=stream)}
 
 
-def _folders(parent: Path) -> list[Path]:
-    return [path for path in list_folder(parent) if path.is_dir() and not path.name.startswith(".")]
+class Trail:
+    """The folders a walk has come through: a link may lead into one of them again, and its images would be copies."""
+
+    def __init__(self, passed: Iterable[Path]) -> None:
+        self.passed = {_identify(folder) for folder in passed}
+
+    def is_new(self, folder: Path) -> bool:
+        """Whether the walk has not come through a folder yet; now it has."""
+        found = _identify(folder)
+        new = found not in self.passed
+        self.passed.add(found)
+        return new
 
 
-def _images(folder: Path) -> list[Path]:
-    """Return the image files under a folder, folders within it included, by name."""
+def _identify(folder: Path) -> tuple[int, int] | Path:
+    """Return what a folder has for itself, whatever path leads there."""
+    try:
+        found = folder.stat()
+    except OSError:  # entering it will tell
+        return folder
+    return found.st_dev, found.st_ino
+
+
+def _folders(parent: Path, root: Path) -> list[Path]:
+    """Return the folders of classes; a link back to what they are in is none."""
+    shown = [path for path in list_folder(parent) if path.is_dir() and not path.name.startswith(".")]
+    return [path for path in shown if Trail([root, parent]).is_new(path)]
+
+
+def _images(folder: Path, trail: Trail) -> list[Path]:
+    """Return the image files under a folder, folders within it included, by name; each folder is entered once."""
+    if not trail.is_new(folder):
+        return []
     found = []
     for path in list_folder(folder):
         if path.is_dir():
-            found += _images(path)
+            found += _images(path, trail)
         elif path.suffix.lower() in SUFFIXES and not path.name.startswith("."):
             found.append(path)
     return found

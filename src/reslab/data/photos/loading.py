@@ -40,6 +40,7 @@ from reslab.data.photos.sampling import (
     shorter_side_box,
 )
 from reslab.data.photos.shards import ShardSplit
+from reslab.data.photos.skipping import Bad
 from reslab.data.preprocessing import preprocess_images
 from reslab.errors import UserError
 from reslab.spec import Preprocess
@@ -68,7 +69,7 @@ class Decoded:
     pixels: Tensor
     labels: Tensor
     shifts: Tensor
-    bad: tuple[str, ...] = ()
+    bad: tuple[Bad, ...] = ()
 
 
 class _Files:
@@ -105,7 +106,7 @@ class TrainingCrops(Dataset[Decoded]):
 
     def __getitem__(self, wanted: Wanted) -> Decoded:
         side, keys = wanted
-        bad: list[str] = []
+        bad: list[Bad] = []
         crops, labels, shifts = [], [], []
         for epoch, image in keys:
             for stand_in in range(len(self.files)):
@@ -114,7 +115,7 @@ class TrainingCrops(Dataset[Decoded]):
                     crops.append(self._crop(epoch, index, side))
                     break
                 except BadImage as error:
-                    bad.append(str(error))
+                    bad.append((str(self.files.path(index)), str(error)))
                     if not self.skip:
                         return Decoded(torch.empty(0), torch.empty(0), torch.empty(0), tuple(bad))
             else:  # all of them are
@@ -153,20 +154,20 @@ class TrainingCrops(Dataset[Decoded]):
             return np.asarray(policy(Image.fromarray(crop)))
 
 
-class CentralCrops(Dataset[tuple[Tensor, Tensor, tuple[str, ...]]]):
+class CentralCrops(Dataset[tuple[Tensor, Tensor, tuple[Bad, ...]]]):
     """Decodes and prepares a batch of images as they are tested, by their indices; and says which are bad."""
 
     def __init__(self, split: PhotoSplit, preprocess: Preprocess, *, mean_image: Tensor | None) -> None:
         self.files, self.preprocess, self.mean_image = _Files(split), preprocess, mean_image
 
-    def __getitem__(self, indices: Sequence[int]) -> tuple[Tensor, Tensor, tuple[str, ...]]:
+    def __getitem__(self, indices: Sequence[int]) -> tuple[Tensor, Tensor, tuple[Bad, ...]]:
         prepared, good, bad = [torch.empty(0, 3, self.preprocess.crop or 0, self.preprocess.crop or 0)], [], []
         for index in indices:
             try:
                 prepared.append(prepare_photo(read_pixels(self.files.path(index)), self.preprocess, self.mean_image))
                 good.append(index)
             except BadImage as error:
-                bad.append(str(error))
+                bad.append((str(self.files.path(index)), str(error)))
         return torch.cat(prepared), self.files.labels[good], tuple(bad)
 
 
@@ -208,7 +209,7 @@ def stream_batches(
     return _iterate(crops, _Steps(sampler, batch=batch, first=first, side=side, share=share), workers=workers)
 
 
-def stream_tests(crops: CentralCrops, *, batch: int, workers: int) -> Iterator[tuple[Tensor, Tensor, tuple[str, ...]]]:
+def stream_tests(crops: CentralCrops, *, batch: int, workers: int) -> Iterator[tuple[Tensor, Tensor, tuple[Bad, ...]]]:
     """Yield every image once, in order, in batches of one size, give or take an image."""
     count = len(crops.files)
     if not count:

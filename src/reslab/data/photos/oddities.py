@@ -71,10 +71,10 @@ def _name_oddities(image: Image.Image, suffix: str) -> list[tuple[str, str]]:
         found.append(("broken EXIF", ""))
     if orientation in TURNS:
         found.append(("turned by EXIF", f"orientation {orientation}"))
+    if _is_see_through(image):  # while the first frame is the one that is open
+        found.append(("transparent", ""))
     if image.format != "MPO" and _has_more_frames(image):
         found.append(("animated", ""))
-    if _is_see_through(image):
-        found.append(("transparent", ""))
     return found
 
 
@@ -88,7 +88,7 @@ def _read_exif(image: Image.Image) -> tuple[int | None, bool]:
     """Return the orientation that decoding applies, and whether EXIF is broken."""
     try:
         orientation = image.getexif().get(ORIENTATION)
-    except (SyntaxError, ValueError, KeyError, TypeError, OSError, struct.error):
+    except Exception:  # a decoder's, whatever it is
         return None, True
     exif = image.info.get("exif")
     return orientation, isinstance(exif, bytes) and not _is_whole(exif.removeprefix(b"Exif\0\0"))
@@ -115,7 +115,7 @@ def _is_whole(tiff: bytes) -> bool:
 def _has_more_frames(image: Image.Image) -> bool:
     try:
         return getattr(image, "is_animated", False)
-    except (OSError, EOFError, SyntaxError, ValueError, struct.error):  # the first frame, which is used, is whole
+    except Exception:  # a decoder's, whatever it is; the first frame, which is used, is whole
         return True
 
 
@@ -123,5 +123,4 @@ def _is_see_through(image: Image.Image) -> bool:
     """Whether a pixel is not opaque; an alpha channel alone does no harm."""
     if not image.has_transparency_data:
         return False
-    image.seek(0)
     return bool(np.asarray(image.convert("RGBA"))[..., 3].min() < 255)

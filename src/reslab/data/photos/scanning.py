@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reslab.data.photos.folder import SUFFIXES, VAL_NAMES, PhotoDataset, PhotoSplit
+from reslab.data.photos.folder import SUFFIXES, VAL_NAMES, PhotoDataset, PhotoSplit, Trail
 from reslab.data.photos.labels import find_list, read_labelled
 from reslab.data.photos.members import Stored
 from reslab.data.photos.shards import has_shards, read_shards
@@ -129,13 +129,24 @@ class _Walk:
         for path in shown:
             if _is_image(path) and not path.is_dir():
                 self.tell("passed over", path, "in no class")
-        return {path.name: self.read_class(path) for path in shown if path.is_dir()}
+        found = {}
+        for path in shown:
+            trail = Trail([self.root, folder])
+            if path.is_dir() and self.is_new(path, trail):
+                found[path.name] = self.read_class(path, trail)
+        return found
 
-    def read_class(self, folder: Path) -> list[Path]:
+    def is_new(self, folder: Path, trail: Trail) -> bool:
+        new = trail.is_new(folder)
+        if not new:
+            self.tell("linked again", folder)
+        return new
+
+    def read_class(self, folder: Path, trail: Trail) -> list[Path]:
         images = []
         for path in self.enter(folder):
             if path.is_dir():
-                images += self.read_class(path)
+                images += self.read_class(path, trail) if self.is_new(path, trail) else []
             elif _is_image(path):
                 images.append(path)
             elif not path.name.startswith("."):

@@ -76,6 +76,23 @@ def test_images_on_lists_are_looked_at(tmp_path: Path) -> None:
         check_folder(root)
 
 
+def test_all_wrong_lines_of_lists_are_found(tmp_path: Path) -> None:
+    """Each with its place, beside what is found of the others; a training stops at the first."""
+    root = make_labelled(make_labelled(tmp_path, count=8, name="train.csv"), count=4, name="val.csv", seed=1)
+    for name in ("train.csv", "val.csv"):
+        with (root / name).open("a") as file:
+            file.write("images/none.png,1,0,0\nimages/val-000.png,1\n")
+    checked = check_folder(root)
+    assert (checked.images, checked.passed) == ((8, 4), False)
+    assert checked.refusal is not None and "train.csv, line 10: there is no image" in checked.refusal
+    assert [(one.kind, one.path, one.detail.split()[0]) for one in checked.of("error")] == [
+        ("wrong line", "train.csv, line 10", "there"),
+        ("wrong line", "train.csv, line 11", "2"),
+        ("wrong line", "val.csv, line 6", "there"),
+        ("wrong line", "val.csv, line 7", "2"),
+    ]
+
+
 def test_copies_are_found_across_splits_and_classes(photos: Path) -> None:
     """Whatever the file's form; each with the first of its kind."""
     with Image.open(photos / "train" / "ant" / "0.png") as image:

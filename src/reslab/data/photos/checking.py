@@ -33,6 +33,7 @@ class Kind:
 
 KINDS = {
     "unreadable": Kind("error", "cannot be decoded; mend it or remove it"),
+    "wrong line": Kind("error", "of a list; mend it or remove it"),
     "closed folder": Kind("error", "cannot be entered; check its permissions"),
     "empty class": Kind("error", "has no images; fill it or remove it"),
     "class only in val": Kind("error", "nothing is trained on it"),
@@ -97,7 +98,10 @@ def check_folder(
 ) -> Checked:
     """Look at every image under `root`; `watch` is told how many are done, and of how many."""
     refusal = _read_refusal(root)
-    scan = scan_photos(root)
+    try:
+        scan = scan_photos(root)
+    except UserError as error:
+        raise UserError(refusal or str(error)) from error
     if not scan.classes:
         raise UserError(
             refusal or f"{root} has no folders of images, and two classes are needed at least; give each a folder"

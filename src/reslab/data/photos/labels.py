@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
@@ -24,6 +24,7 @@ from reslab.files import is_file
 from reslab.spec.trial import TaskName
 
 LISTS, VAL_LIST = ("train.csv", "labels.csv"), "val.csv"
+Tell = Callable[["WrongLine"], None]
 COLUMNS = "image,CLASS,CLASS with 0 or 1 below, or image,labels with semicolons between labels"
 
 
@@ -47,6 +48,18 @@ class MultiLabelDataset(PhotoDataset):
         return digest.hexdigest()
 
 
+class WrongLine(UserError):
+    """A line of a list that cannot be taken; `place` names list and line."""
+
+    def __init__(self, path: Path, number: int, trouble: str) -> None:
+        super().__init__(f"{path}, line {number}: {trouble}")
+        self.place, self.trouble = f"{path.name}, line {number}", trouble
+
+
+def _refuse(line: WrongLine) -> None:
+    raise line
+
+
 def find_list(root: Path) -> Path | None:
     """Return the list of a folder's training images and their labels, where it has one that may be seen."""
     found: list[Path] = []
@@ -57,13 +70,16 @@ def find_list(root: Path) -> Path | None:
     return found[0] if found else None
 
 
-def read_labelled(root: Path, *, seed: int = 0) -> MultiLabelDataset:
-    """Read a folder with a list of labels; `seed` draws what is held out where there is no list for the test."""
+def read_labelled(root: Path, *, seed: int = 0, tell: Tell = _refuse) -> MultiLabelDataset:
+    """Read a folder with a list of labels; `seed` draws what is held out where there is no list for the test.
+
+    `tell` hears of every line that cannot be taken; where it does not raise, the line is left out.
+    """
     if seed < 0:
         raise UserError(f"data.held_out_seed is {seed}; give a whole number of 0 or more")
     path = find_list(root)
     assert path is not None
-    given = _read_list(path)
+    given = _read_list(path, tell)
     train = _gather(root, given)
     absent = [name for name, count in zip(given.classes, train.labels.sum(0), strict=True) if not count]
     if absent:
@@ -77,7 +93,7 @@ def read_labelled(root: Path, *, seed: int = 0) -> MultiLabelDataset:
             what = f"all images of '{lost[0]}' were" if lost else "no image could be"
             raise UserError(f"{what} held out of {path}; try another data.held_out_seed, or give {VAL_LIST} too")
     else:
-        test = _gather(root, _read_val(root / VAL_LIST, given))
+        test = _gather(root, _read_val(root / VAL_LIST, given, tell))
     if not test.labels.any():
         raise UserError(f"no image to test on has any label, so no precision can be told; give others in {VAL_LIST}")
     return MultiLabelDataset(
@@ -100,7 +116,7 @@ class _List:
     by_column: bool
 
 
-def _read_list(path: Path) -> _List:
+def _read_list(path: Path, tell: Tell) -> _List:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.reader(file, strict=True)
@@ -108,9 +124,16 @@ def _read_list(path: Path) -> _List:
             _refuse_header(path, header)
             labels: dict[str, tuple[str, ...]] = {}
             lines: dict[str, int] = {}
-            for image, names in _read_rows(path, rows, header):
-                if image in lines:
-                    raise UserError(f"{path}, line {rows.line_num} names {image} again, after line {lines[image]}")
+            for row in rows:
+                if not any(cell.strip() for cell in row):
+                    continue
+                try:
+                    image, names = _read_row(path, rows.line_num, row, header)
+                    if image in lines:
+                        raise WrongLine(path, rows.line_num, f"{image} again, after line {lines[image]}; keep one")
+                except WrongLine as line:
+                    tell(line)
+                    continue
                 labels[image], lines[image] = names, rows.line_num
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}; check its permissions") from error
@@ -144,36 +167,28 @@ def _refuse_header(path: Path, header: Sequence[str]) -> None:
             raise UserError(f"column {place + 1} of {path} {f'is {name} again' if name else 'has no name'}; correct it")
 
 
-def _read_rows(path: Path, rows: Iterator[list[str]], header: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield every image and its labels; what is wrong is told with its line."""
-    for row in rows:
-        if not any(cell.strip() for cell in row):
-            continue
-        where = f"{path}, line {rows.line_num}"  # pyright: ignore[reportAttributeAccessIssue]
-        if len(row) != len(header):
-            raise UserError(f"{where} has {len(row)} cells and the first line {len(header)}; correct it")
-        image = _read_image(path.parent, row[0].strip(), where)
-        if _is_long(header):
-            names = [name.strip() for name in row[1].split(";")]
-            yield image, tuple(dict.fromkeys(name for name in names if name))
-            continue
-        for name, cell in zip(header[1:], row[1:], strict=True):
-            if cell.strip() not in ("0", "1"):
-                raise UserError(f"{where}: {name} is '{cell.strip()}'; write 0 or 1")
-        yield image, tuple(name for name, cell in zip(header[1:], row[1:], strict=True) if cell.strip() == "1")
+def _read_row(path: Path, number: int, row: Sequence[str], header: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the image of a line and its labels."""
+    if len(row) != len(header):
+        raise WrongLine(path, number, f"{len(row)} cells, where the first line has {len(header)}; correct it")
+    cells = [cell.strip() for cell in row]
+    image = PurePosixPath(cells[0])
+    if not cells[0] or image.is_absolute() or ".." in image.parts:
+        trouble = f"'{cells[0]}' is no path of an image under {path.parent}; write it from there"
+        raise WrongLine(path, number, trouble)
+    if not is_file(path.parent / image):
+        raise WrongLine(path, number, f"there is no image {path.parent / image}; add it, or remove the line")
+    if _is_long(header):
+        names = [name.strip() for name in cells[1].split(";")]
+        return image.as_posix(), tuple(dict.fromkeys(name for name in names if name))
+    for name, cell in zip(header[1:], cells[1:], strict=True):
+        if cell not in ("0", "1"):
+            raise WrongLine(path, number, f"{name} is '{cell}'; write 0 or 1")
+    return image.as_posix(), tuple(name for name, cell in zip(header[1:], cells[1:], strict=True) if cell == "1")
 
 
-def _read_image(root: Path, text: str, where: str) -> str:
-    image = PurePosixPath(text)
-    if not text or image.is_absolute() or ".." in image.parts:
-        raise UserError(f"{where}: '{text}' is no path of an image under {root}; write it from there")
-    if not is_file(root / image):
-        raise UserError(f"{where}: there is no image {root / image}; add it, or remove the line")
-    return image.as_posix()
-
-
-def _read_val(path: Path, trained: _List) -> _List:
-    val = _read_list(path)
+def _read_val(path: Path, trained: _List, tell: Tell) -> _List:
+    val = _read_list(path, tell)
     if strange := [name for name in val.classes if name not in trained.classes]:
         raise UserError(f"{path} has the label '{strange[0]}', which nothing is trained on; add it to {trained.path}")
     if val.by_column and (lacking := [name for name in trained.classes if name not in val.classes]):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from reslab.data.photos.folder import SUFFIXES, VAL_NAMES, PhotoDataset, PhotoSplit, Trail
-from reslab.data.photos.labels import find_list, read_labelled
+from reslab.data.photos.labels import WrongLine, find_list, read_labelled
 from reslab.data.photos.members import Stored
 from reslab.data.photos.shards import has_shards, read_shards
 
@@ -47,12 +47,14 @@ def scan_photos(root: Path) -> Scan:
 
 
 def _scan_listed(root: Path) -> Scan:
-    """Find the images on lists; others are passed over."""
-    scan = _scan_dataset(read_labelled(root))
+    """Find the images on lists; others are passed over, and lines that cannot be taken left out."""
+    wrong: list[WrongLine] = []
+    scan = _scan_dataset(read_labelled(root, tell=wrong.append))
     listed = {photo.path for photo in scan.photos}
     found = (path.relative_to(root).as_posix() for path in sorted(root.rglob("*")) if _is_image(path))
     passed = tuple(("passed over", path, "on no list") for path in found if path not in listed)
-    return replace(scan, troubles=scan.troubles + passed)
+    lines = tuple(("wrong line", line.place, line.trouble) for line in wrong)
+    return replace(scan, troubles=scan.troubles + lines + passed)
 
 
 def _scan_dataset(dataset: PhotoDataset) -> Scan:

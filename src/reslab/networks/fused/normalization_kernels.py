@@ -31,6 +31,16 @@ def _tile(number, width, BLOCK: constexpr):
 
 
 @triton.jit
+def _places(pixels, width, ROWS: constexpr, BLOCK: constexpr):
+    """Return a program's pixels and channels, which of the pixels there are, and where the values are in a map."""
+    tile, channel = _tile(tl.program_id(0), width, BLOCK)
+    first = tile.to(tl.int64) * ROWS
+    row = tl.arange(0, ROWS)
+    pixel = first + row
+    return pixel, channel, (pixel < pixels)[:, None], first * width + (row[:, None] * width + channel[None, :])
+
+
+@triton.jit
 def _bytes(number, width, BLOCK: constexpr):
     """Return where the bits of a tile's channels are in their row, eight channels a byte."""
     return number % (width // BLOCK) * (BLOCK // 8) + tl.arange(0, BLOCK // 8)
@@ -108,11 +118,7 @@ def activate(
     ADDED: constexpr, ROWS: constexpr, BLOCK: constexpr,
 ):  # fmt: skip
     """Write relu(normalized responses + what is added), and in bits where it is not zero, if a map was added."""
-    tile, channel = _tile(tl.program_id(0), width, BLOCK)
-    first = tile.to(tl.int64) * ROWS
-    row = tl.arange(0, ROWS)
-    real = (first + row < pixels)[:, None]
-    here = first * width + (row[:, None] * width + channel[None, :])
+    pixel, channel, real, here = _places(pixels, width, ROWS, BLOCK)
     z = tl.load(response + here, mask=real, other=0.0).to(tl.float32)
     y = z * _row(affine, SCALE, width, channel) + _row(affine, SHIFT, width, channel)
     if ADDED == MAP:
@@ -123,7 +129,7 @@ def activate(
     if ADDED == MAP:
         bits = (y > 0).to(tl.int32) << (channel % 8)[None, :]
         packed = tl.sum(tl.reshape(bits, [ROWS, BLOCK // 8, 8]), 2).to(tl.uint8)
-        place = (first + row)[:, None] * (width // 8) + _bytes(tl.program_id(0), width, BLOCK)[None, :]
+        place = pixel[:, None] * (width // 8) + _bytes(tl.program_id(0), width, BLOCK)[None, :]
         tl.store(lit + place, packed, mask=real)
     # Not a maximum, which would swallow what is no number.
     tl.store(output + here, tl.where(y < 0, 0.0, y).to(output.dtype.element_ty), mask=real)
@@ -231,11 +237,7 @@ def fold_gradients(
     BLOCK: constexpr,
 ):  # fmt: skip
     """Write the gradient of the responses, and that of a projection's beside them."""
-    tile, channel = _tile(tl.program_id(0), width, BLOCK)
-    first = tile.to(tl.int64) * ROWS
-    row = tl.arange(0, ROWS)
-    real = (first + row < pixels)[:, None]
-    here = first * width + (row[:, None] * width + channel[None, :])
+    _, channel, real, here = _places(pixels, width, ROWS, BLOCK)
     g = _add_gradients(gradient, other, here, real, TWO)
     z = tl.load(response + here, mask=real, other=0.0).to(tl.float32)
     if not PASSED:

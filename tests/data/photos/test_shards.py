@@ -185,3 +185,24 @@ def test_shards_are_checked_like_folders(photos: Path, shards: Path, tmp_path: P
         pass
     with pytest.raises(UserError, match="has 0 images and"):
         check_folder(out)
+
+
+def test_all_wrong_shards_are_found(photos: Path, tmp_path: Path) -> None:
+    """Cut, written anew with fewer images, without a label; what the others hold is looked at."""
+    shards = tmp_path / "several"
+    contents = write_shards(photos, shards, size=1)
+    cut, fewer, unlabelled, *_ = sorted(name for name in contents.images if name.startswith("train"))
+    (shards / cut).write_bytes((shards / cut).read_bytes()[:600])
+    with tarfile.open(shards / fewer, "w"):
+        pass
+    write(shards / unlabelled, {"a.jpg": b"image"})
+    checked = check_folder(shards)
+    wrong = {finding.path: finding.detail for finding in checked.findings if finding.kind == "wrong shard"}
+    assert wrong.keys() == {cut, fewer, unlabelled}
+    assert wrong[cut].startswith("is damaged or not whole")
+    assert wrong[fewer].startswith("has 0 images and shards.json tells of 1")
+    assert wrong[unlabelled].startswith("a.jpg has no label")
+    assert not checked.passed
+    assert sum(checked.images) == sum(contents.images.values()) - 3
+    assert checked.refusal
+    assert cut in checked.refusal

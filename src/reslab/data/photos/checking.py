@@ -33,6 +33,7 @@ class Kind:
 
 KINDS = {
     "unreadable": Kind("error", "cannot be decoded; mend it or remove it"),
+    "wrong shard": Kind("error", "cannot be taken; mend it, fetch it or write it again"),
     "wrong line": Kind("error", "of a list; mend it or remove it"),
     "closed folder": Kind("error", "cannot be entered; check its permissions"),
     "empty class": Kind("error", "has no images; fill it or remove it"),

@@ -15,7 +15,7 @@ import os
 import re
 import tarfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,19 +33,40 @@ COMPRESSIONS = {b"\x1f\x8b": "gunzip", b"BZh": "bunzip2", b"\xfd7zXZ": "unxz", b
 MOST_DIGITS = 9  # of a label
 TAIL_BYTES = 2**20  # looked at behind the end
 Place = tuple[str, int, int]  # a member's name, offset and length
+Tell = Callable[["WrongShard"], None]
+
+
+class WrongShard(UserError):
+    """A shard that cannot be taken."""
+
+    def __init__(self, path: Path, sentence: str) -> None:
+        super().__init__(sentence)
+        self.shard, self.trouble = path.name, sentence.removeprefix(str(path)).removeprefix("/").strip()
+
+
+def refuse(shard: WrongShard) -> None:
+    """Stop at a wrong shard, which who looks for all of them does not."""
+    raise shard
 
 
 @dataclass(frozen=True)
 class Index:
-    """The images of shards: the name of each, its place (which shard, offset, length) and its label."""
+    """The images of shards: the name of each, its place (which shard, offset, length) and its label.
+
+    `left_out` are the shards that could not be taken.
+    """
 
     names: tuple[str, ...]
     places: NDArray[np.int64]
     labels: NDArray[np.int64]
+    left_out: tuple[str, ...] = ()
 
 
-def index_shards(root: Path, shards: Sequence[str]) -> Index:
-    """Return what lies where in the shards of a folder; they are looked through if they have changed since."""
+def index_shards(root: Path, shards: Sequence[str], *, tell: Tell = refuse) -> Index:
+    """Return what lies where in the shards of a folder; they are looked through if they have changed since.
+
+    What is in a shard that `tell` is told of, and that it does not stop at, is left out.
+    """
     states = json.dumps([[shard, *_state(root / shard)] for shard in shards])
     digest = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()
     place = data_root() / "indexes" / f"{digest[:32]}.npz"
@@ -55,7 +76,9 @@ def index_shards(root: Path, shards: Sequence[str]) -> Index:
         names = os.fsdecode(kept["names"].tobytes()).split("\0")
         if kept["states"].tobytes().decode() == states and len(names) == len(kept["labels"]):
             return Index(tuple(names), kept["places"], kept["labels"])
-    index = _look_through(root, shards)
+    index = _look_through(root, shards, tell)
+    if index.left_out:
+        return index
     # Where it cannot be kept, it is made again.
     with contextlib.suppress(UserError), atomic_write(place) as temporary, temporary.open("wb") as file:
         np.savez(
@@ -74,21 +97,35 @@ def split_name(name: str) -> tuple[str, str] | None:
     return (match[1], match[2].lower()) if match else None
 
 
-def _look_through(root: Path, shards: Sequence[str]) -> Index:
+def _look_through(root: Path, shards: Sequence[str], tell: Tell) -> Index:
     names: list[str] = []
     places: list[tuple[int, int, int]] = []
     labels: list[int] = []
+    left_out: list[str] = []
     for number, shard in enumerate(shards):
-        images, numbers = _read_shard(root / shard)
-        for key in numbers.keys() - images.keys():
-            raise UserError(f"{root / shard}/{key}{LABEL} has no image beside it; add one, or remove the label")
-        for key, (name, offset, length) in images.items():
-            if key not in numbers:
-                raise UserError(f"{root / shard}/{name} has no label; put {key}{LABEL} beside it, its class's number")
+        try:
+            samples = _read_samples(root / shard)
+        except UserError as error:
+            tell(WrongShard(root / shard, str(error)))
+            left_out.append(shard)
+            continue
+        for (name, offset, length), label in samples:
             names.append(name)
             places.append((number, offset, length))
-            labels.append(numbers[key])
-    return Index(tuple(names), np.array(places, np.int64).reshape(-1, 3), np.array(labels, np.int64))
+            labels.append(label)
+    found = np.array(places, np.int64).reshape(-1, 3)
+    return Index(tuple(names), found, np.array(labels, np.int64), tuple(left_out))
+
+
+def _read_samples(path: Path) -> list[tuple[Place, int]]:
+    """Return the images of a shard, and their labels."""
+    images, labels = _read_shard(path)
+    for key in labels.keys() - images.keys():
+        raise UserError(f"{path}/{key}{LABEL} has no image beside it; add one, or remove the label")
+    for key, (name, *_) in images.items():
+        if key not in labels:
+            raise UserError(f"{path}/{name} has no label; put {key}{LABEL} beside it, its class's number")
+    return [(place, labels[key]) for key, place in images.items()]
 
 
 def _read_shard(path: Path) -> tuple[dict[str, Place], dict[str, int]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from reslab.data.photos.folder import SUFFIXES, VAL_NAMES, PhotoDataset, PhotoSplit, Trail
+from reslab.data.photos.indexing import WrongShard
 from reslab.data.photos.labels import WrongLine, find_list, read_labelled
 from reslab.data.photos.members import Stored
 from reslab.data.photos.shards import has_shards, read_shards
@@ -43,7 +44,15 @@ def scan_photos(root: Path) -> Scan:
     """Find the photographs under `root`."""
     if find_list(root):
         return _scan_listed(root)
-    return _scan_dataset(read_shards(root)) if has_shards(root) else scan_folder(root)
+    return _scan_shards(root) if has_shards(root) else scan_folder(root)
+
+
+def _scan_shards(root: Path) -> Scan:
+    """Find the images in shards; shards that cannot be taken are left out."""
+    wrong: list[WrongShard] = []
+    scan = _scan_dataset(read_shards(root, tell=wrong.append))
+    troubles = tuple(("wrong shard", shard.shard, shard.trouble) for shard in wrong)
+    return replace(scan, troubles=scan.troubles + troubles)
 
 
 def _scan_listed(root: Path) -> Scan:

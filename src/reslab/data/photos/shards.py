@@ -25,7 +25,7 @@ from reslab.data.photos.folder import (
     folder_name,
     read_folder,
 )
-from reslab.data.photos.indexing import Index, index_shards
+from reslab.data.photos.indexing import Index, Tell, WrongShard, index_shards, refuse
 from reslab.data.photos.labels import find_list, read_labelled
 from reslab.data.photos.members import Member
 from reslab.errors import UserError
@@ -85,13 +85,16 @@ def has_shards(root: Path) -> bool:
     return False
 
 
-def read_shards(root: Path, *, seed: int = 0) -> PhotoDataset:
-    """Read the shards of a folder; `seed` draws what is held out where there are none to test on."""
+def read_shards(root: Path, *, seed: int = 0, tell: Tell = refuse) -> PhotoDataset:
+    """Read the shards of a folder; `seed` draws what is held out where there are none to test on.
+
+    What is in a shard that `tell` is told of, and that it does not stop at, is left out.
+    """
     shards = _find_shards(root)
     contents = _read_contents(root, shards)
-    index = index_shards(root, shards)
+    index = index_shards(root, shards, tell=tell)
     if contents is not None:
-        _refuse_other_counts(root, contents, shards, index)
+        _compare_counts(root, contents, shards, index, tell)
         index = replace(index, names=tuple(contents.renamed.get(name, name) for name in index.names))
     trained = np.array([_split_of(shard) == "train" for shard in shards])
     train, test = (_gather(root, shards, index, chosen) for chosen in (trained, ~trained))
@@ -158,14 +161,13 @@ def _read_contents(root: Path, shards: tuple[str, ...]) -> Contents | None:
     return contents
 
 
-def _refuse_other_counts(root: Path, contents: Contents, shards: tuple[str, ...], index: Index) -> None:
+def _compare_counts(root: Path, contents: Contents, shards: tuple[str, ...], index: Index, tell: Tell) -> None:
     counts = np.bincount(index.places[:, 0], minlength=len(shards)).tolist()
     for shard, count in zip(shards, counts, strict=True):
-        if count != contents.images[shard]:
-            raise UserError(
-                f"{root / shard} has {count:,} images and {FILE} tells of {contents.images[shard]:,}; "
-                f"fetch or write it again, or remove {FILE}"
-            )
+        expected = contents.images[shard]
+        if count != expected and shard not in index.left_out:
+            found = f"{root / shard} has {count:,} images and {FILE} tells of {expected:,}"
+            tell(WrongShard(root / shard, f"{found}; fetch or write it again, or remove {FILE}"))
 
 
 def _gather(root: Path, shards: tuple[str, ...], index: Index, chosen: NDArray[np.bool_]) -> ShardSplit:

@@ -68,6 +68,23 @@ def test_depth_needs_two_depths(tmp_path: Path) -> None:
     assert line["test"][1] > line["test"][0]
 
 
+def test_depth_joins_only_what_was_trained_alike(tmp_path: Path) -> None:
+    """A shortened run is no deeper network's error; the warm-up that depth asks for parts nothing."""
+    for network in ("resnet-20", "resnet-56"):
+        write_run(tmp_path, network)
+    write_run(tmp_path, "resnet-110", recipe_name="cifar-paper-110")
+    write_run(tmp_path, "resnet-1202", responses=False, recipe_name="cifar-paper-110", iterations="6400")
+    (plot,) = charts.plot_depth(groups_in(tmp_path), key="k")
+    assert [(line["name"], line["x"]) for line in plot.content["series"]] == [("resnet", [20, 56, 110])]
+    for network in ("resnet-32", "resnet-44"):
+        write_run(tmp_path, network, recipe_name="fast")
+    (plot,) = charts.plot_depth(groups_in(tmp_path), key="k")
+    assert [(line["name"], line["x"]) for line in plot.content["series"]] == [
+        ("resnet recipe=cifar-paper", [20, 56, 110]),
+        ("resnet recipe=fast", [32, 44]),
+    ]
+
+
 def test_responses_are_of_the_lowest_seed_that_has_them(tmp_path: Path) -> None:
     """In the network's order, with their intervals."""
     write_run(tmp_path, seed=0, responses=False)

@@ -44,6 +44,16 @@ def test_curves_are_two_panels_on_one_scale(tmp_path: Path) -> None:
     assert plain.lines[0].get_color() == test.get_color()
 
 
+def test_what_was_cut_short_does_not_stretch_the_scale(tmp_path: Path) -> None:
+    """Unless nothing else is there."""
+    write_run(tmp_path, "resnet-110", recipe_name="cifar-paper-110", iterations="6400", error_percent=40.0)
+    (alone,) = draw_curves(groups_in(tmp_path)).axes
+    write_run(tmp_path, "resnet-20")
+    (beside,) = draw_curves(groups_in(tmp_path)).axes
+    assert alone.get_ylim()[1] > 40
+    assert beside.get_ylim()[1] < 30
+
+
 def test_responses_are_in_order_and_sorted(tmp_path: Path) -> None:
     """Like Fig. 7: the same values twice, the second time falling."""
     write_run(tmp_path, "resnet-20")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.runs_by_hand import write_run
 
-from reslab.report.groups import Group, family_of, group_runs, network_label, spread
+from reslab.report.groups import Group, family_of, group_runs, network_label, shared_departures, spread
 from reslab.report.records import read_records
 from reslab.spec import find
 
@@ -74,6 +74,26 @@ def test_where_recipes_differ_they_are_named(tmp_path: Path) -> None:
     assert sorted(groups_in(tmp_path)) == ["resnet-20 recipe=cifar-paper", *photos]
     write_run(tmp_path, seed=1)
     assert sorted(groups_in(tmp_path)) == ["resnet-20", *photos]
+
+
+def test_what_was_cut_short_says_so_without_a_twin(tmp_path: Path) -> None:
+    """A network's bare name stands for its whole recipe, in whatever precision and however often evaluated."""
+    write_run(tmp_path, "resnet-20", precision="bf16", evaluate_every="200")
+    write_run(tmp_path, "resnet-1202", responses=False, recipe_name="cifar-paper-110", iterations="6400")
+    groups = groups_in(tmp_path)
+    assert {label: group.reduced for label, group in groups.items()} == {
+        "resnet-20": False,
+        "resnet-1202 iterations=6400": True,
+    }
+
+
+def test_what_all_networks_changed_is_told_once(tmp_path: Path) -> None:
+    """Not in every name."""
+    for network in ("plain-20", "resnet-20"):
+        write_run(tmp_path, network, iterations="640")
+    groups = groups_in(tmp_path)
+    assert {label: group.reduced for label, group in groups.items()} == {"plain-20": False, "resnet-20": False}
+    assert shared_departures([group.runs[0].trial for group in groups.values()]) == {"iterations": "640"}
 
 
 def test_digests_are_cut_as_in_ids(tmp_path: Path) -> None:

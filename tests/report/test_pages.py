@@ -104,6 +104,14 @@ def test_seeds_are_summed_up_where_there_are_several(tmp_path: Path) -> None:
     assert f"{end.mean:.2f} ± {end.std:.2f}" in index_of(tmp_path)
 
 
+def test_what_all_networks_changed_stands_below_their_curves(tmp_path: Path) -> None:
+    """Names do not say it then."""
+    write_run(tmp_path)
+    assert "depart from" not in index_of(tmp_path)
+    write_run(tmp_path / "short", iterations="640")
+    assert "All networks here depart from their recipes: iterations=640 ." in words_of(index_of(tmp_path / "short"))
+
+
 def test_damage_is_listed(tmp_path: Path) -> None:
     """By the run's name, with the sentence."""
     write_run(tmp_path)

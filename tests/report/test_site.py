@@ -303,6 +303,16 @@ def test_the_scale_follows_what_is_shown(visit, index: Path) -> None:
     assert after[0] == after[1] < before[0]
 
 
+def test_depths_stand_side_by_side(visit, index: Path) -> None:
+    """In order and evenly, however far one is beyond the others."""
+    page = visit(index)
+    draw(page, "[data-plot=depth-0]")
+    ticks = page.locator("[data-plot=depth-0] .xtick text")
+    assert ticks.all_text_contents() == ["20", "32", "56"]
+    first, second, third = (box["x"] + box["width"] / 2 for tick in ticks.all() if (box := tick.bounding_box()))
+    assert third - second == pytest.approx(second - first, abs=2)
+
+
 def test_light_and_dark_follow_the_reader(visit, index: Path) -> None:
     """Page and charts, also when the reader changes while it is open."""
     page = visit(index, color_scheme="light")

@@ -6,6 +6,7 @@ Curves are drawn like the paper's Fig. 6, responses like its Fig. 7.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -66,15 +67,24 @@ def plot_run_curve(group: Group, record: RunRecord, *, key: str) -> list[Plot]:
 
 
 def plot_depth(groups: Sequence[Group], *, key: str) -> list[Plot]:
-    """The errors at the end against depth, a line for each kind of network that has at least two depths."""
-    lines: dict[str, list[Group]] = {}
+    """The errors at the end against depth, a line for each kind of network that has at least two depths.
+
+    A line joins only what was trained alike: a shortened run would look like what depth does.
+    """
+    lines: dict[tuple[str, str], list[Group]] = {}
     for group in groups:
         if group.finished and group.family != "other":
-            lines.setdefault(group.label.replace(f"-{group.depth}", "", 1), []).append(group)
-    deep = {name: line for name, line in lines.items() if len({group.depth for group in line}) > 1}
+            kind = group.label.replace(f"-{group.depth}", "", 1)
+            lines.setdefault((kind, group.material), []).append(group)
+    deep = [(kind, line) for (kind, _), line in lines.items() if len({group.depth for group in line}) > 1]
+    named = Counter(kind for kind, _ in deep)
     series = [
-        {"name": name, "shade": shade, **_ends(sorted(line, key=lambda group: group.depth))}
-        for shade, (name, line) in enumerate(deep.items(), start=1 + max(group.shade for group in groups))
+        {
+            "name": kind if named[kind] == 1 else f"{kind} recipe={line[0].recipe}",
+            "shade": shade,
+            **_ends(sorted(line, key=lambda group: group.depth)),
+        }
+        for shade, (kind, line) in enumerate(deep, start=1 + max(group.shade for group in groups))
     ]
     return [Plot(key, "depth", "Error against depth", {"series": series})] if series else []
 

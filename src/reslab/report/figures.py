@@ -75,7 +75,8 @@ def draw_curves(groups: Sequence[Group]) -> Figure:
         axis.set_xlabel("iter." if unit == 1 else "iter. (1e4)")
         axis.set_xlim(left=0)
     axes[0].set_ylabel("error (%)")
-    axes[0].set_ylim(0, min(100.0, 1.12 * max(1.0, *(group.ceiling for group in groups))))
+    whole = [group for group in groups if not group.reduced] or groups  # what was cut short may leave the scale
+    axes[0].set_ylim(0, min(100.0, 1.12 * max(1.0, *(group.ceiling for group in whole))))
     _add_legends(figure, axes)
     return figure
 

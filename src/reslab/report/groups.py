@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from reslab.report.records import Point, RunRecord
+from reslab.report.verdicts import IMMATERIAL
 from reslab.spec import NetworkSpec, Spec, name_of, natural_key
 from reslab.spec.codec import differing_leaves, encode
 from reslab.spec.families import IMAGENET_BLOCKS
@@ -48,14 +49,34 @@ class Step:
 
 @dataclass(frozen=True)
 class Group:
-    """The seeds of one trial. `shade` numbers its colour; a plain network and its residual twin share one."""
+    """The seeds of one trial. `shade` numbers its colour; a plain network and its residual twin share one.
+
+    It is `reduced` where its recipe is not whole and others on its data do not depart from theirs in the same way.
+    """
 
     label: str
     data: str
     family: Family
     depth: int
     runs: tuple[RunRecord, ...]
+    reduced: bool = False
     shade: int = 0
+
+    @property
+    def recipe(self) -> str:
+        """The name of the recipe it was trained by, or of the nearest to that."""
+        return _nearest(self.runs[0].trial.recipe)
+
+    @property
+    def material(self) -> str:
+        """What decides between recipes, written out. A warm-up does not: the paper needs it for its deepest network."""
+        fields = flatten(encode(self.runs[0].trial.recipe), "recipe.")
+        decisive = {
+            field: value
+            for field, value in fields.items()
+            if field not in IMMATERIAL and not field.startswith("recipe.warmup")
+        }
+        return json.dumps(decisive, sort_keys=True)
 
     @property
     def finished(self) -> tuple[RunRecord, ...]:
@@ -104,7 +125,9 @@ def group_runs(records: Sequence[RunRecord]) -> list[Group]:
     for record in records:
         members.setdefault(_key(record.trial), []).append(record)
     sets = [tuple(sorted(runs, key=lambda run: (run.trial.seed, run.id))) for runs in members.values()]
-    labels = _label([(runs[0].trial, len(runs)) for runs in sets])
+    trials = [runs[0].trial for runs in sets]
+    departing = _departing(trials)
+    labels = _label([(trial, len(runs)) for trial, runs in zip(trials, sets, strict=True)], departing)
     order = sorted(range(len(sets)), key=lambda i: (data_label(sets[i][0].trial), natural_key(labels[i])))
     groups = [
         Group(
@@ -113,10 +136,18 @@ def group_runs(records: Sequence[RunRecord]) -> list[Group]:
             family=family_of(sets[index][0].trial.network),
             depth=getattr(sets[index][0].trial.network, "depth", 0),
             runs=sets[index],
+            reduced=bool(departing[index]),
         )
         for index in order
     ]
     return [shaded for members in by_data(groups).values() for shaded in _shade(members)]
+
+
+def shared_departures(trials: Sequence[Trial]) -> dict[str, str]:
+    """Return in what all of `trials` depart from the recipes they are nearest to, as it is written."""
+    first, *others = [_departures(trial) for trial in trials]
+    shared = {field: value for field, value in first.items() if all(other.get(field) == value for other in others)}
+    return {field.removeprefix("recipe."): _written(value, field) for field, value in shared.items()}
 
 
 def by_data(groups: Sequence[Group]) -> dict[str, list[Group]]:
@@ -172,11 +203,37 @@ def _key(trial: Trial) -> str:
     return json.dumps({**trial_to_dict(trial), "seed": None}, sort_keys=True)
 
 
-def _label(trials: Sequence[tuple[Trial, int]]) -> list[str]:
+def _departing(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """Return in what each trial departs from its recipe, but for what all on its data have in common."""
+    on: dict[str, list[Trial]] = {}
+    for trial in trials:
+        on.setdefault(data_label(trial), []).append(trial)
+    shared = {data: shared_departures(members) for data, members in on.items()}
+    return [
+        {
+            field: value
+            for field, value in _departures(trial).items()
+            if field.removeprefix("recipe.") not in shared[data_label(trial)]
+        }
+        for trial in trials
+    ]
+
+
+def _departures(trial: Trial) -> dict[str, Any]:
+    """Return the material fields of a trial's recipe that are not those of the recipe it is nearest to."""
+    whole = _fields_of(_nearest(trial.recipe))
+    return {
+        field: value
+        for field, value in flatten(encode(trial.recipe), "recipe.").items()
+        if whole.get(field) != value and field not in IMMATERIAL
+    }
+
+
+def _label(trials: Sequence[tuple[Trial, int]], departing: Sequence[Mapping[str, Any]]) -> list[str]:
     """Name each trial's network, and the fields in which it differs from others of that network on that data.
 
     Where one of them has the most runs it is the usual one, and goes by the network's name alone. Where recipes differ
-    a trial names its own, and of its fields those that were changed.
+    a trial names its own, and of its fields those that were changed. What is `departing` from a recipe is always told.
     """
     names = [(data_label(trial), network_label(trial.network)) for trial, _ in trials]
     fields = [_telling(trial) for trial, _ in trials]
@@ -195,8 +252,11 @@ def _label(trials: Sequence[tuple[Trial, int]]) -> list[str]:
         differing = [
             f"{field.removeprefix('recipe.')}={_written(value, field)}"
             for field, value in fields[index].items()
-            if any(fields[twin].get(field) != value for twin in others)
-            and not (told and field in _fields_of(recipe) and _fields_of(recipe)[field] == value)
+            if field in departing[index]
+            or (
+                any(fields[twin].get(field) != value for twin in others)
+                and not (told and field in _fields_of(recipe) and _fields_of(recipe)[field] == value)
+            )
         ]
         labels.append(" ".join([name[1], *told, *differing]))
     return labels

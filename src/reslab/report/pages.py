@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reslab.report import charts
-from reslab.report.groups import Group, by_data, flatten, network_label, spread
+from reslab.report.groups import Group, by_data, flatten, network_label, shared_departures, spread
 from reslab.report.palette import DARK, LIGHT
 from reslab.report.records import Damage, RunRecord
 from reslab.report.words import FILTERS
@@ -47,6 +47,7 @@ def render_index(
             "responding": [run.responses for group in members if (run := charts.responding(group))],
             "classes": charts.plot_classes(members, key=f"classes-{number}"),
             "seeds": max(len(group.shown) for group in members),
+            "departures": shared_departures([run.trial for group in members for run in group.runs]),
             "left_out": sum(len(group.runs) - len(group.shown) for group in members),
             "figures": {"curves": "", "responses": ""} | dict(figures.get(data, {})),
         }

@@ -76,6 +76,7 @@
     return Math.min(101, 1.12 * ceiling);
   }
 
+  const depths = (plot) => [...new Set(plot.series.flatMap((series) => series.x))].sort((one, other) => one - other);
   const CELLS = { type: "category", showgrid: false, showline: false, ticklen: 6, tickcolor: "rgba(0,0,0,0)" };
 
   const kinds = {
@@ -96,13 +97,14 @@
     depth: (plot) => [
       visible(plot).flatMap((series) =>
         [["train", TRAIN, "circle-open"], ["test", TEST, "circle"]].map(([part, style, symbol]) => ({
-          x: series.x, y: series[part], mode: "lines+markers", name: `${plain(series.name)}, ${part === "train" ? "training" : "test"}`,
+          x: series.x.map(String), y: series[part], mode: "lines+markers", name: `${plain(series.name)}, ${part === "train" ? "training" : "test"}`,
           line: { color: shade(series.shade), ...style }, marker: { symbol, size: 7 }, hovertemplate: "%{y:.2f}",
           error_y: { array: series[`${part}Std`].map((std) => std ?? 0), thickness: 1, width: 3, visible: series[`${part}Std`].some((std) => std != null) },
         })),
       ),
       layout({
-        xaxis: { title: { text: "layers" }, tickvals: [...new Set(plot.series.flatMap((series) => series.x))] },
+        // Side by side: on a scale of layers, 20 to 110 would shrink to nothing beside 1202.
+        xaxis: { title: { text: "layers" }, type: "category", categoryarray: depths(plot).map(String), tickvals: depths(plot).map(String) },
         yaxis: { title: { text: "error (%)" }, rangemode: "tozero" },
       }),
     ],

@@ -8,6 +8,7 @@ from tests.runs_by_hand import EVALUATIONS, write_run
 
 from reslab.report import charts
 from reslab.report.groups import Group, group_runs
+from reslab.report.palette import LIGHT
 from reslab.report.records import read_records
 
 
@@ -66,6 +67,34 @@ def test_depth_needs_two_depths(tmp_path: Path) -> None:
     (line,) = plot.content["series"]
     assert (line["name"], line["x"]) == ("plain", [20, 56])
     assert line["test"][1] > line["test"][0]
+
+
+def test_what_is_seen_at_first_has_its_own_colour(tmp_path: Path) -> None:
+    """Recipes that are whole come first, then those with the most seeds; the rest wait to be clicked."""
+    for rate in range(1, 8):
+        write_run(tmp_path, responses=False, **{"optimizer.learning_rate": f"0.{rate}5"})
+    networks = ("resnet-20", "resnet-32", "resnet-44", "resnet-56", "plain-20", "resnet-110")
+    for network in networks:
+        write_run(tmp_path, network)
+    write_run(tmp_path, "resnet-20", seed=1)
+    groups = groups_in(tmp_path)
+    plain, residual = charts.plot_curves(groups, key="k")
+    seen = [series for series in residual.content["series"] if not series["hidden"]]
+    assert {series["name"] for series in seen} >= set(networks) - {"plain-20"}
+    assert sorted(series["shade"] for series in seen) == list(range(len(LIGHT)))
+    assert [series["hidden"] for series in plain.content["series"]] == [False]
+    assert plain.content["series"][0]["shade"] == residual.content["series"][0]["shade"]
+
+
+def test_no_chart_begins_empty(tmp_path: Path) -> None:
+    """Where all its networks have to share colours, the first is seen."""
+    for depth in range(20, 57, 6):
+        for seed in (0, 1):
+            write_run(tmp_path, f"cifar-resnet-{depth}", seed=seed, responses=False)
+    for network in ("highway-19", "highway-32"):
+        write_run(tmp_path, network, responses=False)
+    *_, other = charts.plot_curves(groups_in(tmp_path), key="k")
+    assert [series["hidden"] for series in other.content["series"]] == [False, True]
 
 
 def test_depth_joins_only_what_was_trained_alike(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from tests.runs_by_hand import write_run
 
 from reslab.report.figures import draw_curves, draw_figures, draw_responses
 from reslab.report.groups import Group, group_runs
+from reslab.report.palette import LIGHT
 from reslab.report.records import read_records
 
 
@@ -52,6 +53,18 @@ def test_what_was_cut_short_does_not_stretch_the_scale(tmp_path: Path) -> None:
     (beside,) = draw_curves(groups_in(tmp_path)).axes
     assert alone.get_ylim()[1] > 40
     assert beside.get_ylim()[1] < 30
+
+
+def test_no_two_networks_have_one_colour(tmp_path: Path) -> None:
+    """What would have to repeat one is left out, there as on the page."""
+    for depth in range(20, 75, 6):
+        write_run(tmp_path, f"cifar-resnet-{depth}")
+    groups = groups_in(tmp_path)
+    assert len(groups) == 10
+    (axis,) = draw_curves(groups).axes
+    tests = [line.get_color() for line in axis.lines if not line.is_dashed()]
+    responses = [line.get_color() for line in draw_responses(groups).axes[0].lines]
+    assert len(tests) == len(set(tests)) == len(responses) == len(set(responses)) == len(LIGHT)
 
 
 def test_responses_are_in_order_and_sorted(tmp_path: Path) -> None:

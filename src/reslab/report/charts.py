@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reslab.report.groups import Family, Group, Spread, spread
+from reslab.report.groups import Family, Group, Spread, shown_at_first, spread
+from reslab.report.palette import LIGHT
 from reslab.report.records import RunRecord
 
 TEN_THOUSAND = 10_000
@@ -36,9 +37,9 @@ def plot_curves(groups: Sequence[Group], *, key: str) -> list[Plot]:
     unit = choose_unit(drawn)
     plots = []
     for family, title in PANELS.items():
-        series = [_curve(group) for group in drawn if group.family == family]
-        if series:
-            content = {"unit": unit, "series": series}
+        members = [group for group in drawn if group.family == family]
+        if members:
+            content = {"unit": unit, "series": _hiding(members, [_curve(group) for group in members])}
             plots.append(Plot(f"{key}-{family}", "curves", title, content, share=key))
     return plots
 
@@ -82,16 +83,18 @@ def plot_depth(groups: Sequence[Group], *, key: str) -> list[Plot]:
         {
             "name": kind if named[kind] == 1 else f"{kind} recipe={line[0].recipe}",
             "shade": shade,
+            "hidden": shade >= len(LIGHT),
             **_ends(sorted(line, key=lambda group: group.depth)),
         }
-        for shade, (kind, line) in enumerate(deep, start=1 + max(group.shade for group in groups))
+        for shade, (kind, line) in zip(_from_the_last(), deep, strict=False)
     ]
     return [Plot(key, "depth", "Error against depth", {"series": series})] if series else []
 
 
 def plot_responses(groups: Sequence[Group], *, key: str) -> list[Plot]:
     """Layer responses, one run a network: the finished one with the lowest seed that has them."""
-    series = [_response(group, run) for group in groups if (run := responding(group))]
+    shown = [(group, run) for group in groups if (run := responding(group))]
+    series = _hiding([group for group, _ in shown], [_response(group, run) for group, run in shown])
     return [Plot(key, "responses", "Layer responses", {"series": series})] if series else []
 
 
@@ -129,6 +132,17 @@ def choose_unit(groups: Sequence[Group]) -> int:
     return TEN_THOUSAND if longest >= TEN_THOUSAND else 1
 
 
+def _hiding(groups: Sequence[Group], series: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Mark what waits to be clicked: no two networks seen at first have one colour, but for twins."""
+    seen = {group.label for group in shown_at_first(groups)}
+    return [entry | {"hidden": group.label not in seen} for group, entry in zip(groups, series, strict=True)]
+
+
+def _from_the_last() -> Iterator[int]:
+    """Number colours from the last one, which networks take last: a line along depth is of none of them."""
+    return itertools.chain(reversed(range(len(LIGHT))), itertools.count(len(LIGHT)))
+
+
 def _curve(group: Group) -> dict[str, Any]:
     return {
         "name": group.label,
@@ -144,7 +158,6 @@ def _curve(group: Group) -> dict[str, Any]:
 def _ends(line: Sequence[Group]) -> dict[str, Any]:
     return {
         "x": [group.depth for group in line],
-        "seeds": 1,
         **_errors(
             [spread([run.train_error_percent for run in group.finished]) for group in line],
             [spread([run.test_error_percent for run in group.finished]) for group in line],

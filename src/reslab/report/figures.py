@@ -1,6 +1,7 @@
 """The paper's figures as SVG for print: learning curves like Fig. 6, layer responses like Fig. 7.
 
-The same runs give the same bytes: letters are drawn as paths, ids come from a fixed salt, no date is written.
+They have what the pages show at first, where no two networks have one colour. The same runs give the same bytes:
+letters are drawn as paths, ids come from a fixed salt, no date is written.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from reslab.report.charts import PANELS, choose_unit, responding
-from reslab.report.groups import Group, by_data
+from reslab.report.groups import Group, by_data, shown_at_first
 from reslab.report.palette import LIGHT
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def draw_curves(groups: Sequence[Group]) -> Figure:
     panels = {
         title: members
         for family, title in PANELS.items()
-        if (members := [group for group in groups if group.family == family])
+        if (members := shown_at_first([group for group in groups if group.family == family]))
     }
     unit = choose_unit(groups)
     figure, axes = _panels(len(panels))
@@ -75,7 +76,8 @@ def draw_curves(groups: Sequence[Group]) -> Figure:
         axis.set_xlabel("iter." if unit == 1 else "iter. (1e4)")
         axis.set_xlim(left=0)
     axes[0].set_ylabel("error (%)")
-    whole = [group for group in groups if not group.reduced] or groups  # what was cut short may leave the scale
+    drawn = [group for members in panels.values() for group in members]
+    whole = [group for group in drawn if not group.reduced] or drawn  # what was cut short may leave the scale
     axes[0].set_ylim(0, min(100.0, 1.12 * max(1.0, *(group.ceiling for group in whole))))
     _add_legends(figure, axes)
     return figure
@@ -83,7 +85,8 @@ def draw_curves(groups: Sequence[Group]) -> Figure:
 
 def draw_responses(groups: Sequence[Group]) -> Figure:
     """Draw the responses' standard deviations in the network's order, and sorted by size."""
-    shown = [(group, run.responses) for group in groups if (run := responding(group)) and run.responses]
+    measured = shown_at_first([group for group in groups if responding(group)])
+    shown = [(group, run.responses) for group in measured if (run := responding(group)) and run.responses]
     figure, axes = _panels(2)
     for group, responses in shown:
         for axis, layers in (

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
+from reslab.report.palette import LIGHT
 from reslab.report.records import Point, RunRecord
 from reslab.report.verdicts import IMMATERIAL
 from reslab.spec import NetworkSpec, Spec, name_of, natural_key
@@ -158,6 +159,11 @@ def by_data(groups: Sequence[Group]) -> dict[str, list[Group]]:
     return found
 
 
+def shown_at_first(groups: Sequence[Group]) -> list[Group]:
+    """Return those of one chart that have a colour of their own; where none has, the first."""
+    return [group for group in groups if group.shade < len(LIGHT)] or sorted(groups, key=lambda group: group.shade)[:1]
+
+
 def data_label(trial: Trial) -> str:
     """Name a trial's data, and its split where that is not the usual one."""
     return trial.data.name if trial.data.split == "full" else f"{trial.data.name}, {trial.data.split} split"
@@ -187,9 +193,9 @@ def flatten(data: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def _shade(groups: Sequence[Group]) -> list[Group]:
-    """Give each network of one dataset a colour, those with the most seeds first: colours are few."""
+    """Give each network of one dataset a colour, finished and whole ones with the most seeds first: colours are few."""
     taken: dict[str, int] = {}
-    for group in sorted(groups, key=lambda group: -len(group.runs)):
+    for group in sorted(groups, key=lambda group: (not group.finished, group.reduced, -len(group.runs))):
         taken.setdefault(_twin(group), len(taken))
     return [replace(group, shade=taken[_twin(group)]) for group in groups]
 

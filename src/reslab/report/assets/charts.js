@@ -217,7 +217,7 @@
         drawShared(plot);
       });
     });
-    if (plot.series.length > SHADES) {
+    if (plot.series.some((series) => series.hidden)) {
       for (const [words, hidden] of [["all", false], ["none", true]]) {
         addButton(list, words, () => {
           plot.series.forEach((series) => (series.hidden = hidden));
@@ -253,9 +253,6 @@
   for (const element of document.querySelectorAll("[data-plot]")) {
     const plot = plots[element.dataset.plot];
     plot.element = element;
-    // Colours repeat after the seventh; further networks wait until they are asked for.
-    const usual = [...(plot.series ?? [])].sort((one, other) => other.seeds - one.seeds);
-    usual.forEach((series, index) => (series.hidden = index >= SHADES));
     if (plot.kind === "classes") element.querySelector(".canvas").style.height = `${4.5 + 1.9 * plot.rows.length}rem`;
     if (plot.series) addLegend(plot);
     observer.observe(element);

@@ -73,6 +73,11 @@ def test_responses_are_in_order_and_sorted(tmp_path: Path) -> None:
     original, by_size = (list(axis.lines[0].get_ydata()) for axis in draw_responses(groups_in(tmp_path)).axes)
     assert by_size == sorted(original, reverse=True)
     assert original != by_size
+    write_run(tmp_path, "resnet-20", seed=1)
+    means = list(draw_responses(groups_in(tmp_path)).axes[0].lines[0].get_ydata())
+    (group,) = groups_in(tmp_path)
+    pairs = zip(*(run.responses.layers for run in group.runs if run.responses), strict=True)
+    assert means == pytest.approx([(one.std + other.std) / 2 for one, other in pairs])
 
 
 def test_a_long_legend_does_not_hide_the_lines(tmp_path: Path) -> None:

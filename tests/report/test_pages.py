@@ -112,6 +112,17 @@ def test_what_all_networks_changed_stands_below_their_curves(tmp_path: Path) -> 
     assert "All networks here depart from their recipes: iterations=640 ." in words_of(index_of(tmp_path / "short"))
 
 
+def test_what_responses_are_of_is_told(tmp_path: Path) -> None:
+    """Means where there are seeds, else one run's confidence."""
+    write_run(tmp_path)
+    assert "Within 95 % confidence; over 10,000 images." in words_of(index_of(tmp_path))
+    write_run(tmp_path, seed=1)
+    band = "Means over seeds (× how many), within a band of one standard deviation"
+    assert f"{band}; over 10,000 images." in words_of(index_of(tmp_path))
+    write_run(tmp_path, "plain-20")
+    assert f"{band}; of a single seed, within 95 % confidence; over 10,000 images." in words_of(index_of(tmp_path))
+
+
 def test_damage_is_listed(tmp_path: Path) -> None:
     """By the run's name, with the sentence."""
     write_run(tmp_path)

@@ -92,9 +92,9 @@ def plot_depth(groups: Sequence[Group], *, key: str) -> list[Plot]:
 
 
 def plot_responses(groups: Sequence[Group], *, key: str) -> list[Plot]:
-    """Layer responses, one run a network: the finished one with the lowest seed that has them."""
-    shown = [(group, run) for group in groups if (run := responding(group))]
-    series = _hiding([group for group, _ in shown], [_response(group, run) for group, run in shown])
+    """Layer responses: means over seeds."""
+    shown = [group for group in groups if group.responses]
+    series = _hiding(shown, [_response(group) for group in shown])
     return [Plot(key, "responses", "Layer responses", {"series": series})] if series else []
 
 
@@ -119,11 +119,6 @@ def plot_confusion(record: RunRecord, *, key: str) -> list[Plot]:
     if result is None or not 0 < len(result.confusion) <= MOST_CLASSES:
         return []
     return [Plot(key, "confusion", "Confusion", {"classes": list(result.classes), "counts": result.confusion})]
-
-
-def responding(group: Group) -> RunRecord | None:
-    """Return the run whose responses stand for the group."""
-    return next((run for run in group.shown if run.responses), None)
 
 
 def choose_unit(groups: Sequence[Group]) -> int:
@@ -174,14 +169,13 @@ def _errors(train: Sequence[Spread | None], test: Sequence[Spread | None]) -> di
     }
 
 
-def _response(group: Group, run: RunRecord) -> dict[str, Any]:
-    assert run.responses is not None
+def _response(group: Group) -> dict[str, Any]:
     return {
         "name": group.label,
         "shade": group.shade,
-        "seeds": len(group.shown),
+        "seeds": len(group.responding),
         "plain": group.family == "plain",
-        "layers": [[layer.name, *_rounded((layer.std, layer.low, layer.high))] for layer in run.responses.layers],
+        "layers": [[layer.name, *_rounded((layer.std, layer.low, layer.high))] for layer in group.responses],
     }
 
 

@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from reslab.report.charts import PANELS, choose_unit, responding
+from reslab.report.charts import PANELS, choose_unit
 from reslab.report.groups import Group, by_data, shown_at_first
 from reslab.report.palette import LIGHT
 
@@ -55,7 +55,7 @@ def draw_figures(groups: Sequence[Group]) -> dict[str, dict[str, tuple[str, str]
             curved = [group for group in members if group.curve]
             if curved:
                 drawn[data]["curves"] = (f"curves-{name}.svg", _svg(draw_curves(curved)))
-            if any(responding(group) for group in members):
+            if any(group.responses for group in members):
                 drawn[data]["responses"] = (f"responses-{name}.svg", _svg(draw_responses(members)))
     return drawn
 
@@ -84,14 +84,12 @@ def draw_curves(groups: Sequence[Group]) -> Figure:
 
 
 def draw_responses(groups: Sequence[Group]) -> Figure:
-    """Draw the responses' standard deviations in the network's order, and sorted by size."""
-    measured = shown_at_first([group for group in groups if responding(group)])
-    shown = [(group, run.responses) for group in measured if (run := responding(group)) and run.responses]
+    """Draw the responses' standard deviations, means over seeds, in the network's order and sorted by size."""
     figure, axes = _panels(2)
-    for group, responses in shown:
+    for group in shown_at_first([group for group in groups if group.responses]):
         for axis, layers in (
-            (axes[0], responses.layers),
-            (axes[1], sorted(responses.layers, key=lambda layer: -layer.std)),
+            (axes[0], group.responses),
+            (axes[1], sorted(group.responses, key=lambda layer: -layer.std)),
         ):
             x = list(range(1, len(layers) + 1))
             colour, dashes = LIGHT[group.shade % len(LIGHT)], "--" if group.family == "plain" else "-"

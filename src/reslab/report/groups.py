@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from reslab.report.palette import LIGHT
-from reslab.report.records import Point, RunRecord
+from reslab.report.records import Layer, Point, RunRecord
 from reslab.report.verdicts import IMMATERIAL
 from reslab.spec import NetworkSpec, Spec, name_of, natural_key
 from reslab.spec.codec import differing_leaves, encode
@@ -106,6 +106,25 @@ class Group:
         )
 
     @property
+    def responding(self) -> tuple[RunRecord, ...]:
+        """The seeds shown whose layers' responses were measured, on the same images of all."""
+        measured = [run for run in self.shown if run.responses]
+        return tuple(run for run in measured if _measured(run) == _measured(measured[0]))
+
+    @cached_property
+    def responses(self) -> tuple[Layer, ...]:
+        """The layers' mean responses over these, within one standard deviation; of one run, within its confidence."""
+        runs = [run.responses.layers for run in self.responding if run.responses]
+        if len(runs) == 1:
+            return runs[0]
+        means = [(layers[0].name, spread([layer.std for layer in layers])) for layers in zip(*runs, strict=True)]
+        return tuple(
+            Layer(name=name, std=found.mean, low=found.mean - (found.std or 0.0), high=found.mean + (found.std or 0.0))
+            for name, found in means
+            if found
+        )
+
+    @property
     def ceiling(self) -> float:
         """The largest error in the second half of the curve: what an axis must reach to show how it ends."""
         later = self.curve[len(self.curve) // 2 :]
@@ -190,6 +209,12 @@ def flatten(data: Any, prefix: str = "") -> dict[str, Any]:
     if isinstance(data, Mapping):
         return {key: leaf for name, item in data.items() for key, leaf in flatten(item, f"{prefix}{name}.").items()}
     return {prefix[:-1]: data}
+
+
+def _measured(run: RunRecord) -> tuple[str, int, list[str]] | None:
+    """On what a run's responses were measured, and of which layers."""
+    found = run.responses
+    return found and (found.data, found.images, [layer.name for layer in found.layers])
 
 
 def _shade(groups: Sequence[Group]) -> list[Group]:

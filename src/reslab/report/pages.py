@@ -44,7 +44,7 @@ def render_index(
             "curves": charts.plot_curves(members, key=f"curves-{number}"),
             "depth": charts.plot_depth(members, key=f"depth-{number}"),
             "responses": charts.plot_responses(members, key=f"responses-{number}"),
-            "responding": [run.responses for group in members if (run := charts.responding(group))],
+            "responding": [group.responding for group in members if group.responding],
             "classes": charts.plot_classes(members, key=f"classes-{number}"),
             "seeds": max(len(group.shown) for group in members),
             "departures": shared_departures([run.trial for group in members for run in group.runs]),

@@ -205,7 +205,7 @@
         series.hidden = !series.hidden;
         drawShared(plot);
       };
-      const seeds = plot.kind === "curves" && series.seeds > 1 ? ` × ${series.seeds}` : "";
+      const seeds = series.seeds > 1 ? ` × ${series.seeds}` : "";
       const words = series.name + (series.interrupted ? " (interrupted)" : "") + seeds;
       const button = addButton(list, words, toggle);
       button.dataset.index = index;

@@ -12,7 +12,6 @@ from reslab.paper.claims import CLAIMS
 from reslab.report.records import Damage, RunRecord, read_records
 from reslab.report.site import write_site
 from reslab.report.verdicts import Verdict, judge
-from reslab.runs.directory import RunDirectory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +30,8 @@ def report_runs(root: Path, *, out: Path | None = None) -> Report:
         if damages:
             raise UserError(f"no run in {root} is whole: {damages[0].id}: {damages[0].sentence}")
         raise UserError(f"there are no runs in {root}; make one with `reslab train` or `reslab demo`")
-    verdicts = judge([claim for claims in tables_about(records).values() for claim in claims], _whole(records, damages))
+    claims = [claim for claims in tables_about(records).values() for claim in claims]
+    verdicts = judge(claims, [record.directory for record in records])
     index = write_site(records, damages, out or root / "report", verdicts=verdicts)
     return Report(index=index, num_runs=len(records), damages=damages)
 
@@ -57,13 +57,11 @@ class Judgement:
 
 
 def judge_runs(claims: Sequence[Claim], root: Path) -> Judgement:
-    """Judge claims by the whole runs under `root`."""
+    """Judge claims by the runs under `root` that can be read."""
     records, damages = read_records(root)
-    whole = _whole(records, damages)
-    data_names = frozenset(record.trial.data.name for record in records)
-    return Judgement(verdicts=judge(claims, whole), num_runs=len(whole), data_names=data_names, damages=damages)
-
-
-def _whole(records: Sequence[RunRecord], damages: Sequence[Damage]) -> list[RunDirectory]:
-    damaged = {damage.id for damage in damages}
-    return [record.directory for record in records if record.id not in damaged]
+    return Judgement(
+        verdicts=judge(claims, [record.directory for record in records]),
+        num_runs=len(records),
+        data_names=frozenset(record.trial.data.name for record in records),
+        damages=damages,
+    )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Any, Literal, TypeAlias
 
+from reslab.errors import UserError
 from reslab.paper.claim import Claim, Setting
 from reslab.paper.measurements import ENSEMBLE, Record, Unreadable
 from reslab.runs.directory import RunDirectory
@@ -237,21 +238,27 @@ def _read(run: RunDirectory) -> _Evidence:
     trial = run.trial()
     record = None
     if run.state == "finished" and run.result().get("step") == trial.recipe.iterations:
-        measured = (run.path / "analysis" / "responses.json").exists()
+        tests = {protocol: _read_part(run, protocol) for protocol in PROTOCOLS}
         record = Record(
             data=trial.data.name,
             iterations=trial.recipe.iterations,
             evaluate_every=trial.recipe.evaluate_every,
             result=run.result(),
             log=StepLog(run.path / "metrics.jsonl").read(),
-            responses=run.read("analysis/responses") if measured else None,
-            tests={
-                protocol: run.read(f"analysis/{protocol}")
-                for protocol in PROTOCOLS
-                if (run.path / "analysis" / f"{protocol}.json").exists()
-            },
+            responses=_read_part(run, "responses"),
+            tests={protocol: found for protocol, found in tests.items() if found is not None},
         )
     return _Evidence(run.path.name, trial, record)
+
+
+def _read_part(run: RunDirectory, name: str) -> dict[str, Any] | None:
+    """Return an analysis, None where there is none; a damaged one is empty: only the claims that ask for it lose it."""
+    if not (run.path / "analysis" / f"{name}.json").exists():
+        return None
+    try:
+        return run.read(f"analysis/{name}")
+    except UserError:
+        return {}
 
 
 def _means(samples: Sequence[Sequence[float]]) -> tuple[float, ...]:

@@ -1,0 +1,32 @@
+"""What is damaged costs the verdicts no more than the warning says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.runs_by_hand import write_run
+
+from reslab.paper.claims import CLAIMS
+from reslab.report.reporting import judge_runs, report_runs
+
+
+@pytest.mark.parametrize("damage", ["{", "[]", '{"layers": [{"name": "conv1"}]}'])
+def test_bad_responses_cost_only_the_claims_about_them(damage: str, tmp_path: Path) -> None:
+    """The run is shown without them, and its errors are judged as before."""
+    run = write_run(tmp_path)
+    before = judge_runs(CLAIMS["table-6"], tmp_path)
+    (run.path / "analysis" / "responses.json").write_text(damage)
+    after = judge_runs(CLAIMS["table-6"], tmp_path)
+    assert [damage.id for damage in after.damages] == [run.path.name]
+    assert after.verdicts == before.verdicts
+    assert any(verdict.runs == (run.path.name,) for verdict in after.verdicts)
+    remarks = " ".join(verdict.remarks for verdict in judge_runs(CLAIMS["fig-7"], tmp_path).verdicts)
+    assert "a run of resnet-20 is not read: its responses cannot be read" in remarks
+
+
+def test_a_bad_test_by_another_protocol_costs_no_report(tmp_path: Path) -> None:
+    """Nothing but the claims about that protocol asks for it."""
+    run = write_run(tmp_path / "runs")
+    (run.path / "analysis" / "10-crop.json").write_text("{")
+    assert report_runs(tmp_path / "runs", out=tmp_path / "site").num_runs == 1

@@ -69,7 +69,7 @@ def test_the_index_lists_every_run_by_its_state(tmp_path: Path) -> None:
     assert "1 finished, 1 interrupted." in page
     words = words_of(page)
     assert "interrupted at 12,000 of 64,000" in words
-    row = f"{done.result()['test_error_percent']:.2f} 269,722 40.6 1.4 900 512.0 2 min 40 s 0123456 cpu"
+    row = f"{done.result()['test_error_percent']:.2f} 269,722 40.6 1.4 900 512.0 – 2 min 40 s 0123456 cpu"
     assert row in words
 
 
@@ -121,6 +121,21 @@ def test_what_responses_are_of_is_told(tmp_path: Path) -> None:
     assert f"{band}; over 10,000 images." in words_of(index_of(tmp_path))
     write_run(tmp_path, "plain-20")
     assert f"{band}; of a single seed, within 95 % confidence; over 10,000 images." in words_of(index_of(tmp_path))
+
+
+def test_shared_speed_and_memory_are_told(tmp_path: Path) -> None:
+    """In both tables, beside the numbers of the run, and in its provenance."""
+    run = write_run(tmp_path)
+    assert "trials at once" not in words_of(index_of(tmp_path))
+    run.begin(run.trial(), {**SITTING, "together": 8})
+    words = words_of(index_of(tmp_path))
+    assert words.count("900 512.0 8 2 min 40 s") == 2
+    assert words.count("peak memory is that of all of them.") == 2
+    (group,) = groups_in(tmp_path)
+    page = words_of(render_run(group, group.runs[0], addresses=page_addresses([group])))
+    assert "speed 900 images/s, up to 8 trials at once" in page
+    assert "peak memory 512.0 MiB, up to 8 trials at once" in page
+    assert "trials at once 8 at most, in one process" in page
 
 
 def test_damage_is_listed(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.runs_by_hand import CLASSES, EVALUATIONS, write_run
+from tests.runs_by_hand import CLASSES, EVALUATIONS, SITTING, write_run
 
 from reslab.report.records import read_records
 from reslab.runs.log import StepLog
@@ -27,6 +27,17 @@ def test_a_finished_run_is_read_whole(tmp_path: Path) -> None:
     assert record.responses is not None
     assert len(record.responses.layers) == 19
     assert len(record.points) == EVALUATIONS
+
+
+def test_how_many_trials_shared_the_device_is_read(tmp_path: Path) -> None:
+    """The most of any sitting; unknown where it was not written down."""
+    run = write_run(tmp_path)
+    assert read_records(tmp_path)[0][0].together is None
+    for together in (8, 3):
+        run.begin(run.trial(), {**SITTING, "together": together})
+    (record,), _ = read_records(tmp_path)
+    assert [sitting.together for sitting in record.sittings] == [None, 8, 3]
+    assert record.together == 8
 
 
 def test_an_early_result_may_lack_costs_and_names(tmp_path: Path) -> None:

@@ -175,7 +175,8 @@ def _costs(groups: Sequence[Group]) -> list[dict[str, Any]]:
     for group in groups:
         cost = next((run.result for run in group.runs if run.result), None)
         for device in sorted({run.device for run in group.runs}):
-            timings = [run.timings for run in group.runs if run.device == device]
+            here = [run for run in group.runs if run.device == device]
+            timings = [run.timings for run in here]
             rows.append(
                 {
                     "group": group,
@@ -185,6 +186,7 @@ def _costs(groups: Sequence[Group]) -> list[dict[str, Any]]:
                     "activation_bytes": cost and cost.activation_bytes,
                     "images_per_second": _median([timing.images_per_second for timing in timings]),
                     "peak_memory_bytes": _median([timing.peak_memory_bytes for timing in timings]),
+                    "together": max((run.together for run in here if run.together), default=None),
                     "seconds": _median([run.timings.seconds for run in group.finished if run.device == device]),
                 }
             )

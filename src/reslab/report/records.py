@@ -102,12 +102,16 @@ class Responses:
 
 @dataclass(frozen=True, kw_only=True)
 class Sitting:
-    """Where and how a part of a run ran; a run that was resumed has several."""
+    """Where and how a part of a run ran; a run that was resumed has several.
+
+    `together` is how many trials at most shared the device; early versions did not write it down.
+    """
 
     command: str
     started: str
     commit: str
     device: str
+    together: int | None
     machine: Mapping[str, Any]
     versions: Mapping[str, Any]
 
@@ -159,6 +163,11 @@ class RunRecord:
     def device(self) -> str:
         """What the last sitting ran on."""
         return self.sittings[-1].device if self.sittings else ""
+
+    @property
+    def together(self) -> int | None:
+        """How many trials at most ran at once in any sitting: the peak of memory is that of all of them."""
+        return max((sitting.together for sitting in self.sittings if sitting.together), default=None)
 
     @property
     def commit(self) -> str:
@@ -262,6 +271,7 @@ def _finite(value: Any) -> float | None:
 def _sitting(entry: Mapping[str, Any]) -> Sitting:
     return Sitting(
         **{name: str(entry.get(name) or "") for name in ("command", "started", "commit", "device")},
+        together=int(entry["together"]) if entry.get("together") else None,
         machine=dict(entry.get("machine") or {}),
         versions=dict(entry.get("versions") or {}),
     )

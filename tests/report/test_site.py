@@ -10,18 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.runs_by_hand import CLASSES, write_run
+from tests.runs_by_hand import CLASSES, SITTING, write_run
 
 from reslab.errors import UserError
+from reslab.paper.claims import CLAIMS
 from reslab.report import site
 from reslab.report.records import read_records
 from reslab.report.site import MARKER, write_site
+from reslab.report.verdicts import judge
+from reslab.runs.directory import list_runs
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 NETWORKS = {"plain-20": 9.7, "plain-32": 10.1, "plain-56": 13.3, "resnet-20": 8.7, "resnet-32": 7.5, "resnet-56": 7.0}
+EMPTY = "[...document.querySelectorAll('.canvas')].filter((canvas) => !canvas.querySelector('.main-svg')).length"
 HOSTILE = "</script><img src=x onerror=document.title='broken'>"
+TABLE_6 = CLAIMS["table-6"]
 PHONE = {"width": 390, "height": 844}
 QUIET = [
     "--no-sandbox",
@@ -36,7 +41,7 @@ QUIET = [
 
 def write(root: Path, out: Path) -> Path:
     records, damages = read_records(root)
-    return write_site(records, damages, out)
+    return write_site(records, damages, out, verdicts=judge(TABLE_6, [record.directory for record in records]))
 
 
 def test_the_site_is_whole_and_self_contained(tmp_path: Path) -> None:
@@ -176,6 +181,8 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_run(root, "resnet-110", finished=False, classes=classes, responses=False)
     for rate in range(1, 8):
         write_run(root, "resnet-20", classes=classes, responses=False, **{"optimizer.learning_rate": f"0.{rate}5"})
+    for run in list_runs(root):
+        run.begin(run.trial(), {**SITTING, "device": "NVIDIA GeForce RTX 4090 Laptop GPU", "together": 8})
     return write(root, root / "report")
 
 
@@ -184,10 +191,11 @@ def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
     """Open a page; at the end there were no errors, and no request but for files."""
     contexts, troubles = [], []
 
-    def open_page(path: Path, **options: Any) -> Page:
+    def open_page(path: Path, *, script: str = "", **options: Any) -> Page:
         context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
         contexts.append(context)
         page = context.new_page()
+        page.add_init_script(script)
         page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("request", lambda request: request.url.startswith("file://") or troubles.append(request.url))
@@ -221,6 +229,21 @@ def test_the_index_opens_fast_and_draws_its_charts(visit, index: Path) -> None:
     assert page.locator("#responses .scatterlayer .trace").count() >= 2 * len(NETWORKS)
     assert page.locator("#classes .heatmaplayer image").count() == 1
     assert "networks" in page.title()
+
+
+def test_charts_are_drawn_before_anyone_scrolls(visit, index: Path) -> None:
+    """Whoever photographs or prints the page whole has no empty frames."""
+    page = visit(index)
+    page.wait_for_function(f"{EMPTY} === 0")
+    assert page.evaluate("scrollY") == 0
+
+
+def test_what_is_not_drawn_yet_is_before_printing(visit, index: Path) -> None:
+    """At once, as the printer does not wait."""
+    page = visit(index, script="window.requestIdleCallback = (act) => document.getElementById('cost') || act();")
+    draw(page, "[data-plot=curves-0-plain]")
+    assert page.evaluate(EMPTY) > 0
+    assert page.evaluate(f"dispatchEvent(new Event('beforeprint')) && {EMPTY}") == 0
 
 
 def test_a_runs_page_draws_its_charts(visit, index: Path) -> None:
@@ -325,6 +348,22 @@ def test_light_and_dark_follow_the_reader(visit, index: Path) -> None:
     dark = page.evaluate(paper), page.evaluate(line)
     assert light[0] == "rgb(255, 255, 255)"
     assert dark[0] == "rgb(20, 23, 28)"
+
+
+def test_a_phone_shows_the_verdict_beside_its_claim(visit, index: Path) -> None:
+    """Without scrolling sideways, and ours beside the published."""
+    page = visit(index, viewport=PHONE, has_touch=True, is_mobile=True)
+    for cell, seen in ((".word", len(TABLE_6)), ("[data-label=published]", len(TABLE_6)), ("[data-label=ours]", 3)):
+        boxes = [found.bounding_box() for found in page.locator(f"details[open] tbody {cell}:visible").all()]
+        assert len(boxes) == seen
+        assert all(box and box["x"] >= 0 and box["x"] + box["width"] <= PHONE["width"] for box in boxes)
+
+
+def test_a_desk_shows_all_columns(visit, index: Path) -> None:
+    """Of every table, at 1280 pixels."""
+    page = visit(index)
+    cut = "[...document.querySelectorAll('.scroll')].filter((box) => box.scrollWidth > box.clientWidth).length"
+    assert page.evaluate(cut) == 0
 
 
 @pytest.mark.parametrize("which", ["index", "run"])

@@ -1,4 +1,5 @@
-// Charts, drawn by plotly when they come into view, in the colours of the page; legends are buttons of our own.
+// Charts, drawn by plotly in the colours of the page: those in view at once, the others when the browser is idle, so
+// that a page that is printed or photographed whole has them all. Legends are buttons of our own.
 "use strict";
 {
   const plotly = document.currentScript.dataset.plotly;
@@ -239,16 +240,29 @@
     return loading;
   }
 
+  function begin(plot) {
+    if (drawn.has(plot)) return;
+    observer.unobserve(plot.element);
+    drawn.add(plot);
+    draw(plot);
+  }
+
   const observer = new IntersectionObserver((entries) => {
     for (const entry of entries.filter((each) => each.isIntersecting)) {
-      observer.unobserve(entry.target);
-      const plot = plots[entry.target.dataset.plot];
-      load().then(() => {
-        drawn.add(plot);
-        draw(plot);
-      });
+      load().then(() => begin(plots[entry.target.dataset.plot]));
     }
   }, { rootMargin: "400px" });
+
+  const placed = () => Object.values(plots).filter((plot) => plot.element);
+  const whenIdle = window.requestIdleCallback ?? ((act) => setTimeout(act, 50)); // Safari has none
+
+  // One chart at a time, so that the page keeps answering.
+  function drawTheRest() {
+    const next = placed().find((plot) => !drawn.has(plot));
+    if (!next) return;
+    begin(next);
+    whenIdle(drawTheRest);
+  }
 
   for (const element of document.querySelectorAll("[data-plot]")) {
     const plot = plots[element.dataset.plot];
@@ -257,5 +271,7 @@
     if (plot.series) addLegend(plot);
     observer.observe(element);
   }
+  addEventListener("load", () => whenIdle(() => load().then(drawTheRest)));
+  addEventListener("beforeprint", () => window.Plotly && placed().forEach(begin));
   dark.addEventListener("change", () => drawn.forEach(draw));
 }

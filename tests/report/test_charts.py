@@ -122,8 +122,8 @@ def test_responses_of_one_run_have_its_confidence(tmp_path: Path) -> None:
     (plot,) = charts.plot_responses(groups_in(tmp_path), key="k")
     (series,) = plot.content["series"]
     expected = run.read("analysis/responses")["layers"]
-    assert [layer[0] for layer in series["layers"]] == [layer["name"] for layer in expected]
-    assert series["layers"][3][1:] == [round(expected[3][part], 4) for part in ("std", "low", "high")]
+    assert [layer[0] for layer in series["original"]] == [layer["name"] for layer in expected]
+    assert series["original"][3][1:] == [round(expected[3][part], 4) for part in ("std", "low", "high")]
 
 
 def test_responses_are_means_over_seeds(tmp_path: Path) -> None:
@@ -135,7 +135,19 @@ def test_responses_are_means_over_seeds(tmp_path: Path) -> None:
     third = [run.read("analysis/responses")["layers"][3]["std"] for run in runs[:3]]
     mean, std = statistics.fmean(third), statistics.stdev(third)
     assert series["seeds"] == 3
-    assert series["layers"][3] == ["conv4", *[round(value, 4) for value in (mean, mean - std, mean + std)]]
+    assert series["original"][3] == ["conv4", *[round(value, 4) for value in (mean, mean - std, mean + std)]]
+
+
+def test_the_middle_of_the_sorted_responses_is_the_verdicts_median(tmp_path: Path) -> None:
+    """Each seed is sorted by itself: the mean of medians is not the median of means."""
+    runs = [write_run(tmp_path, seed=seed) for seed in range(3)]
+    (plot,) = charts.plot_responses(groups_in(tmp_path), key="k")
+    (series,) = plot.content["series"]
+    found = [[layer["std"] for layer in run.read("analysis/responses")["layers"]] for run in runs]
+    assert statistics.median(layer[1] for layer in series["sorted"]) == round(
+        statistics.fmean(statistics.median(layers) for layers in found), 4
+    )
+    assert statistics.median(layer[1] for layer in series["original"]) != series["sorted"][9][1]
 
 
 def test_class_errors_are_means_over_seeds(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from reslab.report.groups import Family, Group, Spread, shown_at_first, spread
 from reslab.report.palette import LIGHT
-from reslab.report.records import RunRecord
+from reslab.report.records import Layer, RunRecord
 
 TEN_THOUSAND = 10_000
 PANELS: dict[Family, str] = {"plain": "Plain networks", "residual": "Residual networks", "other": "Other networks"}
@@ -175,8 +175,13 @@ def _response(group: Group) -> dict[str, Any]:
         "shade": group.shade,
         "seeds": len(group.responding),
         "plain": group.family == "plain",
-        "layers": [[layer.name, *_rounded((layer.std, layer.low, layer.high))] for layer in group.responses],
+        "original": _layers(group.responses),
+        "sorted": _layers(group.ranked_responses),
     }
+
+
+def _layers(layers: Sequence[Layer]) -> list[list[Any]]:
+    return [[layer.name, *_rounded((layer.std, layer.low, layer.high))] for layer in layers]
 
 
 def _counted(group: Group) -> list[Any]:

@@ -87,10 +87,7 @@ def draw_responses(groups: Sequence[Group]) -> Figure:
     """Draw the responses' standard deviations, means over seeds, in the network's order and sorted by size."""
     figure, axes = _panels(2)
     for group in shown_at_first([group for group in groups if group.responses]):
-        for axis, layers in (
-            (axes[0], group.responses),
-            (axes[1], sorted(group.responses, key=lambda layer: -layer.std)),
-        ):
+        for axis, layers in zip(axes, (group.responses, group.ranked_responses), strict=True):
             x = list(range(1, len(layers) + 1))
             colour, dashes = LIGHT[group.shade % len(LIGHT)], "--" if group.family == "plain" else "-"
             lows, highs = [layer.low for layer in layers], [layer.high for layer in layers]

@@ -114,15 +114,13 @@ class Group:
     @cached_property
     def responses(self) -> tuple[Layer, ...]:
         """The layers' mean responses over these, within one standard deviation; of one run, within its confidence."""
+        return _average([run.responses.layers for run in self.responding if run.responses])
+
+    @cached_property
+    def ranked_responses(self) -> tuple[Layer, ...]:
+        """The same by size, each seed in its own order: a verdict's rank or median is that of this line."""
         runs = [run.responses.layers for run in self.responding if run.responses]
-        if len(runs) == 1:
-            return runs[0]
-        means = [(layers[0].name, spread([layer.std for layer in layers])) for layers in zip(*runs, strict=True)]
-        return tuple(
-            Layer(name=name, std=found.mean, low=found.mean - (found.std or 0.0), high=found.mean + (found.std or 0.0))
-            for name, found in means
-            if found
-        )
+        return _average([sorted(layers, key=lambda layer: -layer.std) for layers in runs])
 
     @property
     def ceiling(self) -> float:
@@ -215,6 +213,20 @@ def _measured(run: RunRecord) -> tuple[str, int, list[str]] | None:
     """On what a run's responses were measured, and of which layers."""
     found = run.responses
     return found and (found.data, found.images, [layer.name for layer in found.layers])
+
+
+def _average(runs: Sequence[Sequence[Layer]]) -> tuple[Layer, ...]:
+    """Return the means of what stands at each place, under a name where all have the same there."""
+    if len(runs) == 1:
+        return tuple(runs[0])
+    means = []
+    for layers in zip(*runs, strict=True):
+        found = spread([layer.std for layer in layers])
+        assert found is not None
+        name = layers[0].name if len({layer.name for layer in layers}) == 1 else ""
+        std = found.std or 0.0
+        means.append(Layer(name=name, std=found.mean, low=found.mean - std, high=found.mean + std))
+    return tuple(means)
 
 
 def _shade(groups: Sequence[Group]) -> list[Group]:

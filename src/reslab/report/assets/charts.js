@@ -111,7 +111,7 @@
     ],
     responses: (plot, view) => [
       visible(plot).flatMap((series) => {
-        const layers = view === "sorted" ? [...series.layers].sort((one, other) => other[1] - one[1]) : series.layers;
+        const layers = series[view];
         const x = layers.map((_, i) => i + 1);
         return [
           {

@@ -1,20 +1,19 @@
 """Tell the records and the shipped weights: `make results`, or `python -m results.pages`.
 
-Writes README's tables of results, docs/results.md and docs/models.md. No number in them is typed by hand, and a test
+Writes what README says of them, docs/results.md and docs/models.md. No number in these is typed by hand, and a test
 compares them with what the records say.
 """
 
 from __future__ import annotations
 
-import json
-import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from reslab.cli.show import memory, printed
 from reslab.experiments.costs import BATCHES, count_depths
 from reslab.files import write_text
-from reslab.networks import Weights, create_model, read_weights
+from reslab.networks import Weights, create_model, measure_cost, read_weights
+from reslab.paper.tables import TABLE_6
 from reslab.report.markdown import write_table, write_verdicts
 from reslab.report.pages import WORDS, tabulate_verdicts
 from reslab.report.records import RunRecord, read_records
@@ -22,19 +21,19 @@ from reslab.report.reporting import judge_runs, tables_about
 from reslab.report.verdicts import Verdict
 from reslab.report.words import count, duration, percent, place, short_commit
 from reslab.shipped import FOLDER, list_shipped
-from reslab.spec import name_of
-from reslab.spec.trial import trial_from_dict
+from reslab.spec import find, name_of
 from results import speeds
 
 RESULTS = Path(__file__).parent
 REPOSITORY = RESULTS.parent
+SUMMED_UP = ("table-6", "fig-1", "fig-6", "fig-7")
 DECAYED = {"weights": "kernels and matrices", "all": "all parameters"}
 ABOUT_RESULTS = """\
 # Results
 
-Every claim beside what the records in `results/` say, and Table 1 counted; `make results` writes this page. Claims,
-tolerances and words are explained in [Reproducing](reproducing.md), differences from the paper in
-[Deviations](deviations.md)."""
+Every claim beside what the records in `results/` say, the tables' networks counted, and speeds beside the peers';
+`make results` writes this page. Claims, tolerances and words are explained in [Reproducing](reproducing.md),
+differences from the paper in [Deviations](deviations.md)."""
 ABOUT_MODELS = """\
 # Models
 
@@ -80,10 +79,9 @@ def render() -> dict[Path, str]:
     tables = {name: [verdict for verdict in judged.verdicts if verdict.claim.table == name] for name in claims}
     readme = REPOSITORY / "README.md"
     blocks = {
-        "table-6": write_verdicts(tables["table-6"]),
-        "summary": _write_summary(tables),
-        "fast": _write_fast(),
-        "speed": speeds.write_training(),
+        "table-6": write_verdicts([verdict for verdict in tables["table-6"] if verdict.word != "not run"]),
+        "summary": _write_summary({name: tables[name] for name in SUMMED_UP}),
+        "speed": speeds.write_brief(),
     }
     return {
         readme: _replace_blocks(readme.read_text(encoding="utf-8"), blocks),
@@ -102,31 +100,47 @@ def _replace_blocks(page: str, blocks: Mapping[str, str]) -> str:
 
 
 def _write_summary(tables: Mapping[str, Sequence[Verdict]]) -> str:
-    """Count the verdicts of each table and figure, and show the orders: what the paper is about."""
+    """Count the verdicts of each table and figure, and of the orders that were run those that hold."""
     counted = {name: counts for name, _, counts in tabulate_verdicts([v for vs in tables.values() for v in vs])}
-    rows = [[place(name), *[str(counted[name].get(word, "")) for word in WORDS]] for name in tables]
-    orders = [verdict for verdicts in tables.values() for verdict in verdicts if len(verdict.claim.settings) > 1]
-    shown = [
+    words = [word for word in WORDS if any(word in counts for counts in counted.values())]
+    rows = [
+        [place(name), *[str(counted[name].get(word, "")) for word in words], _count_orders(verdicts)]
+        for name, verdicts in tables.items()
+    ]
+    return write_table(("claims of", *words, "orders that hold"), rows)
+
+
+def _count_orders(verdicts: Sequence[Verdict]) -> str:
+    words = [verdict.word for verdict in _orders(verdicts) if verdict.word != "not run"]
+    return f"{words.count('reproduced')} of {len(words)}" if words else ""
+
+
+def _orders(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Return the verdicts on several networks together: what the figures are about."""
+    return [verdict for verdict in verdicts if len(verdict.claim.settings) > 1]
+
+
+def _write_orders(tables: Mapping[str, Sequence[Verdict]]) -> str:
+    rows = [
         [
             place(verdict.claim.table),
             f"{verdict.claim.row}: {verdict.claim.quantity}",
             " → ".join(map(percent, verdict.values)),
             verdict.word,
         ]
-        for verdict in orders
+        for verdicts in tables.values()
+        for verdict in _orders(verdicts)
     ]
-    return "\n\n".join(
-        [
-            write_table(("claims of", *WORDS), rows),
-            write_table(("", "claimed", "ours, means", "verdict"), shown, left=(0, 1, 3)),
-        ]
-    )
+    return write_table(("", "claimed", "ours, means", "verdict"), rows, left=(0, 1, 3))
 
 
 def _write_results(tables: Mapping[str, Sequence[Verdict]], records: Sequence[RunRecord]) -> str:
-    parts = [ABOUT_RESULTS, "## Table 1", "`reslab reproduce table-1`", _write_table_1(), speeds.write_depths()]
+    parts = [ABOUT_RESULTS, "## In short", _write_summary(tables), _write_orders(tables)]
+    parts += ["## Table 1", "`reslab reproduce table-1`", _write_table_1(), speeds.write_depths()]
     for name, verdicts in tables.items():
         parts += [f"## {place(name)}", f"`reslab reproduce {name} --from results`", write_verdicts(verdicts)]
+        if name == "table-6":
+            parts += ["Its networks counted, beside what it prints (`reslab describe NAME`):", _write_counts()]
     counts = {run: [] for run in (record.id for record in records)}
     for name, verdicts in tables.items():
         for run in dict.fromkeys(run for verdict in verdicts for run in verdict.runs):
@@ -144,35 +158,16 @@ def _write_results(tables: Mapping[str, Sequence[Verdict]], records: Sequence[Ru
         "in",
     )
     parts += [
+        "## Speed",
+        speeds.write_training(),
         "## The fast recipe",
-        "[`recipe=fast`](training.md#the-fast-recipe), one trial at a time, by `benchmarks/fast.py` (`results/fast`). "
-        "Training is from the first iteration to the last weights; preparation (data to the device, kernels, capture) "
-        "and the test of the weights come on top.",
-        _write_fast(),
+        speeds.write_fast(),
         "## Runs",
         "Each is a folder of that name in a folder of `results/`, with its trial, command, logs and result. "
         "The time is that of its sittings, in which it may have shared the device.",
         write_table(heads, [_run_cells(record, counts[record.id]) for record in records], left=(0, 1, 7, 8, 9)),
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _write_fast() -> str:
-    heads = ("network", "iterations", "test error %, mean ± std (n)", "training s", "preparation s", "test s", "device")
-    rows = []
-    for path in sorted((RESULTS / "fast").glob("*.json")):
-        record = json.loads(path.read_text(encoding="utf-8"))
-        for setting in record["settings"]:
-            trial, outcomes = trial_from_dict(setting["trial"]), setting["outcomes"]
-            errors = [outcome["error_percent"] for outcome in outcomes]
-            seconds = [
-                percent(statistics.mean(outcome[f"{part}_seconds"] for outcome in outcomes))
-                for part in ("training", "preparation", "evaluation")
-            ]
-            spread = f"{percent(statistics.mean(errors))} ± {percent(statistics.stdev(errors))} ({len(errors)})"
-            device = f"{record['device']}, {trial.recipe.precision}"
-            rows.append([name_of(trial.network), count(trial.recipe.iterations), spread, *seconds, device])
-    return write_table(heads, rows, left=(0, 6))
 
 
 def _write_table_1() -> str:
@@ -193,6 +188,14 @@ def _write_table_1() -> str:
     ]
     remarks = [f"- {one.network}: {one.remark}." for one in counted if one.word != "reproduced" and one.remark]
     return "\n".join([write_table(heads, rows, left=(0, 3)), "", *remarks])
+
+
+def _write_counts() -> str:
+    rows = []
+    for row in (row for row in TABLE_6 if row.network):
+        cost = measure_cost(find(row.network))
+        rows.append([row.network, count(cost.params), printed(row.params), count(cost.multiply_adds)])
+    return write_table(("", "parameters", "published", "multiply-adds"), rows)
 
 
 def _run_cells(record: RunRecord, counted: Sequence[str]) -> list[str]:

@@ -1,19 +1,16 @@
-"""The committed records are whole, are what their names say, and read as README and docs tell."""
+"""The committed records are whole, are what their names say, and say what README tells first."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import json
-import shutil
 from pathlib import Path
 
 import pytest
-from results import collect, pages
-from tests.runs_by_hand import SITTING, write_run
+from tools.collect import FILES
 
 from reslab.cli import main
-from reslab.errors import UserError
 from reslab.paper.claims import CLAIMS
 from reslab.report.records import RunRecord, read_records
 from reslab.report.verdicts import judge
@@ -44,7 +41,7 @@ def test_a_record_is_whole(run: RunDirectory) -> None:
     assert record.points[-1].step == run.trial().recipe.iterations
     assert record.points[-1].test_error_percent == record.test_error_percent
     files = {path.relative_to(run.path).as_posix(): path for path in run.path.rglob("*") if path.is_file()}
-    assert files.keys() <= set(collect.FILES)
+    assert files.keys() <= set(FILES)
     assert sum(path.stat().st_size for path in files.values()) < LARGEST_RECORD
 
 
@@ -59,12 +56,6 @@ def test_what_is_reproduced() -> None:
     claims = [claim for claim in (*orders, *rows) if "resnet-1202" not in claim.row and claim not in astray]
     assert len(claims) == 12
     assert [verdict.word for verdict in judge(claims, RUNS)] == ["reproduced"] * 12
-
-
-def test_the_pages_tell_the_records() -> None:
-    """Word for word, as `make results` writes them."""
-    for path, text in pages.render().items():
-        assert path.read_text(encoding="utf-8") == text, "run `make results`"
 
 
 def test_the_readmes_first_table_is_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,55 +75,3 @@ def test_the_readmes_first_table_is_the_commands(capsys: pytest.CaptureFixture[s
                 (run,) = [run for run in RUNS if run.path.name == name]
                 assert run.result()["error_percent"] == value
         assert row[4] == str(len(judged["runs"]))
-
-
-def test_records_are_brought_home(tmp_path: Path) -> None:
-    """Without what is large; later tests are added, and other content under the name is refused."""
-    run = write_run(tmp_path / "runs", seed=3)
-    run.finish(run.result() | {"step": 64_000})
-    run.checkpoints.mkdir()
-    for path in (run.weights, run.checkpoints / "step-1.safetensors", run.path / "lock"):
-        path.write_bytes(b"large")
-    collect.collect(run, tmp_path / "home")
-    assert collect.collect(run, tmp_path / "home") == "here already"
-    for protocol in ("10-crop", "multi-scale"):
-        run.write(f"analysis/{protocol}", {"error_percent": 8.0})
-        assert collect.collect(run, tmp_path / "home") == "0.0 KiB"
-    home = tmp_path / "home" / run.path.name
-    copied = {path.relative_to(home).as_posix() for path in _files(home)}
-    assert copied == {
-        *("trial.json", "provenance.json", "metrics.jsonl", "timings.jsonl", "result.json"),
-        *("analysis/responses.json", "analysis/10-crop.json", "analysis/multi-scale.json"),
-    }
-    run.finish(run.result() | {"error_percent": 1.0})
-    with pytest.raises(UserError, match=r"is here already and its result\.json differs"):
-        collect.collect(run, tmp_path / "home")
-    assert collect.main([str(tmp_path / "runs"), "--into", str(tmp_path / "home")]) == 1
-
-
-@pytest.mark.parametrize("word", ["--runs /tmp/runs", "--runs=/tmp/runs", "--runs ~/runs", "/scratch/trial.toml"])
-def test_places_on_a_machine_stay_there(word: str, tmp_path: Path) -> None:
-    """A record whose command names one is refused; a relative path is fine."""
-    run = write_run(tmp_path / "runs")
-    run.finish(run.result() | {"step": 64_000})
-    run.write("provenance", {"sittings": [SITTING | {"command": f"reslab train network=resnet-20 {word}"}]})
-    with pytest.raises(UserError, match="names a place on the machine it ran on"):
-        collect.collect(run, tmp_path / "home")
-    assert not (tmp_path / "home").exists()
-    run.write("provenance", {"sittings": [SITTING | {"command": "reslab train recipe=a/b.toml --runs ../runs"}]})
-    collect.collect(run, tmp_path / "home")
-
-
-def test_only_whole_runs_come_home(tmp_path: Path) -> None:
-    """Not one that is unfinished, nor one under another's name."""
-    with pytest.raises(UserError, match="is interrupted and not at its end"):
-        collect.collect(write_run(tmp_path, finished=False), tmp_path / "home")
-    run = write_run(tmp_path, seed=1)
-    run.finish(run.result() | {"step": 64_000})
-    shutil.copytree(run.path, tmp_path / "copy")
-    with pytest.raises(UserError, match="give it its name"):
-        collect.collect(RunDirectory(tmp_path / "copy"), tmp_path / "home")
-
-
-def _files(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]

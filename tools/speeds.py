@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import statistics
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from reslab.cli.show import memory
@@ -18,8 +17,8 @@ from reslab.report.words import count, percent
 from reslab.spec import name_of
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import Trial, trial_from_dict
+from tools import RESULTS
 
-RESULTS = Path(__file__).parent
 ITERATIONS, BATCH = find_recipe("imagenet-paper").iterations, find_recipe("imagenet-paper").batch
 ABOUT_TRAINING = """\
 In how much less time than by the loops people use, in turns in one run each ([how, and where the time goes](log.md)),

@@ -1,4 +1,4 @@
-"""Tell the records and the shipped weights: `make results`, or `python -m results.pages`.
+"""Tell the records and the shipped weights: `make results`, or `python -m tools.pages`.
 
 Writes what README says of them, docs/results.md and docs/models.md. No number in these is typed by hand, and a test
 compares them with what the records say.
@@ -12,7 +12,7 @@ from pathlib import Path
 from reslab.cli.show import memory, printed
 from reslab.experiments.costs import BATCHES, count_depths
 from reslab.files import write_text
-from reslab.networks import Weights, create_model, measure_cost, read_weights
+from reslab.networks import measure_cost
 from reslab.paper.tables import TABLE_6
 from reslab.report.markdown import write_table, write_verdicts
 from reslab.report.pages import WORDS, tabulate_verdicts
@@ -20,46 +20,16 @@ from reslab.report.records import RunRecord, read_records
 from reslab.report.reporting import judge_runs, tables_about
 from reslab.report.verdicts import Verdict
 from reslab.report.words import count, duration, percent, place, short_commit
-from reslab.shipped import FOLDER, list_shipped
 from reslab.spec import find, name_of
-from results import speeds
+from tools import REPOSITORY, RESULTS, models, speeds
 
-RESULTS = Path(__file__).parent
-REPOSITORY = RESULTS.parent
 SUMMED_UP = ("table-6", "fig-1", "fig-6", "fig-7")
-DECAYED = {"weights": "kernels and matrices", "all": "all parameters"}
 ABOUT_RESULTS = """\
 # Results
 
 Every claim beside what the records in `results/` say, the tables' networks counted, and speeds beside the peers';
 `make results` writes this page. Claims, tolerances and words are explained in [Reproducing](reproducing.md),
 differences from the paper in [Deviations](deviations.md)."""
-ABOUT_MODELS = """\
-# Models
-
-Weights that come with the package, trained by us on the 50,000 training images of CIFAR-10 by the paper's recipe
-(section 4.2): of each network the seed nearest the mean test error of all seeds we trained, at the end of training.
-`results/ship.py` chose and tested them; `make results` writes this page from the files themselves.
-
-{table}
-
-```python
-import reslab
-
-network = reslab.create_model("resnet-20", weights="cifar10").eval()  # offline
-network.preprocess, network.mean_image, network.class_names
-reslab.list_models(pretrained=True)
-```
-
-```
-reslab evaluate resnet-20 weights=cifar10
-```
-
-- **Input:** 32×32 RGB, pixels from 0 to 1, less the mean image of the training images (`network.mean_image`).
-- **Output:** ten logits, in the order of `network.class_names`.
-- **Use:** to study and compare. Ten kinds of things on photographs 32 pixels wide are all they know.
-- **Licence:** Apache-2.0, as reslab itself. Trained on CIFAR-10 (Krizhevsky, 2009), which comes without a licence of
-  its own; no image of it is in the files, only the mean of all."""
 
 
 def main() -> None:
@@ -86,7 +56,7 @@ def render() -> dict[Path, str]:
     return {
         readme: _replace_blocks(readme.read_text(encoding="utf-8"), blocks),
         REPOSITORY / "docs" / "results.md": _write_results(tables, records),
-        REPOSITORY / "docs" / "models.md": _write_models(),
+        REPOSITORY / "docs" / "models.md": models.write_cards(),
     }
 
 
@@ -191,10 +161,8 @@ def _write_table_1() -> str:
 
 
 def _write_counts() -> str:
-    rows = []
-    for row in (row for row in TABLE_6 if row.network):
-        cost = measure_cost(find(row.network))
-        rows.append([row.network, count(cost.params), printed(row.params), count(cost.multiply_adds)])
+    costs = [(row, measure_cost(find(row.network))) for row in TABLE_6 if row.network]
+    rows = [[row.method, count(cost.params), printed(row.params), count(cost.multiply_adds)] for row, cost in costs]
     return write_table(("", "parameters", "published", "multiply-adds"), rows)
 
 
@@ -211,62 +179,6 @@ def _run_cells(record: RunRecord, counted: Sequence[str]) -> list[str]:
         short_commit(record.commit),
         ", ".join(counted),
     ]
-
-
-def _write_models() -> str:
-    names = sorted(list_shipped("cifar10"), key=lambda name: (name.split("-")[0], int(name.split("-")[1])))
-    shipped = {name: read_weights("cifar10", like=create_model(name).spec) for name in names}
-    rows = [
-        [
-            f"[{name}](#{name})",
-            count(sum(p.numel() for p in create_model(name).parameters())),
-            percent(weights.metrics["error_percent"]),
-            _spread(weights),
-            f"{(FOLDER / 'cifar10' / f'{name}.safetensors').stat().st_size / 2**20:.1f}",
-        ]
-        for name, weights in shipped.items()
-    ]
-    table = write_table(("network", "parameters", "test error %", "all seeds, mean ± std (n)", "MiB"), rows)
-    cards = [_write_card(name, weights) for name, weights in shipped.items()]
-    return "\n\n".join([ABOUT_MODELS.format(table=table), *cards]) + "\n"
-
-
-def _write_card(name: str, weights: Weights) -> str:
-    about, metrics = weights.provenance, weights.metrics
-    recipe, optimizer, warmup = about["recipe"], about["recipe"]["optimizer"], about["recipe"]["warmup"]
-    drops = " and ".join(count(drop * recipe["iterations"]) for drop in recipe["schedule"]["drops"])
-    rate = f"learning rate {optimizer['learning_rate']:g}, times {recipe['schedule']['factor']:g} after {drops}"
-    rows = [
-        (
-            "recipe",
-            f"SGD, momentum {optimizer['momentum']:g}, weight decay {optimizer['weight_decay']:g}"
-            f" of {DECAYED[optimizer['decay']]}, batches of "
-            f"{recipe['batch']}, {rate}{_warmup(warmup)}; padded crops and flips",
-        ),
-        ("iterations", count(recipe["iterations"])),
-        ("seed", str(about["seed"])),
-        ("trained on", f"{about['device']}, {recipe['precision']}, commit {short_commit(about['commit'])}"),
-        ("test error %, there", percent(metrics["recorded_error_percent"])),
-        ("test error %, float32 on a CPU", percent(metrics["error_percent"])),
-        ("test error % of all seeds, mean ± std (n)", _spread(weights)),
-        ("parameters", count(sum(p.numel() for p in create_model(name).parameters()))),
-        ("preprocessing", weights.preprocess.describe() if weights.preprocess else ""),
-        ("run", f"`{about['trial']}`"),
-    ]
-    return f"## {name}\n\n" + write_table(("", ""), rows, left=(0, 1))
-
-
-def _warmup(warmup: Mapping[str, float] | None) -> str:
-    if warmup is None:
-        return ""
-    below = f"training error is below {warmup['until_error_percent']:g} %"
-    return f", and {warmup['learning_rate']:g} at first until the {below}"
-
-
-def _spread(weights: Weights) -> str:
-    std = weights.metrics.get("std_error_percent")
-    spread = "" if std is None else f" ± {percent(std)}"
-    return f"{percent(weights.metrics['mean_error_percent'])}{spread} ({weights.metrics['seeds']:g})"
 
 
 if __name__ == "__main__":

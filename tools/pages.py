@@ -1,7 +1,7 @@
 """Tell the records and the shipped weights: `make results`, or `python -m tools.pages`.
 
-Writes what README says of them, docs/results.md and docs/models.md. No number in these is typed by hand, and a test
-compares them with what the records say.
+Writes what README and docs/deviations.md say of them, docs/results.md and docs/models.md. No number in these is typed
+by hand, and a test compares them with what the records say.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reslab.report.pages import WORDS, tabulate_verdicts
 from reslab.report.records import RunRecord, read_records
 from reslab.report.reporting import judge_runs, tables_about
 from reslab.report.verdicts import Verdict
-from reslab.report.words import count, duration, percent, place, short_commit
+from reslab.report.words import count, duration, ours, percent, place, short_commit
 from reslab.spec import find, name_of
 from tools import REPOSITORY, RESULTS, models, speeds
 
@@ -47,23 +47,26 @@ def render() -> dict[Path, str]:
     claims = tables_about(records)
     judged = judge_runs([claim for members in claims.values() for claim in members], RESULTS)
     tables = {name: [verdict for verdict in judged.verdicts if verdict.claim.table == name] for name in claims}
-    readme = REPOSITORY / "README.md"
+    summed_up = {name: tables[name] for name in SUMMED_UP}
+    readme, deviations = REPOSITORY / "README.md", REPOSITORY / "docs" / "deviations.md"
     blocks = {
         "table-6": write_verdicts([verdict for verdict in tables["table-6"] if verdict.word != "not run"]),
-        "summary": _write_summary({name: tables[name] for name in SUMMED_UP}),
+        "summary": _write_summary(summed_up),
         "speed": speeds.write_brief(),
     }
     return {
-        readme: _replace_blocks(readme.read_text(encoding="utf-8"), blocks),
+        readme: _replace_blocks(readme, blocks),
+        deviations: _replace_blocks(deviations, {"deviating": _write_deviating(summed_up)}),
         REPOSITORY / "docs" / "results.md": _write_results(tables, records),
         REPOSITORY / "docs" / "models.md": models.write_cards(),
     }
 
 
-def _replace_blocks(page: str, blocks: Mapping[str, str]) -> str:
+def _replace_blocks(path: Path, blocks: Mapping[str, str]) -> str:
+    page = path.read_text(encoding="utf-8")
     for name, text in blocks.items():
         opening, closing = f"<!-- {name}: make results -->\n", f"\n<!-- end of {name} -->"
-        assert opening in page, f"README has no place for {name}"
+        assert opening in page, f"{path.name} has no place for {name}"
         before, _, rest = page.partition(opening)
         page = before + opening + text + closing + rest.partition(closing)[2]
     return page
@@ -102,6 +105,24 @@ def _write_orders(tables: Mapping[str, Sequence[Verdict]]) -> str:
         for verdict in _orders(verdicts)
     ]
     return write_table(("", "claimed", "ours, means", "verdict"), rows, left=(0, 1, 3))
+
+
+def _write_deviating(tables: Mapping[str, Sequence[Verdict]]) -> str:
+    """Write what was run and is not as published, with what every run gave: seeds that went astray show."""
+    rows = [
+        [
+            place(verdict.claim.table),
+            f"{verdict.claim.row}: {verdict.claim.quantity}",
+            verdict.claim.published_words,
+            ours(verdict),
+            "" if verdict.mean is None else ", ".join(map(percent, sorted(verdict.values))),
+            verdict.word,
+        ]
+        for verdicts in tables.values()
+        for verdict in verdicts
+        if verdict.word in ("deviates", "reduced setting")
+    ]
+    return write_table(("", "what", "published", "ours, mean ± std", "every run", "verdict"), rows, left=(0, 1, 5))
 
 
 def _write_results(tables: Mapping[str, Sequence[Verdict]], records: Sequence[RunRecord]) -> str:

@@ -74,6 +74,16 @@ def test_the_commands_run(desk: Path) -> None:
     assert list((desk / "maps").glob("*.png"))
 
 
+def test_every_variable_is_told() -> None:
+    """What the code reads from the environment stands in the table of docs/commands.md, and nothing else does."""
+    told = re.findall(
+        r"^\| `(RESLAB_[A-Z]+)` \|", (REPOSITORY / "docs" / "commands.md").read_text(), flags=re.MULTILINE
+    )
+    sources = [path.read_text() for path in (REPOSITORY / "src").rglob("*.py")]
+    read = {name for source in sources for name in re.findall(r"environ\S*?[\[(]\"(RESLAB_[A-Z]+)\"", source)}
+    assert sorted(told) == sorted(read)
+
+
 def test_links_lead_somewhere() -> None:
     """Relative links in README and docs name files that exist."""
     for page in [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]:

@@ -97,6 +97,13 @@ def test_they_err_as_recorded(name: str) -> None:
     assert scores["error_percent"] == read(name).metrics["error_percent"]
 
 
+@pytest.mark.parametrize("page", ["evaluation.md", "using.md"])
+def test_what_docs_tell_was_measured_with_these(page: str) -> None:
+    """The run they name is the one that is shipped: with other weights its numbers are to be measured again."""
+    text = (Path(__file__).parent.parent / "docs" / page).read_text(encoding="utf-8")
+    assert read("resnet-20").provenance["trial"] in text
+
+
 def test_a_name_is_found_however_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A shipped set beats a file of its name; a Path, or ./, means the file."""
     expected = create_model("resnet-20", weights="cifar10").state_dict()["classifier.weight"]

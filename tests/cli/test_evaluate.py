@@ -202,7 +202,7 @@ def test_one_network_prints_its_calibration(reslab, folder: Path, monkeypatch) -
 
 
 def test_a_folder_must_be_given(reslab, folder: Path, monkeypatch) -> None:
-    """A weight file knows the name of its folder, not its place; other classes, or data of other members, are refused."""
+    """A weight file knows its folder by name, not by place; other classes, or data of other members, are refused."""
     monkeypatch.chdir(folder.parent)
     told = reslab("evaluate", "a.safetensors")
     assert told.code == 2

@@ -60,7 +60,7 @@ def _find(weights: str | Path, like: Spec | None) -> Path:
     """Return the file itself, or that of the network asked for, whatever its classes, in a set of several."""
     if weights not in (*SETS, TORCHVISION):
         path = Path(weights)
-        if isinstance(weights, str) and not (path.suffix or path.name != weights or path.exists()):
+        if isinstance(weights, str) and not (path.suffix or path.name != weights or path.is_file()):
             raise UserError(
                 f"there are no weights '{weights}'; give the path of a file, or {choices((*SETS, TORCHVISION))}"
             )

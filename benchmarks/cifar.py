@@ -39,7 +39,7 @@ from benchmarks.record import Record
 from reslab.data.catalogue import load_dataset
 from reslab.data.dataset import Dataset, Split
 from reslab.errors import UserError
-from reslab.experiments.classification import make_task
+from reslab.experiments.arrays import make_array_task
 from reslab.experiments.together import settle
 from reslab.networks import build
 from reslab.spec import find
@@ -139,7 +139,7 @@ def make_ours(
 def start_training(trial: Trial, dataset: Dataset, *, device: str, compile: bool) -> Callable[[int], None]:
     """Return what trains one trial for so many iterations, and waits for the device."""
     network = build(trial.network).to(device).train()
-    task = make_task(trial, dataset, device=device)
+    task = make_array_task(trial, dataset, device=device)
     task.execution.prepare_network(network)
     state = TrainingState(network, trial.recipe)
     runtime = choose_runtime(network, trial.recipe, device, image_shape=dataset.train.images.shape[1:], compile=compile)

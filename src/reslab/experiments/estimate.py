@@ -19,7 +19,7 @@ from reslab.data.dataset import Dataset, Split
 from reslab.data.memory import free_memory, used_memory
 from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
-from reslab.experiments.classification import TUNING_PARTS, make_task
+from reslab.experiments.arrays import TUNING_PARTS, make_array_task
 from reslab.experiments.sizes import data_bytes, measure_sizes, part_of, trial_bytes
 from reslab.networks import build
 from reslab.networks.execution import Execution
@@ -195,7 +195,7 @@ def _measure_captured(trial: Trial, *, device: str) -> Speed:
     trial = replace(trial, data=replace(trial.data, split="full"))
     with torch.random.fork_rng(), reproducible():
         network = build(trial.network).to(device).train()
-        task = make_task(trial, dataset, device=device)
+        task = make_array_task(trial, dataset, device=device)
         task.execution.prepare_network(network)
         state = TrainingState(network, trial.recipe)
         runtime = choose_runtime(network, trial.recipe, device, image_shape=dataset.train.images.shape[1:])

@@ -15,7 +15,7 @@ from reslab.evaluation.classification import Counts, Scores
 from reslab.evaluation.crops import ProtocolName, Viewing
 from reslab.evaluation.multilabel import LabelCounts, LabelScores
 from reslab.evaluation.protocols import Judge
-from reslab.experiments.classification import EVALUATION_BATCH
+from reslab.experiments.arrays import EVALUATION_BATCH
 from reslab.experiments.trained import Inputs, Trained, choose_inputs, load_run
 from reslab.runs.directory import RunDirectory
 from reslab.spec import name_of

@@ -20,7 +20,8 @@ from reslab.data.photos.skipping import BadImages
 from reslab.data.stored import read_images
 from reslab.errors import UserError
 from reslab.evaluation.crops import ProtocolName, Viewing
-from reslab.experiments.classification import divide, refuse_misfit
+from reslab.experiments.arrays import divide
+from reslab.experiments.tasks import refuse_misfit
 from reslab.networks import Network, create_model, load_model, read_weights
 from reslab.networks.execution import Execution
 from reslab.runs.directory import RunDirectory

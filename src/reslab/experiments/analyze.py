@@ -13,7 +13,6 @@ from torch import Tensor
 
 from reslab.analysis.responses import measure_responses, which_layers
 from reslab.data.dataset import Dataset
-from reslab.errors import UserError
 from reslab.experiments.trained import Inputs, Trained, choose_inputs, load_run
 from reslab.networks import Network
 from reslab.runs.directory import RunDirectory
@@ -57,12 +56,12 @@ def analyze(
 
     tool, keeper = INSTRUMENTS[instrument], trained.run if inputs.own else None
     heading = {"data": inputs.data, "images": len(inputs), **tool.settings}
-    kept = _read_kept(keeper, instrument) if keeper else {}
+    kept = keeper.kept(instrument) if keeper else {}
     if heading.items() <= kept.items():
         return kept
     found = heading | tool.measure(trained.network, batches(), **tool.settings)
     if keeper:
-        keeper.write(f"analysis/{instrument}", found)
+        keeper.keep(instrument, found)
     return found
 
 
@@ -70,11 +69,3 @@ def responses_of(run: RunDirectory, dataset: Dataset, *, device: str = "cpu") ->
     """Return the layer responses of a run over its whole test set, measured now if they were not before."""
     trained = load_run(run)
     return analyze(trained, choose_inputs(trained, dataset, device=device), "responses")
-
-
-def _read_kept(run: RunDirectory, instrument: str) -> dict[str, Any]:
-    """Return what an instrument found before; a file that is not there or cannot be read is as none."""
-    try:
-        return run.read(f"analysis/{instrument}")
-    except UserError:
-        return {}

@@ -75,6 +75,10 @@ class Inputs:
     def __len__(self) -> int:
         return len(self.images)
 
+    def covered_by(self, kept: Mapping[str, Any]) -> bool:
+        """Whether what was kept of an analysis is about all of these images, those included that could not be read."""
+        return kept.get("data") == self.data and kept.get("images", 0) + kept.get("skipped_images", 0) == len(self)
+
     def viewing(self, protocol: ProtocolName) -> Viewing:
         """Return how the network is shown the images by a protocol."""
         return Viewing(

@@ -46,20 +46,22 @@ def analyze(
 
     What is found out about a run on all of its own data is kept in its `analysis/`, and not measured again.
     """
+    done = 0
 
     def batches() -> Iterator[Tensor]:
-        done = 0
+        nonlocal done
         for images, _ in inputs.batches(BATCH):
             yield images
             done += len(images)
             progress(done)
 
     tool, keeper = INSTRUMENTS[instrument], trained.run if inputs.own else None
-    heading = {"data": inputs.data, "images": len(inputs), **tool.settings}
     kept = keeper.kept(instrument) if keeper else {}
-    if heading.items() <= kept.items():
+    if inputs.covered_by(kept) and tool.settings.items() <= kept.items():
         return kept
-    found = heading | tool.measure(trained.network, batches(), **tool.settings)
+    measured = tool.measure(trained.network, batches(), **tool.settings)
+    counts = {"images": done, "skipped_images": len(inputs) - done}
+    found = {"data": inputs.data, **counts, **tool.settings, **measured}
     if keeper:
         keeper.keep(instrument, found)
     return found

@@ -32,7 +32,7 @@ from reslab.spec.codec import encode
 from reslab.spec.trial import Trial
 from reslab.training.loop import Stopped, Surroundings, fit
 from reslab.training.processes import ALONE, Processes
-from reslab.training.stepping import choose_runtime, mix_seed, reproducible
+from reslab.training.stepping import assemble, mix_seed, reproducible
 
 
 def run_trial(
@@ -65,20 +65,14 @@ def run_trial(
             return run
         words = read_words(dataset.root) if isinstance(dataset, PhotoDataset) else {}
         task = make_task(trial, dataset, device=device, processes=processes, run=run, warn=warn)
-        network = _begin_network(trial, run, task, weights=weights, warn=warn).to(device)
-        runtime = choose_runtime(
-            network,
-            trial.recipe,
-            device,
-            image_shape=task.image_shape,
-            compile=compile,
-            processes=processes,
+        network = _begin_network(trial, run, task, weights=weights, warn=warn)
+        stepper = assemble(
+            network, task, trial.recipe, seed=trial.seed, device=device, compile=compile, processes=processes
         )
         if processes.first:
             _warn_of_other_count(run, trial, processes.count, warn)
             shared = {"together": together, "processes": processes.count}
-            run.begin(trial, _describe_sitting(dataset, device) | asdict(runtime) | shared)
-        task.execution.prepare_network(network)
+            run.begin(trial, _describe_sitting(dataset, device) | asdict(stepper.runtime) | shared)
         recorder = Recorder(run, batch=trial.recipe.batch, device=device)
         if together == 1:
             forget_peak_memory(device)
@@ -90,13 +84,8 @@ def run_trial(
 
         try:
             fit(
-                network,
-                task,
-                trial.recipe,
-                seed=trial.seed,
-                runtime=runtime,
-                processes=processes,
-                around=Surroundings(
+                stepper,
+                Surroundings(
                     checkpoints=run.checkpoints,
                     record=recorder.record if processes.first else lambda metrics: None,
                     rewind=recorder.rewind,

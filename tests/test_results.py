@@ -7,6 +7,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from results import collect, pages
 from tests.runs_by_hand import SITTING, write_run
@@ -41,7 +42,11 @@ def test_a_record_is_whole(run: RunDirectory) -> None:
         assert sitting.device
         assert sitting.command.startswith("reslab ")
     assert record.points[-1].step == run.trial().recipe.iterations
-    assert record.points[-1].test_error_percent == record.test_error_percent
+    result = run.result()
+    confusion = np.array(result["confusion"])
+    counted = 100 * (1 - np.trace(confusion) / confusion.sum())
+    for name in ("error_percent", "test_error_percent"):
+        assert result[name] == pytest.approx(counted) == record.points[-1].test_error_percent
     files = {path.relative_to(run.path).as_posix(): path for path in run.path.rglob("*") if path.is_file()}
     assert files.keys() <= set(collect.FILES)
     assert sum(path.stat().st_size for path in files.values()) < LARGEST_RECORD

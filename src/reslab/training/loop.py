@@ -107,7 +107,7 @@ def _read(state: TrainingState, task: Task) -> Tally:
         raise UserError(
             f"the loss or a gradient of iteration {tally.failed_at} is not finite, "
             f"on images {task.name_images(tally.failed_at)}; "
-            "the last good checkpoint is kept: try a smaller recipe.optimizer.learning_rate or a warm-up"
+            "what was saved before it is kept: try a smaller recipe.optimizer.learning_rate or a warm-up"
         )
     return tally
 

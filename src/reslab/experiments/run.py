@@ -98,6 +98,7 @@ def run_trial(
         except Stopped:  # in all processes at once
             task.share_skipped()
             raise
+        del stepper  # what iterations needed is free for the test
         scores = _test(network, task, device)
         skipped = task.share_skipped()
         if processes.first:

@@ -71,13 +71,16 @@ def test_links_lead_somewhere() -> None:
             assert (page.parent / link).exists(), f"{page.name} links to {link}"
 
 
-def test_the_tree_names_real_folders() -> None:
-    """Folder tree of the README."""
-    for folder in sorted(
-        path.name for path in (REPOSITORY / "src" / "reslab").iterdir() if (path / "__init__.py").exists()
-    ):
-        assert (REPOSITORY / "src" / "reslab" / folder).is_dir()
-        assert f"{folder.split('/')[-1]}/" in README
+def test_the_tree_is_what_there_is() -> None:
+    """Each folder in the README's tree is there, and each package is in the tree."""
+    tree = re.findall(r"```\n(src/reslab/\n.*?)```", README, flags=re.DOTALL)[0]
+    listed, above = set(), [REPOSITORY]
+    for indent, name in re.findall(r"^( *)(\S+)/(?: |$)", tree, flags=re.MULTILINE):
+        above = [*above[: len(indent) // 2 + 1], above[len(indent) // 2] / name]
+        listed.add(above[-1])
+    assert [folder for folder in listed if not folder.is_dir()] == []
+    inits = [*REPOSITORY.glob("*/__init__.py"), *(REPOSITORY / "src").rglob("__init__.py")]
+    assert {init.parent for init in inits} - listed == set()
 
 
 def spec(words: str) -> NetworkSpec:

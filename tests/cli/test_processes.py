@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.experiments.faults import outcome
 from tests.photographs import make_photos
+from tests.trials import outcome
 
 from reslab.runs.directory import RunDirectory, list_runs
 
@@ -181,7 +181,7 @@ def test_a_bad_image_is_named_whoever_meets_it(launcher: list[str], tmp_path: Pa
         "recipe.batch=8",
     ]
     shared = ["--processes", "2"] if launcher is OURS else []
-    with start([*launcher, *words, "recipe.iterations=1", *shared], tmp_path / "runs", RESLAB_WORKERS="0") as started:
+    with start([*launcher, *words, "recipe.iterations=1", *shared], tmp_path / "runs") as started:
         code, said = started.end()
     assert code == (2 if launcher is OURS else 1)
     times = said.count(f"reslab: {bad} is ")

@@ -7,7 +7,6 @@ started, killed, started again ... and at last left alone. Each must end bit-ide
 from __future__ import annotations
 
 import argparse
-import hashlib
 import itertools
 import os
 import random
@@ -21,14 +20,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from reslab.data.digits import load_digits
+from tests.trials import DIGITS, outcome
+
 from reslab.experiments.run import run_trial
 from reslab.runs.directory import RunDirectory
 from reslab.spec import find
 from reslab.spec.recipe import Recipe, find_recipe
 from reslab.spec.trial import DataSpec, Trial
 
-DIGITS = load_digits()
 SMALL = {"channels": 1, "input_size": 8, "dropout": 0.1, "stochastic_depth": 0.1}
 OPTIONS = {"iterations": 24, "batch": 32, "evaluate_every": 4}
 # With all that a checkpoint must know about, and all that happens after the last iteration.
@@ -63,13 +62,6 @@ def make_trial(recipe: Recipe | None = None, name: str = "cifar-resnet-8", **net
         recipe=recipe or find_recipe("digits", EVERYTHING),
         seed=3,
     )
-
-
-def outcome(run: RunDirectory) -> tuple[str, str, str]:
-    """Digests of what must not depend on how the run came about: weights, metric log, result."""
-    files = ("weights.safetensors", "metrics.jsonl", "result.json")
-    digests = [hashlib.sha256((run.path / name).read_bytes()).hexdigest() for name in files]
-    return digests[0], digests[1], digests[2]
 
 
 def plan_chains(kills: int, *, seed: int) -> list[list[Kill]]:

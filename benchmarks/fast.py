@@ -1,13 +1,13 @@
 """How soon a network is good: seconds of training and test error of `recipe=fast` on CIFAR-10, over seeds.
 
-    python benchmarks/fast.py [--network resnet-56] [--seeds 5] [recipe.label_smoothing=0.2 epochs=30 ...]
+    python benchmarks/fast.py [--network resnet-56] [--seeds 5] [recipe.label_smoothing=0.2 recipe.epochs=30 ...]
     python benchmarks/fast.py --seeds 5 --json results/fast/resnet-56.json
-    python benchmarks/fast.py --grid recipe.optimizer.learning_rate=0.2,0.4,0.8 epochs=20,40 [--seeds 1]
+    python benchmarks/fast.py --grid recipe.optimizer.learning_rate=0.2,0.4,0.8 recipe.epochs=20,40 [--seeds 1]
 
 What counts as training is the time from the first iteration to the last weights, batches and their augmentation
 included. Beside it stand preparation (data onto the device, compiling, capture, whose trial iterations are taken back)
-and the evaluation of the weights at the end; there is no other. `epochs` sets recipe.iterations by the batch. A grid,
-one row a combination of its values, looks at the last tenth of the training images, not at the test images.
+and the evaluation of the weights at the end; there is no other. A grid, one row a
+combination of its values, looks at the last tenth of the training images, not at the test images.
 """
 
 from __future__ import annotations
@@ -35,13 +35,12 @@ from benchmarks.record import Record
 from reslab.data.catalogue import load_dataset
 from reslab.data.dataset import Dataset
 from reslab.errors import UserError
-from reslab.experiments.classification import divide, make_task
+from reslab.experiments.classification import make_task
 from reslab.experiments.run import INITIALIZING
 from reslab.experiments.together import settle
 from reslab.experiments.trials import read_trial
 from reslab.networks import build
 from reslab.networks.randomness import draw_from
-from reslab.spec.codec import convert
 from reslab.spec.trial import Trial, trial_to_dict
 from reslab.training.state import WRONG, TrainingState
 from reslab.training.stepping import Stepper, choose_runtime, mix_seed, reproducible
@@ -123,16 +122,10 @@ def train_all(
 
 
 def make_trials(setting: Setting, dataset: Dataset, *, seeds: int) -> list[Trial]:
-    """Make the trials of a setting: fields as `reslab train` takes them, and the number of epochs."""
-    fields = dict(setting)
-    epochs = fields.pop("epochs", None)
-    trial = read_trial(fields, dataset)
+    """Make the trials of a setting: fields as `reslab train` takes them."""
+    trial = read_trial(setting, dataset)
     if trial.recipe.warmup is not None:
         raise UserError("recipe.warmup ends by the training error, which is not read here; set it to none")
-    if epochs is not None:
-        count = len(divide(dataset, trial.data.split)[0])
-        iterations = round(convert(float, epochs, where="epochs") * count / trial.recipe.batch)
-        trial = replace(trial, recipe=replace(trial.recipe, iterations=iterations))
     return [replace(trial, seed=seed) for seed in range(1, seeds + 1)]
 
 
@@ -174,7 +167,7 @@ def describe(outcomes: Sequence[Outcome]) -> list[str]:
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("fields", nargs="*", help="epochs=N, recipe.FIELD=value, network.FIELD=value")
+    parser.add_argument("fields", nargs="*", help="recipe.epochs=N, recipe.FIELD=value, network.FIELD=value")
     parser.add_argument("--network", default="resnet-56")
     parser.add_argument("--recipe", default="fast")
     parser.add_argument("--seeds", type=int, default=1)

@@ -41,6 +41,9 @@ def test_times_are_measured_on_request(reslab) -> None:
     """Eager and fast, forward and with backward."""
     out = reslab("describe", "cifar-resnet-8", "batch=2", "--time").out
     assert "forward and backward" in out
+    times = json.loads(reslab("describe", "cifar-resnet-8", "batch=2", "--time", "--json").out)["times"]
+    assert times["device"] == "cpu"
+    assert 0 < times["fast"]["forward_seconds"] < times["fast"]["step_seconds"]
 
 
 def test_a_weight_file_describes_itself(reslab, tmp_path: Path) -> None:

@@ -17,7 +17,11 @@ def test_the_list_is_complete(reslab) -> None:
 
 def test_patterns_and_json(reslab) -> None:
     """A pattern filters; JSON is a list of names."""
-    assert json.loads(reslab("networks", "highway*", "--json").out) == ["highway-19", "highway-32"]
+    assert json.loads(reslab("networks", "highway*", "--json").out) == [
+        {"name": "highway-19", "weights": []},
+        {"name": "highway-32", "weights": []},
+    ]
+    assert {"name": "resnet-20", "weights": ["cifar10"]} in json.loads(reslab("networks", "--json").out)
     outcome = reslab("networks", "zebra*")
     assert outcome.code == 2
     assert "no network's name matches 'zebra*'" in outcome.err

@@ -87,6 +87,14 @@ def test_a_dry_run_prints_a_trial_that_can_be_run(reslab, tmp_path: Path) -> Non
     assert "12 iterations of 16 images" in trained.out
 
 
+def test_a_dry_run_counts_its_processes(reslab) -> None:
+    """The epochs are those of the batches they share."""
+    words = ["train", "network=cifar-resnet-8", *SHORT, "--dry-run"]
+    alone, shared = reslab(*words).out, reslab(*words, "--processes", "2").out
+    line = next(line for line in alone.splitlines() if "iterations of" in line)
+    assert line.replace("), seed", ") by 2 processes, seed") in shared.splitlines()
+
+
 def test_other_data_than_the_files_is_refused(reslab, tmp_path: Path) -> None:
     """A trial names its data by content."""
     words = ["train", "network=cifar-resnet-8", *SHORT, "--dry-run"]

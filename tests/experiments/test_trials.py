@@ -36,6 +36,17 @@ def test_a_trial_is_the_same_from_its_file(name: str, tmp_path: Path) -> None:
     assert read_trial_file(path, {}) == trial
 
 
+def test_epochs_count_by_batch_and_split() -> None:
+    """Of the images trained on, whatever the batch."""
+    fields = {"network": "cifar-resnet-8", "recipe.epochs": "2"}
+    count = len(DIGITS.train)
+    assert read_trial(fields | {"recipe.batch": "32"}, DIGITS).recipe.iterations == round(2 * count / 32)
+    tuning = read_trial(fields | {"data.split": "tuning"}, DIGITS)
+    assert tuning.recipe.iterations == round(2 * (count - count // 10) / 64)
+    with pytest.raises(UserError, match=r"recipe\.epochs is 'two'; give a number"):
+        read_trial(fields | {"recipe.epochs": "two"}, DIGITS)
+
+
 @pytest.mark.parametrize("epochs", ["0", "-1"])
 def test_no_epochs_are_refused(epochs: str) -> None:
     """They are no iterations, and not one either; a part of an epoch is one."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
+from torch import nn
 
 from reslab.networks import create_model
+from reslab.networks import timing as timing_module
 from reslab.networks.execution import FAST
-from reslab.networks.timing import measure_time
+from reslab.networks.timing import Timing, measure_fastest, measure_time
+
+TIMES = ("forward_seconds", "step_seconds")
 
 
 def test_weights_statistics_and_mode_are_left_as_found() -> None:
@@ -19,3 +24,15 @@ def test_weights_statistics_and_mode_are_left_as_found() -> None:
     assert not network.training
     for name, tensor in network.state_dict().items():
         assert torch.equal(tensor, before[name])
+
+
+def test_the_fastest_of_several_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of its two times by itself; as often as there is time for, within bounds."""
+    seconds = iter([(3.0, 5.0), (1.0, 9.0), (2.0, 8.0), (0.1, 0.1)])
+    monkeypatch.setattr(
+        timing_module, "measure_time", lambda *_, **__: Timing(**dict(zip(TIMES, next(seconds), strict=True)))
+    )
+    batch = torch.zeros(1)
+    fastest = measure_fastest(nn.Identity(), batch, execution=FAST, seconds=9.0, least=1, most=3)
+    assert (fastest.forward_seconds, fastest.step_seconds) == (1.0, 5.0)
+    assert measure_fastest(nn.Identity(), batch, execution=FAST, seconds=0.0, least=1).step_seconds == 0.1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.runs_by_hand import write_run
 
-from reslab.report.groups import Group, family_of, group_runs, natural, network_label, spread
+from reslab.report.groups import Group, family_of, group_runs, network_label, spread
 from reslab.report.records import read_records
 from reslab.spec import find
 
@@ -134,8 +134,3 @@ def test_a_spread_needs_two() -> None:
     one = spread([3.0, None])
     assert one is not None
     assert (one.mean, one.std, one.n) == (3.0, None, 1)
-
-
-def test_depths_sort_as_numbers() -> None:
-    """resnet-20 comes before resnet-110."""
-    assert sorted(["resnet-110", "resnet-20", "plain-56"], key=natural) == ["plain-56", "resnet-20", "resnet-110"]

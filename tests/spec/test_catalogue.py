@@ -18,6 +18,7 @@ from reslab.spec import (
     imagenet,
     list_models,
     name_of,
+    natural_key,
     spec_from_dict,
     spec_to_dict,
 )
@@ -156,3 +157,8 @@ def test_an_unknown_kind_is_refused() -> None:
     with pytest.raises(UserError, match="kind is 'x'"):
         spec_from_dict({"kind": "x"})
     assert isinstance(find("highway-19"), HighwaySpec)
+
+
+def test_depths_sort_as_numbers() -> None:
+    """resnet-20 comes before resnet-110."""
+    assert sorted(["resnet-110", "resnet-20", "plain-56"], key=natural_key) == ["plain-56", "resnet-20", "resnet-110"]

@@ -22,6 +22,18 @@ def test_the_papers_recipe() -> None:
     assert recipe.precision == "fp32"
 
 
+@pytest.mark.parametrize(
+    ("name", "field", "kind"),
+    [("cifar-paper", "final", "one-cycle"), ("fast", "drops", "steps"), ("imagenet-paper", "rise", "one-cycle")],
+)
+def test_what_a_schedule_does_not_heed_is_refused(name: str, field: str, kind: str) -> None:
+    """It would be recorded and not be done; another kind may be asked for all the same."""
+    value = "[0.5]" if field == "drops" else "0.5"
+    with pytest.raises(UserError, match=rf"schedule\.{field} is nothing to a .* write recipe\.schedule\.kind={kind}"):
+        find_recipe(name, {f"schedule.{field}": value})
+    assert find_recipe(name, {"schedule.kind": kind, f"schedule.{field}": value}).schedule.kind == kind
+
+
 def test_110_layers_warm_up() -> None:
     """0.01 until the training error is below 80 %."""
     warmup = find_recipe("cifar-paper-110").warmup

@@ -36,10 +36,13 @@ def test_a_late_warm_up_joins_the_schedule() -> None:
 
 
 def test_cosine_and_constant() -> None:
-    """From the full rate to none, and not at all."""
+    """From the full rate to none or the final one, and not at all."""
     cosine = find_recipe("cifar-paper", {"schedule.kind": "cosine"})
     assert learning_rate(cosine, 0, warmed_at=None) == pytest.approx(0.1)
     assert learning_rate(cosine, 32_000, warmed_at=None) == pytest.approx(0.05)
+    higher = find_recipe("cifar-paper", {"schedule.kind": "cosine", "schedule.final": 0.1})
+    assert learning_rate(higher, 32_000, warmed_at=None) == pytest.approx(0.055)
+    assert learning_rate(higher, 63_999, warmed_at=None) == pytest.approx(0.01)
     assert learning_rate(find_recipe("cifar-paper", {"schedule.kind": "constant"}), 63_999, warmed_at=None) == 0.1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reslab.cli.show import console, count, make_table, memory, print_heading, print_json, progress_console, shape
@@ -13,6 +14,7 @@ from reslab.spec.codec import encode
 
 if TYPE_CHECKING:
     from reslab.networks import Cost, LayerCost
+    from reslab.networks.timing import Timing
 
 # Operators that are told together with the layer they follow.
 TOLD_WITH = ("batch norm", "ReLU", "Dropout", "Tanh", "SiLU")
@@ -43,14 +45,15 @@ def describe(subject: str, *fields: str, layers: bool = False, time: bool = Fals
 
         spec = read_spec(subject, given)
         cost = measure_cost(spec, batch=batch)
+    times = _measure_times(spec, batch) if time else None
     if json:
         about = {"name": name_of(spec), "depth": spec.depth, "spec": spec_to_dict(spec)}
-        print_json(about | encode(cost))
-    else:
-        _print_header(spec, cost)
-        _print_rows(cost.layers if layers else _parts(cost.layers))
-        if time:
-            _print_times(spec, batch)
+        print_json(about | encode(cost) | ({"times": encode(times)} if times else {}))
+        return
+    _print_header(spec, cost)
+    _print_rows(cost.layers if layers else _parts(cost.layers))
+    if times:
+        _print_times(times, batch)
 
 
 def _print_header(spec: Spec, cost: Cost) -> None:
@@ -76,7 +79,16 @@ def _print_rows(rows: tuple[LayerCost, ...]) -> None:
     console.print(table)
 
 
-def _print_times(spec: Spec, batch: int) -> None:
+@dataclass(frozen=True)
+class _Times:
+    """Seconds a batch takes here, eager in float32, and fast: channels-last in bfloat16."""
+
+    device: str
+    eager: Timing
+    fast: Timing
+
+
+def _measure_times(spec: Spec, batch: int) -> _Times:
     import torch
 
     from reslab.networks import build
@@ -87,10 +99,13 @@ def _print_times(spec: Spec, batch: int) -> None:
     images = torch.randn(batch, *spec.input_shape, device=device)
     with progress_console.status("timing"):
         network = build(spec).to(device)
-        eager, fast = (measure_time(network, images, execution=execution) for execution in (EAGER, FAST))
-    table = make_table(f"\nOn this machine ({device}), a second", "", "eager", "fast", "ratio")
+        return _Times(device, *[measure_time(network, images, execution=execution) for execution in (EAGER, FAST)])
+
+
+def _print_times(times: _Times, batch: int) -> None:
+    table = make_table(f"\nOn this machine ({times.device}), a second", "", "eager", "fast", "ratio")
     for what, measure in (("forward", "forward_seconds"), ("forward and backward", "step_seconds")):
-        slow, quick = (batch / getattr(timing, measure) for timing in (eager, fast))
+        slow, quick = (batch / getattr(timing, measure) for timing in (times.eager, times.fast))
         table.add_row(what, f"{slow:,.1f}", f"{quick:,.1f}", f"{quick / slow:.2f}")
     console.print(table)
 

@@ -23,7 +23,7 @@ def networks(pattern: str = "*", *, json: bool = False) -> None:
     if not names:
         raise UserError(f"no network's name matches '{pattern}'; `reslab networks` lists them all")
     if json:
-        print_json(names)
+        print_json([{"name": name, "weights": list(sets_of(name))} for name in names])
         return
     table = make_table("Networks", "name", "depth", "shortcut<", "block<", "input", "classes", "weights<")
     for name in names:

@@ -91,20 +91,21 @@ def train(
             sys.exit(code)
         return
     with joined() as group:
+        count = max(processes, group.count)
         if not group.first:
             console.quiet = progress_console.quiet = True
         if not dry_run:
             console.print(f"{run.state} run {run.path}", soft_wrap=True)
         with progress_console.status("timing a few steps"):
-            share = replace(trial, recipe=replace(trial.recipe, batch=trial.recipe.batch // group.count))
+            share = replace(trial, recipe=replace(trial.recipe, batch=trial.recipe.batch // count))
             speed = measure_speed(share, device=device)
-            speed = replace(speed, test_seconds=speed.test_seconds / group.count)
+            speed = replace(speed, test_seconds=speed.test_seconds / count)
             estimate = estimate_run(share, dataset, run, speed=speed, device=device)
         if dry_run:
-            print("\n".join(f"# {line}" for line in [run.path.name, *_describe(estimate, trial)]), end="\n\n")
+            print("\n".join(f"# {line}" for line in [run.path.name, *_describe(estimate, trial, count)]), end="\n\n")
             print(write_toml(trial_to_dict(trial)), end="")
             return
-        console.print("\n".join(_describe(estimate, trial, group.count)), soft_wrap=True)
+        console.print("\n".join(_describe(estimate, trial, count)), soft_wrap=True)
         if group.first and (warning := check_room(estimate, run, device=device)):
             progress_console.print(f"warning: {warning}", soft_wrap=True)
         with StopSignals() as stop, make_bars() as progress:
@@ -125,7 +126,7 @@ def train(
             console.print(f"wrote {run.weights}", soft_wrap=True)
 
 
-def _describe(estimate: Estimate, trial: Trial, processes: int = 1) -> list[str]:
+def _describe(estimate: Estimate, trial: Trial, processes: int) -> list[str]:
     done = f", {estimate.done:,} of them done" if estimate.done else ""
     shared = f" by {processes} processes" if processes > 1 else ""
     return [

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sized
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reslab.spec.trial import TaskName
+from reslab.spec.trial import SplitName, TaskName
 
 Bytes = NDArray[np.uint8]
+TUNING_PARTS = 10  # one of them is held back
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,14 @@ class Dataset:
         """The width of every image."""
         return self.train.images.shape[-1]
 
+    def divide(self, split: SplitName) -> tuple[Split, Split]:
+        """Return what to train and test on; for tuning, the last tenth of the training images stands in for a test."""
+        if split == "full":
+            return self.train, self.test
+        first = len(self.train) - count_held_back(self.train, split)
+        indices = np.arange(len(self.train))
+        return self.train.take(indices[:first]), self.train.take(indices[first:])
+
     @property
     def fingerprint(self) -> str:
         """SHA-256 over all arrays: what the data is, wherever it lies."""
@@ -60,3 +70,8 @@ class Dataset:
                 digest.update(f"{array.shape}".encode())
                 digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
+
+
+def count_held_back(train: Sized, split: SplitName) -> int:
+    """Return how many of the training images a split does not train on."""
+    return len(train) // TUNING_PARTS if split == "tuning" else 0

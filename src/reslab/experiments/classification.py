@@ -14,7 +14,7 @@ from torch import Tensor
 
 from reslab.data.balance import Indices, balance
 from reslab.data.batches import Preparation, ResidentBatches, per_pixel_mean
-from reslab.data.dataset import Dataset, Split
+from reslab.data.dataset import Dataset
 from reslab.data.photos.folder import PhotoDataset
 from reslab.data.sampling import Sampler
 from reslab.data.streaming import Batches, make_batches
@@ -31,7 +31,6 @@ from reslab.spec.trial import SplitName, Trial
 from reslab.training.processes import ALONE, Processes
 
 EVALUATION_BATCH = 500
-TUNING_PARTS = 10  # one of them is held back
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +171,7 @@ def place(
     with _placing:
         placement = _placements.get(key)
         if placement is None:
-            train, test = divide(dataset, split)
+            train, test = dataset.divide(split)
             training = Preparation(
                 mean=per_pixel_mean(train, brightest=dataset.brightest),
                 brightest=dataset.brightest,
@@ -190,15 +189,6 @@ def place(
             if torch.device(device).type == "cuda":
                 torch.cuda.current_stream(device).synchronize()  # others read it on streams of their own
         return placement
-
-
-def divide(dataset: Dataset, split: SplitName) -> tuple[Split, Split]:
-    """Return what to train and test on; for tuning, the last tenth of the training images stands in for the test."""
-    if split == "full":
-        return dataset.train, dataset.test
-    first = len(dataset.train) - len(dataset.train) // TUNING_PARTS
-    indices = np.arange(len(dataset.train))
-    return dataset.train.take(indices[:first]), dataset.train.take(indices[first:])
 
 
 def refuse_misfit(origin: str, spec: Spec, dataset: Dataset | PhotoDataset, *, remedy: str) -> None:

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import Tensor
 from torch.nn import functional as F
 
 from reslab.experiments.estimate import measure_speed
 from reslab.networks import Cost, build, measure_cost
 from reslab.networks.execution import EAGER, FAST, Execution
-from reslab.networks.timing import Timing, measure_time
+from reslab.networks.timing import measure_fastest, measure_time
 from reslab.paper.tables import TABLE_1, Published
 from reslab.runs.provenance import describe_surroundings
 from reslab.spec import Spec, find
@@ -144,7 +142,8 @@ def measure_depths(*, device: str, progress: Callable[[str], None] = lambda netw
             peaks = _find_peaks(network, execution, batches[0]) if device == "cuda" else {}
             for batch in batches:
                 if not peaks or batch in peaks:
-                    timing = _time(network, execution, torch.randn(batch, 3, 224, 224, device=device))
+                    images = torch.randn(batch, 3, 224, 224, device=device)
+                    timing = measure_fastest(network, images, execution=execution, seconds=SECONDS[device], least=LEAST)
                     yield Measured(
                         network=str(row.network),
                         precision=execution.precision,
@@ -155,17 +154,6 @@ def measure_depths(*, device: str, progress: Callable[[str], None] = lambda netw
                         largest_batch=max(peaks, default=None),
                         iteration_seconds=_time_iteration(row, execution, batch) if device == "cuda" else None,
                     )
-
-
-def _time(network: torch.nn.Module, execution: Execution, images: Tensor) -> Timing:
-    """Return the fastest of the measurements there is time for."""
-    timings, began = [], time.perf_counter()
-    while len(timings) < LEAST or time.perf_counter() - began < SECONDS[images.device.type]:
-        timings.append(measure_time(network, images, execution=execution, repeats=1, warmup=0))
-    return Timing(
-        forward_seconds=min(timing.forward_seconds for timing in timings),
-        step_seconds=min(timing.step_seconds for timing in timings),
-    )
 
 
 def _time_iteration(row: Published, execution: Execution, batch: int) -> float:

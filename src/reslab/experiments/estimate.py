@@ -15,15 +15,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from reslab.data.dataset import Dataset, Split
+from reslab.data.dataset import Dataset, Split, count_held_back
 from reslab.data.memory import free_memory, used_memory
 from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
-from reslab.experiments.classification import TUNING_PARTS, make_task
+from reslab.experiments.classification import make_task
 from reslab.experiments.sizes import data_bytes, measure_sizes, part_of, trial_bytes
 from reslab.networks import build
 from reslab.networks.execution import Execution
-from reslab.networks.timing import Timing, measure_time
+from reslab.networks.timing import Timing, measure_fastest
 from reslab.runs.directory import RunDirectory
 from reslab.spec.trial import Trial
 from reslab.training.checkpoint import KEPT
@@ -78,7 +78,7 @@ def estimate_run(
 ) -> Estimate:
     """Estimate what `trial` needs from where `run` stands."""
     recipe = trial.recipe
-    held_back = len(dataset.train) // TUNING_PARTS if trial.data.split == "tuning" else 0
+    held_back = count_held_back(dataset.train, trial.data.split)
     done = steps_done(run)
     evaluations = -(-recipe.iterations // recipe.evaluate_every)
     still = evaluations - done // recipe.evaluate_every
@@ -155,15 +155,8 @@ def measure_speed(trial: Trial, *, device: str) -> Speed:
         network = build(trial.network)
 
         def fastest(count: int) -> Timing:
-            """The fastest of what there is time for, and not the first: another process's turn is not our speed."""
             images = torch.randn(count, *trial.network.input_shape)
-            timings, began = [], time.perf_counter()
-            while len(timings) < 2 or (len(timings) < ENOUGH and time.perf_counter() - began < SECONDS / 2):
-                timings.append(measure_time(network, images, execution=execution, repeats=1, warmup=0))
-            return Timing(
-                forward_seconds=min(timing.forward_seconds for timing in timings),
-                step_seconds=min(timing.step_seconds for timing in timings),
-            )
+            return measure_fastest(network, images, execution=execution, seconds=SECONDS / 2, least=2, most=ENOUGH)
 
         part = part_of(recipe)
         few = size = min(part, FEW)

@@ -20,7 +20,7 @@ from reslab.data.photos.skipping import BadImages
 from reslab.data.stored import read_images
 from reslab.errors import UserError
 from reslab.evaluation.crops import ProtocolName, Viewing
-from reslab.experiments.classification import divide, refuse_misfit
+from reslab.experiments.classification import refuse_misfit
 from reslab.networks import Network, create_model, load_model, read_weights
 from reslab.networks.execution import Execution
 from reslab.runs.directory import RunDirectory
@@ -235,7 +235,7 @@ def _trained_on(provenance: Mapping[str, Any]) -> DataSpec | None:
 def _tested(dataset: Dataset | PhotoDataset, split: SplitName) -> Split | PhotoSplit:
     """Return the images to test on."""
     if isinstance(dataset, Dataset):
-        return divide(dataset, split)[1]
+        return dataset.divide(split)[1]
     if split != "full":
         raise UserError(f"data.split={split} is for datasets by name; {dataset.root} is tested on what it has for that")
     return dataset.test

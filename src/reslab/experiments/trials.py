@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reslab.data.dataset import count_held_back
 from reslab.errors import UserError
 from reslab.spec import find
 from reslab.spec.codec import convert, override
-from reslab.spec.recipe import find_recipe
+from reslab.spec.recipe import Recipe, find_recipe
 from reslab.spec.toml import read_toml
 from reslab.spec.trial import DataSpec, Trial, trial_from_dict
 
@@ -43,13 +44,11 @@ def read_trial(fields: dict[str, str], dataset: Dataset | PhotoDataset, *, weigh
     epochs = groups["recipe"].pop("epochs", None)
     usual = "photos" if dataset.side is None else RECIPE_OF.get(dataset.name, "cifar-paper")
     recipe = find_recipe(fields.get("recipe", usual), groups["recipe"])
+    data = _choose_data(dataset, groups["data"])
     if epochs is not None:
-        passes = convert(float, epochs, where="recipe.epochs")
-        if passes <= 0:
-            raise UserError(f"recipe.epochs is {passes:g}; it must be above 0, and may be a fraction")
-        recipe = replace(recipe, iterations=max(1, round(passes * len(dataset.train) / recipe.batch)))
+        recipe = _with_epochs(recipe, epochs, images=len(dataset.train) - count_held_back(dataset.train, data.split))
     trial = Trial(
-        data=_choose_data(dataset, groups["data"]),
+        data=data,
         network=find(fields["network"], implied | groups["network"]),
         recipe=recipe,
         seed=_read_seed(fields.get("seed", "0")),
@@ -65,6 +64,13 @@ def read_trial(fields: dict[str, str], dataset: Dataset | PhotoDataset, *, weigh
 def read_held_out_seed(fields: Mapping[str, str]) -> int:
     """Return what is to draw the images held out, which decides what the data is."""
     return convert(int, fields.get("data.held_out_seed", "0"), where="data.held_out_seed")
+
+
+def _with_epochs(recipe: Recipe, epochs: Any, *, images: int) -> Recipe:
+    passes = convert(float, epochs, where="recipe.epochs")
+    if passes <= 0:
+        raise UserError(f"recipe.epochs is {passes:g}; it must be above 0, and may be a fraction")
+    return replace(recipe, iterations=max(1, round(passes * images / recipe.batch)))
 
 
 def refuse_without_files(dataset: Dataset | PhotoDataset) -> None:

@@ -44,10 +44,13 @@ def create_model(
     built as those weights were trained, whatever the name leaves open; an override that contradicts them is refused.
     Another `num_classes` gets a fresh classifier.
     """
-    if num_classes is not None:
-        overrides["classes"] = num_classes
-    if in_chans is not None:
-        overrides["channels"] = in_chans
+    for word, field, value in (("num_classes", "classes", num_classes), ("in_chans", "channels", in_chans)):
+        if value is not None and field in overrides:
+            raise UserError(f"{word} and {field} are the same; give one of them")
+        if value is not None:
+            overrides[field] = value
+    if "pretrained" in overrides:
+        raise UserError("there is no 'pretrained'; write weights=FILE, or weights='cifar10' for those that come along")
     asked = find(name, overrides)
     if weights is None:
         return build(asked)

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from reslab.report.records import Point, RunRecord
-from reslab.spec import NetworkSpec, Spec, name_of
+from reslab.spec import NetworkSpec, Spec, name_of, natural_key
 from reslab.spec.codec import differing_leaves, encode
 from reslab.spec.families import IMAGENET_BLOCKS
 from reslab.spec.recipe import RECIPES, Recipe
@@ -105,7 +105,7 @@ def group_runs(records: Sequence[RunRecord]) -> list[Group]:
         members.setdefault(_key(record.trial), []).append(record)
     sets = [tuple(sorted(runs, key=lambda run: (run.trial.seed, run.id))) for runs in members.values()]
     labels = _label([(runs[0].trial, len(runs)) for runs in sets])
-    order = sorted(range(len(sets)), key=lambda i: (data_label(sets[i][0].trial), natural(labels[i])))
+    order = sorted(range(len(sets)), key=lambda i: (data_label(sets[i][0].trial), natural_key(labels[i])))
     groups = [
         Group(
             label=labels[index],
@@ -132,12 +132,9 @@ def data_label(trial: Trial) -> str:
     return trial.data.name if trial.data.split == "full" else f"{trial.data.name}, {trial.data.split} split"
 
 
-network_name = functools.cache(name_of)  # looks through the whole catalogue each time; seeds share networks
-
-
 def network_label(spec: Spec) -> str:
     """Name a network briefly: without its family's prefix, and without what the data implies."""
-    name, *differing = network_name(spec).split()
+    name, *differing = name_of(spec).split()
     short = name.removeprefix("cifar-")
     if short != name and int(short.rpartition("-")[2]) not in IMAGENET_BLOCKS:
         name = short
@@ -149,11 +146,6 @@ def family_of(spec: Spec) -> Family:
     if not isinstance(spec, NetworkSpec) or spec.shortcut == "gated":
         return "other"
     return "plain" if spec.shortcut == "none" else "residual"
-
-
-def natural(text: str) -> list[tuple[int, str]]:
-    """Sort key that puts resnet-20 before resnet-110."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", text)]
 
 
 def flatten(data: Any, prefix: str = "") -> dict[str, Any]:

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reslab.report import charts
-from reslab.report.groups import Group, by_data, flatten, network_label, network_name, spread
+from reslab.report.groups import Group, by_data, flatten, network_label, spread
 from reslab.report.palette import DARK, LIGHT
 from reslab.report.records import Damage, RunRecord
 from reslab.report.words import FILTERS
+from reslab.spec import name_of
 from reslab.spec.trial import trial_to_dict
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def render_run(group: Group, record: RunRecord, *, addresses: Mapping[str, str])
             up="../",
             group=group,
             run=record,
-            name=network_name(record.trial.network),
+            name=name_of(record.trial.network),
             siblings=[run for run in group.runs if run is not record],
             recipe={key: value for key, value in trial.items() if key.startswith("recipe.")},
             trial={key: value for key, value in trial.items() if not key.startswith("recipe.")},

@@ -1,6 +1,15 @@
 """What is wanted, as frozen data; no torch here."""
 
-from reslab.spec.catalogue import Spec, differences, find, list_models, name_of, spec_from_dict, spec_to_dict
+from reslab.spec.catalogue import (
+    Spec,
+    differences,
+    find,
+    list_models,
+    name_of,
+    natural_key,
+    spec_from_dict,
+    spec_to_dict,
+)
 from reslab.spec.comparators import HighwaySpec, LeNetSpec, TorchvisionSpec, highway
 from reslab.spec.families import cifar, dense, imagenet
 from reslab.spec.network import BlockPlan, LayerPlan, NetworkSpec, StageSpec, StemSpec
@@ -25,6 +34,7 @@ __all__ = [
     "imagenet",
     "list_models",
     "name_of",
+    "natural_key",
     "spec_from_dict",
     "spec_to_dict",
 ]

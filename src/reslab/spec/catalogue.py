@@ -138,7 +138,7 @@ def _named() -> dict[str, Entry]:
     named["lenet-5"] = Entry(LeNetSpec)
     for name, architecture in TORCHVISION_NAMES.items():
         named[name] = Entry(partial(TorchvisionSpec, architecture=architecture))
-    return dict(sorted(named.items(), key=lambda item: _natural(item[0])))
+    return dict(sorted(named.items(), key=lambda item: natural_key(item[0])))
 
 
 def _entry(name: str) -> Entry:
@@ -237,6 +237,6 @@ def _squeeze(name: str) -> str:
     return re.sub(r"[-_. ]", "", name.lower())
 
 
-def _natural(name: str) -> list[Any]:
+def natural_key(text: str) -> list[tuple[int, str]]:
     """Sort key that puts resnet-20 before resnet-110."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", text)]

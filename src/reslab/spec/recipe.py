@@ -68,8 +68,8 @@ class OptimizerSpec:
 class ScheduleSpec:
     """The rate as a function of progress: divided by ten at fractions of the run, a half cosine, or one cycle.
 
-    One cycle is a linear rise from nothing over the fraction `rise` of the run, then the `fall` to `final` times the
-    rate.
+    One cycle is a linear rise from nothing over the fraction `rise` of the run, then the `fall`. A cosine and a cycle
+    end at `final` times the rate.
     """
 
     kind: Literal["steps", "cosine", "constant", "one-cycle"] = "steps"
@@ -87,6 +87,15 @@ class ScheduleSpec:
             raise UserError(f"recipe.schedule.rise is {self.rise:g}; it is a fraction of the run, from 0 up to 1")
         if not 0 <= self.final <= 1:
             raise UserError(f"recipe.schedule.final is {self.final:g}; it is a fraction of the rate, from 0 to 1")
+
+
+KINDS_WITH = {  # fields of a schedule, and the kinds that heed them
+    "drops": ("steps",),
+    "factor": ("steps",),
+    "rise": ("one-cycle",),
+    "fall": ("one-cycle",),
+    "final": ("cosine", "one-cycle"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,12 +308,23 @@ RECIPES: dict[str, Recipe] = {
 
 def find_recipe(name: str, overrides: Mapping[str, Any] | None = None) -> Recipe:
     """Return a named recipe, or that of a TOML file, with dotted fields overridden."""
-    if name.endswith(".toml"):
-        return override(_read_recipe(Path(name)), dict(overrides or {}))
-    if name not in RECIPES:
+    if name not in RECIPES and not name.endswith(".toml"):
         known = f"; there are {', '.join(RECIPES)}, and files that end in .toml"
         raise UserError(f"there is no recipe '{name}'{suggest(name, RECIPES) or known}")
-    return override(RECIPES[name], dict(overrides or {}))
+    changes = dict(overrides or {})
+    recipe = override(RECIPES[name] if name in RECIPES else _read_recipe(Path(name)), changes)
+    _refuse_idle(recipe.schedule, changes)
+    return recipe
+
+
+def _refuse_idle(schedule: ScheduleSpec, changes: Mapping[str, Any]) -> None:
+    """Refuse fields of a schedule that were asked for and that its kind does not heed."""
+    for name, kinds in KINDS_WITH.items():
+        if f"schedule.{name}" in changes and schedule.kind not in kinds:
+            raise UserError(
+                f"recipe.schedule.{name} is nothing to a {schedule.kind} schedule; "
+                f"leave it out, or write recipe.schedule.kind={kinds[-1]}"
+            )
 
 
 def _read_recipe(path: Path) -> Recipe:

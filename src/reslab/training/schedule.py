@@ -18,7 +18,7 @@ def learning_rate(recipe: Recipe, step: int, *, warmed_at: int | None) -> float:
     if schedule.kind == "steps":
         return base * schedule.factor ** sum(progress >= drop for drop in schedule.drops)
     if schedule.kind == "cosine":
-        return base * (1 + math.cos(math.pi * progress)) / 2
+        return base * _fall_to(schedule.final, _half_cosine(1 - progress))
     if schedule.kind == "one-cycle":
         # At the middle of the iteration: at its start the first would learn nothing, at its end the last.
         return base * _one_cycle(schedule, (step + 0.5) / recipe.iterations)
@@ -30,8 +30,15 @@ def _one_cycle(schedule: ScheduleSpec, progress: float) -> float:
     if progress < schedule.rise:
         return progress / schedule.rise
     left = (1 - progress) / (1 - schedule.rise)
-    height = left if schedule.fall == "linear" else (1 - math.cos(math.pi * left)) / 2
-    return schedule.final + (1 - schedule.final) * height
+    return _fall_to(schedule.final, left if schedule.fall == "linear" else _half_cosine(left))
+
+
+def _half_cosine(left: float) -> float:
+    return (1 - math.cos(math.pi * left)) / 2
+
+
+def _fall_to(final: float, height: float) -> float:
+    return final + (1 - final) * height
 
 
 def is_warm(recipe: Recipe, recent_errors_percent: list[float]) -> bool:

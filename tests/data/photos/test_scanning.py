@@ -22,6 +22,7 @@ def fill(root: Path, *files: str) -> Path:
 def test_the_images_are_those_of_read_folder(val: str | None, tmp_path: Path) -> None:
     """Folders within classes included; hidden files and others are not."""
     names = ("a/1.jpg", "a/2.PNG", "a/more/3.jpeg", "b/1.gif", "b/2.gif", "a/.hidden.jpg", "a/notes.txt", ".c/1.jpg")
+    names += ("a/.ipynb_checkpoints/1-checkpoint.jpg",)
     splits = ("train", val) if val else ("",)
     fill(tmp_path, *(f"{split}/{name}".lstrip("/") for split in splits for name in names))
     scan, dataset = scan_folder(tmp_path), read_folder(tmp_path)
@@ -31,6 +32,7 @@ def test_the_images_are_those_of_read_folder(val: str | None, tmp_path: Path) ->
     assert {photo.path: photo.labels[0] for photo in scan.photos} == {
         file: dataset.class_names[label] for file, label in files.items()
     }
+    assert not any("/." in file for file in files)
     assert {trouble[0] for trouble in scan.troubles} == {"passed over"}
 
 

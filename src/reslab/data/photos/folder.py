@@ -183,14 +183,16 @@ def _folders(parent: Path, root: Path) -> list[Path]:
 
 
 def _images(folder: Path, trail: Trail) -> list[Path]:
-    """Return the image files under a folder, folders within it included, by name; each folder is entered once."""
+    """Return the image files under a folder, folders within it included, by name; nothing hidden, no folder twice."""
     if not trail.is_new(folder):
         return []
     found = []
     for path in list_folder(folder):
+        if path.name.startswith("."):
+            continue
         if path.is_dir():
             found += _images(path, trail)
-        elif path.suffix.lower() in SUFFIXES and not path.name.startswith("."):
+        elif path.suffix.lower() in SUFFIXES:
             found.append(path)
     return found
 

@@ -156,11 +156,13 @@ class _Walk:
     def read_class(self, folder: Path, trail: Trail) -> list[Path]:
         images = []
         for path in self.enter(folder):
+            if path.name.startswith("."):
+                continue
             if path.is_dir():
                 images += self.read_class(path, trail) if self.is_new(path, trail) else []
             elif _is_image(path):
                 images.append(path)
-            elif not path.name.startswith("."):
+            else:
                 self.tell("passed over", path, path.suffix or "no suffix")
         return images
 

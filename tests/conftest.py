@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import getpass
 import os
+import tempfile
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -20,3 +23,15 @@ def reproducible() -> None:
     """Seed torch, and leave the cores to the other workers."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What processes that are killed leave behind goes with what the tests wrote; what was compiled is kept."""
+    folder = tmp_path_factory.getbasetemp() / "tmp"  # short, for sockets may lie there
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCHINDUCTOR_CACHE_DIR", f"{tempfile.gettempdir()}/torchinductor_{getpass.getuser()}")
+        patch.setenv("TMPDIR", str(folder))
+        patch.setattr(tempfile, "tempdir", str(folder))
+        yield

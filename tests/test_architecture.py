@@ -41,8 +41,10 @@ sys.meta_path.insert(0, NoTorch())
 def _imports(path: Path) -> set[str]:
     rooms = set()
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("reslab."):
-            rooms.add(node.module.split(".")[1])
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively, which is not looked through here"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            rooms |= {name.split(".")[1] for name in names if name.startswith("reslab.")}
         elif isinstance(node, ast.Import):
             rooms |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("reslab.")}
     return rooms

@@ -67,8 +67,16 @@ def test_the_commands_run(desk: Path) -> None:
 def test_links_lead_somewhere() -> None:
     """Relative links in README and docs name files that exist."""
     for page in [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]:
-        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-            assert (page.parent / link).exists(), f"{page.name} links to {link}"
+        for link, anchor in re.findall(r"\]\(([^)#:]*)#?([^):]*)\)", page.read_text()):
+            there = page.parent / link if link else page
+            assert there.exists(), f"{page.name} links to {link}"
+            assert not anchor or anchor in list_anchors(there), f"{page.name} links to #{anchor} in {there.name}"
+
+
+def list_anchors(page: Path) -> set[str]:
+    """The headings of a page, as links call them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_the_tree_is_what_there_is() -> None:

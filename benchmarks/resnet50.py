@@ -205,14 +205,15 @@ def _infer(run: Callable[[Tensor], Tensor], sizes: Sizes, count: int) -> Advance
     return advance
 
 
-def list_contenders(sizes: Sizes) -> list[Contender]:
-    """Return all contenders, what must be compiled last."""
+def list_contenders(sizes: Sizes, *, iterations: int) -> list[Contender]:
+    """Return all contenders, what must be compiled last; a single image at a time is over soon, so more of those."""
 
     def training(label: str, make: Callable[[], Advance]) -> Contender:
-        return Contender(kind=TRAINING, label=label, make=make, images=sizes.batch)
+        return Contender(kind=TRAINING, label=label, make=make, images=sizes.batch, iterations=iterations)
 
     def inference(count: int, label: str, make: Callable[[], Advance]) -> Contender:
-        return Contender(kind=f"inference, batch {count}", label=label, make=make, images=count)
+        turns = iterations if count > 1 else 4 * iterations
+        return Contender(kind=f"inference, batch {count}", label=label, make=make, images=count, iterations=turns)
 
     counts = dict.fromkeys((sizes.batch, 1))
     return [
@@ -255,10 +256,11 @@ def main() -> None:
     about = f"{machine}, {os.cpu_count()} cores, torch {torch.__version__}; {sizes.network}, {sizes.side} pixels"
 
     kept = Record(given.json)
-    race = Race(device=device, iterations=given.iterations, save=lambda known: kept.keep(about=about, **known))
+    race = Race(device=device, save=lambda known: kept.keep(about=about, **known))
     skipped = [word for word in given.skip.split(",") if word]
     console = Console(width=140)
-    contenders = [one for one in list_contenders(sizes) if not any(word in one.name for word in skipped)]
+    everyone = list_contenders(sizes, iterations=given.iterations)
+    contenders = [one for one in everyone if not any(word in one.name for word in skipped)]
     for group in (False, True):
         for contender in contenders:
             if ("compiled" in contender.label) != group:

@@ -9,15 +9,6 @@ import pytest
 from tests.photographs import make_photos
 
 
-@pytest.fixture
-def run(reslab, tmp_path: Path) -> Path:
-    """The directory of a short run on the digits."""
-    words = ["network=cifar-resnet-8", "recipe.iterations=4", "recipe.batch=16"]
-    assert reslab("train", *words, "--runs", str(tmp_path / "runs")).code == 0
-    (path,) = (tmp_path / "runs").glob("cifar-resnet-8-digits-*")
-    return path
-
-
 def test_responses_are_printed_and_kept(reslab, run: Path) -> None:
     """Original order with ranks; JSON and the kept file agree; several subjects at once."""
     outcome = reslab("analyze", run.name, "--runs", str(run.parent))

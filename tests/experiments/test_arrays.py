@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.experiments.faults import DIGITS, OPTIONS, make_trial
+from tests.experiments.faults import OPTIONS, make_trial
+from tests.trials import DIGITS
 
 from reslab.experiments.arrays import make_array_task
 from reslab.experiments.labelled import log_scores

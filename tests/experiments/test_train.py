@@ -13,7 +13,7 @@ from reslab.spec.recipe import find_recipe
 
 def test_a_folder_becomes_a_classifier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """README's lines; what is finished is not trained again."""
-    monkeypatch.setenv("RESLAB_WORKERS", "0")
+    monkeypatch.delenv("RESLAB_WORKERS")  # by a process that decodes, as users do
     photos = make_photos(tmp_path / "photos")
     steps: list[int] = []
     fields = {"recipe.epochs": 10, "recipe.batch": 8, "network.input_size": 24, "recipe.precision": "fp32"}

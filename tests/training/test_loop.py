@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.experiments.faults import DIGITS, make_trial, outcome
+from tests.experiments.faults import make_trial
 from tests.experiments.shared import make_shared_trial, metrics, train
 from tests.processes import run_in_processes
+from tests.trials import DIGITS, outcome
 from torch import Tensor
 from torch.nn import functional as F
 

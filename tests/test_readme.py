@@ -87,17 +87,28 @@ def test_every_variable_is_told() -> None:
 def test_links_lead_somewhere() -> None:
     """Relative links in README and docs name files that exist."""
     for page in [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]:
-        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-            assert (page.parent / link).exists(), f"{page.name} links to {link}"
+        for link, anchor in re.findall(r"\]\(([^)#:]*)#?([^):]*)\)", page.read_text()):
+            there = page.parent / link if link else page
+            assert there.exists(), f"{page.name} links to {link}"
+            assert not anchor or anchor in list_anchors(there), f"{page.name} links to #{anchor} in {there.name}"
 
 
-def test_the_tree_names_real_folders() -> None:
-    """Folder tree of the README."""
-    for folder in sorted(
-        path.name for path in (REPOSITORY / "src" / "reslab").iterdir() if (path / "__init__.py").exists()
-    ):
-        assert (REPOSITORY / "src" / "reslab" / folder).is_dir()
-        assert f"{folder.split('/')[-1]}/" in README
+def list_anchors(page: Path) -> set[str]:
+    """The headings of a page, as links call them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_tree_is_what_there_is() -> None:
+    """Each folder in the README's tree is there, and each package is in the tree."""
+    tree = re.findall(r"```\n(src/reslab/\n.*?)```", README, flags=re.DOTALL)[0]
+    listed, above = set(), [REPOSITORY]
+    for indent, name in re.findall(r"^( *)(\S+)/(?: |$)", tree, flags=re.MULTILINE):
+        above = [*above[: len(indent) // 2 + 1], above[len(indent) // 2] / name]
+        listed.add(above[-1])
+    assert [folder for folder in listed if not folder.is_dir()] == []
+    inits = [*REPOSITORY.glob("*/__init__.py"), *(REPOSITORY / "src").rglob("__init__.py")]
+    assert {init.parent for init in inits} - listed == set()
 
 
 def spec(words: str) -> NetworkSpec:

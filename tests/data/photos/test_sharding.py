@@ -16,11 +16,6 @@ from reslab.data.photos.words import read_words, write_words
 from reslab.errors import UserError
 
 
-@pytest.fixture(autouse=True)
-def data_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "root"))
-
-
 @pytest.fixture
 def photos(tmp_path: Path) -> Path:
     return make_photos(tmp_path / "photos", train=6, val=2)

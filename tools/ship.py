@@ -123,4 +123,7 @@ def compute_logits(network: Network, images: Split) -> np.ndarray:
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    sys.exit(min(main([Path(folder) for folder in sys.argv[1:]]), 1))
+    try:
+        sys.exit(min(main([Path(folder) for folder in sys.argv[1:]]), 1))
+    except UserError as error:
+        sys.exit(str(error))

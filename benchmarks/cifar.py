@@ -41,6 +41,7 @@ from reslab.errors import UserError
 from reslab.experiments.arrays import make_array_task
 from reslab.experiments.together import settle
 from reslab.networks import build
+from reslab.networks.execution import choose_device
 from reslab.spec import find
 from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
 from reslab.spec.recipe import find_recipe
@@ -198,7 +199,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=min(4, os.cpu_count() or 1), help="of the peer's DataLoader")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = choose_device()
     dataset = load_images()
     machine = torch.cuda.get_device_name() if device == "cuda" else platform.processor() or platform.machine()
     about = f"{machine}, {os.cpu_count()} cores, torch {torch.__version__}, {dataset.name}, {given.workers} workers"

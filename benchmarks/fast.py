@@ -39,6 +39,7 @@ from reslab.experiments.arrays import make_array_task
 from reslab.experiments.starting import initialize
 from reslab.experiments.together import settle
 from reslab.experiments.trials import read_trial
+from reslab.networks.execution import choose_device
 from reslab.networks.randomness import draw_from
 from reslab.spec.trial import Trial, trial_to_dict
 from reslab.training.state import WRONG
@@ -179,7 +180,7 @@ def main() -> None:
     if given.seeds < 1:
         raise UserError(f"--seeds is {given.seeds}; give a whole number of at least 1")
     record = Record(given.json)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = choose_device()
     dataset = load_dataset(given.data)
     split = given.split or ("tuning" if given.grid else "full")
     machine = torch.cuda.get_device_name() if device == "cuda" else platform.processor() or platform.machine()

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from reslab.cli.show import memory, printed
+from reslab.cli.show import printed
 from reslab.experiments.costs import BATCHES, count_depths
-from reslab.files import write_text
+from reslab.files import write_size, write_text
 from reslab.networks import measure_cost
 from reslab.paper.tables import TABLE_6
 from reslab.report.markdown import write_table, write_verdicts
@@ -173,7 +173,7 @@ def _write_table_1() -> str:
             count(one.multiply_adds),
             one.word,
             count(one.params),
-            *[memory(one.activation_bytes[batch]) for batch in BATCHES],
+            *[write_size(one.activation_bytes[batch]) for batch in BATCHES],
         ]
         for one in counted
     ]

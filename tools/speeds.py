@@ -11,7 +11,7 @@ import statistics
 from dataclasses import dataclass
 from typing import Any
 
-from reslab.cli.show import memory
+from reslab.files import write_size
 from reslab.report.markdown import write_table
 from reslab.report.words import count, percent
 from reslab.spec import name_of
@@ -111,7 +111,7 @@ def write_depths() -> str:
             one["precision"],
             str(one["batch"]),
             *[f"{1e3 * one[name]:,.1f}" for name in ("forward_seconds", "step_seconds")],
-            memory(one["peak_memory_bytes"]),
+            write_size(one["peak_memory_bytes"]),
             count(one["largest_batch"]),
             f"{ITERATIONS * one['step_seconds'] / 3600:.1f}" if one["batch"] == BATCH else "",
         ]

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from reslab.cli.progress import StopSignals, TrialBars, make_bars
-from reslab.cli.show import console, make_table, memory, print_json, progress_console
+from reslab.cli.show import console, make_table, print_json, progress_console
 from reslab.cli.subjects import WHOLE, runs_root, split_words
 from reslab.cli.table_1 import reproduce_table_1
 from reslab.errors import UserError, choices, suggest
+from reslab.files import write_size
 from reslab.paper.claim import CIFAR10, IMAGENET, Claim
 from reslab.paper.claims import CLAIMS
 from reslab.report.markdown import gather_remarks
@@ -244,8 +245,8 @@ def _tell_needs(plan: Plan) -> None:
         return
     less = f" (less with {together} at once)" if together > 1 and plan.device == "cuda" else ""
     progress_console.print(
-        f"about {duration(estimate.seconds)} one after the other{less}, {memory(estimate.memory_bytes)} of memory, "
-        f"{memory(estimate.disk_bytes)} of disk",
+        f"about {duration(estimate.seconds)} one after the other{less}, {write_size(estimate.memory_bytes)} of memory, "
+        f"{write_size(estimate.disk_bytes)} of disk",
         soft_wrap=True,
     )
     if warning := check_room_for_set(estimate, missing, plan.root, device=plan.device):

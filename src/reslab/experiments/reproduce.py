@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from reslab.data.dataset import Dataset
 from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
@@ -24,6 +22,7 @@ from reslab.experiments.analyze import responses_of
 from reslab.experiments.evaluate import score_ensemble, score_run
 from reslab.experiments.expand import expand, on_these
 from reslab.experiments.together import Progress, most_together, run_together
+from reslab.networks.execution import choose_device
 from reslab.paper.claim import Claim, Setting
 from reslab.paper.measurements import ByEnsemble, ByProtocol, ResponseStd
 from reslab.runs.directory import RunDirectory
@@ -67,7 +66,7 @@ def plan_runs(
 
     A GPU is used where there is one; unless said, as many trials at once as suit it, of photographs one.
     """
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = choose_device()
     if isinstance(dataset, PhotoDataset):
         claims = on_these(claims, dataset)
         together = together or 1  # one of these fills a device

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from reslab.data.catalogue import open_data
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
 from reslab.experiments.trials import read_held_out_seed, read_trial
+from reslab.networks.execution import choose_device
 from reslab.runs.directory import RunDirectory, default_root
 
 NAMED = ("data", "network", "weights", "recipe", "seed")  # arguments, and no fields
@@ -45,5 +44,5 @@ def train(
     dataset = open_data(str(data), held_out_seed=read_held_out_seed(fields))
     trial = read_trial(named | fields, dataset, weights=weights)
     root = Path(runs) if runs else default_root()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = choose_device()
     return run_trial(trial, dataset, root, weights=weights, device=device, progress=progress, warn=warn)

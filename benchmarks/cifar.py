@@ -38,15 +38,14 @@ from benchmarks.record import Record
 from reslab.data.catalogue import load_dataset
 from reslab.data.dataset import Dataset, Split
 from reslab.errors import UserError
-from reslab.experiments.classification import make_task
+from reslab.experiments.arrays import make_array_task
 from reslab.experiments.together import settle
 from reslab.networks import build
 from reslab.spec import find
 from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
-from reslab.training.state import TrainingState
-from reslab.training.stepping import Stepper, choose_runtime, reproducible
+from reslab.training.stepping import assemble, reproducible
 
 BATCH = 128
 PEER = "peer"
@@ -138,18 +137,14 @@ def make_ours(
 
 def start_training(trial: Trial, dataset: Dataset, *, device: str, compile: bool) -> Callable[[int], None]:
     """Return what trains one trial for so many iterations, and waits for the device."""
-    network = build(trial.network).to(device).train()
-    task = make_task(trial, dataset, device=device)
-    task.execution.prepare_network(network)
-    state = TrainingState(network, trial.recipe)
-    runtime = choose_runtime(network, trial.recipe, device, image_shape=dataset.train.images.shape[1:], compile=compile)
-    stepper = Stepper(state, task, trial.recipe, seed=trial.seed, runtime=runtime)
+    task = make_array_task(trial, dataset, device=device)
+    stepper = assemble(build(trial.network), task, trial.recipe, seed=trial.seed, device=device, compile=compile)
     numbers = itertools.count()
 
     def advance(iterations: int) -> None:
         for step in itertools.islice(numbers, iterations):
             stepper.advance(step, warmed_at=None)
-        assert state.read_tally().failed_at is None
+        assert stepper.state.read_tally().failed_at is None
 
     return advance
 

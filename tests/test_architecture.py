@@ -124,10 +124,11 @@ def test_files_stay_stories() -> None:
 
 
 def test_tests_mirror_the_source() -> None:
-    """Each test module stands where its source module does."""
+    """Each test module stands where its source module, or its tool, does."""
     tests = Path(__file__).parent
     for path in tests.rglob("test_*.py"):
         relative = path.relative_to(tests)
         if len(relative.parts) > 1:
-            source = SOURCE / relative.parent / path.name.removeprefix("test_")
-            assert source.exists(), f"{relative} tests nothing: there is no {source.relative_to(SOURCE)}"
+            tested = relative.with_name(path.name.removeprefix("test_"))
+            exists = (SOURCE / tested).exists() or (tested.parts[0] == "tools" and (tests.parent / tested).exists())
+            assert exists, f"{relative} tests nothing: there is no {tested}"

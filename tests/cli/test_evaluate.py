@@ -15,8 +15,9 @@ from tests.multilabel import CLASSES, make_labelled
 from tests.photographs import make_photos
 
 from reslab.cli import evaluate as evaluating
-from reslab.data.photos.folder import read_folder
-from reslab.delivery import pictures
+from reslab.data import catalogue
+from reslab.data.dataset import Dataset
+from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.networks import create_model, save_model
 from reslab.spec import Preprocess
 from reslab.spec.codec import encode
@@ -191,7 +192,7 @@ def test_one_network_prints_its_calibration(reslab, folder: Path, monkeypatch) -
 
 
 def test_a_folder_must_be_given(reslab, folder: Path, monkeypatch) -> None:
-    """A run knows its folder's name, not where it lies; other classes, or data of other members, are refused."""
+    """A weight file knows its folder by name, not by place; other classes, or data of other members, are refused."""
     monkeypatch.chdir(folder.parent)
     told = reslab("evaluate", "a.safetensors")
     assert told.code == 2
@@ -217,16 +218,21 @@ def test_what_a_run_held_out_is_held_out_again(reslab, tmp_path: Path, monkeypat
     assert json.loads(outcome.out)["loss"] == pytest.approx(
         json.loads((run / "result.json").read_text())["loss"], abs=0.02
     )
-    asked = []
-    real = pictures.open_data
-    monkeypatch.setattr(
-        pictures, "open_data", lambda word, *, held_out_seed: asked.append(held_out_seed) or real(word, held_out_seed=3)
-    )
-    assert reslab("probe", "cifar-resnet-8", str(photos), "--layer", "conv1", *runs).code == 0
-    assert reslab("embed", "cifar-resnet-8", str(photos), "--out", str(tmp_path / "x.safetensors"), *runs).code == 0
-    assert reslab("export", "cifar-resnet-8", "--int8", str(photos), "--out", str(tmp_path / "x.onnx"), *runs).code == 0
-    assert asked == [3, 3, 3]
+    assert reslab("evaluate", "cifar-resnet-8", *runs, "--json").out == outcome.out  # where the run found them
     assert "data.held_out_seed is -1" in reslab("train", f"data={photos}", *words[:-1], "data.held_out_seed=-1").err
+    asked = []
+    real = catalogue.open_data
+
+    def open_data(word: str, *, held_out_seed: int) -> Dataset | PhotoDataset:
+        asked.append(held_out_seed)
+        return real(word, held_out_seed=3)
+
+    monkeypatch.setattr(catalogue, "open_data", open_data)
+    assert reslab("probe", "cifar-resnet-8", f"data={photos}", "--layer", "conv1", *runs).code == 0
+    assert reslab("embed", "cifar-resnet-8", str(photos), "--out", str(tmp_path / "x.safetensors"), *runs).code == 0
+    exported = ["export", "cifar-resnet-8", f"data={photos}", "--int8", "--out", str(tmp_path / "x.onnx")]
+    assert reslab(*exported, *runs).code == 0
+    assert asked == [3, 3, 3]
 
 
 def test_networks_that_held_out_others_are_not_tested_together(reslab, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import torch
 
 def test_onnx_and_eight_bits(reslab, here: Path) -> None:
     """Two files; what they take, how they agree, and what eight bits cost."""
-    outcome = reslab("export", "mine.safetensors", "--int8", "photos")
+    outcome = reslab("export", "mine.safetensors", "data=photos", "--int8")
     assert outcome.code == 0, outcome.err
     assert "takes   pixels batch x 3 x 16 x 16, RGB, 0 to 255, resized to 20 and cropped to 16 before" in outcome.out
     assert "gives   logits batch x 2: ants, bees" in outcome.out
@@ -34,10 +34,11 @@ def test_a_program(reslab, here: Path) -> None:
     [
         (["mine.safetensors", "--format", "keras"], "--format is 'keras'; choose onnx, torch-export or torchvision"),
         (["mine.safetensors", "--out", "x.pth"], "a file of onnx ends in .onnx"),
-        (["mine.safetensors", "--format", "torchvision", "--int8", "photos"], "--int8 goes with --format onnx"),
+        (["mine.safetensors", "--format", "torchvision", "--int8"], "--int8 goes with --format onnx"),
         (["mine.safetensors", "--format", "torchvision"], "something else in torchvision's form"),
-        (["mine.safetensors", "--int8", "nowhere"], "'nowhere'"),
-        (["mine.safetensors", "--int8", "digits"], "digits has other classes than"),
+        (["mine.safetensors", "--int8", "data=nowhere"], "'nowhere'"),
+        (["mine.safetensors", "--int8", "data=digits"], "digits has other classes than"),
+        (["mine.safetensors", "--int8"], "write data=FOLDER or data=NAME"),
         (["mine.safetensors", "seed=1"], "export knows no field 'seed'"),
         (["mine.safetensors", "preprocess.crop=none"], "add preprocess.crop=16"),
         (["resnet-20"], "'resnet-20' without weights has random ones"),
@@ -62,3 +63,9 @@ def test_on_images_given(reslab, here: Path) -> None:
     """All of a folder's."""
     outcome = reslab("export", "mine.safetensors", "photos", "--format", "torch-export")
     assert "check   10 images: logits within" in outcome.out
+
+
+def test_on_data_named(reslab, here: Path) -> None:
+    """Its test images, eight bits or not."""
+    outcome = reslab("export", "mine.safetensors", "data=photos", "--format", "torch-export")
+    assert "check   2 test images of photos: logits within" in outcome.out

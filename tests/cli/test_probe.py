@@ -19,7 +19,7 @@ def here(here: Path) -> Path:
 
 def test_a_table_a_layer(reslab, here: Path) -> None:
     """The stem and every stage; the photographs are told apart."""
-    outcome = reslab("probe", "mine.safetensors", "photos")
+    outcome = reslab("probe", "mine.safetensors", "data=photos")
     assert outcome.code == 0, outcome.err
     assert "24 training and 6 test images of photos, 2 classes; always guessing the commonest: 50.0 %" in outcome.out
     rows = [line.split() for line in outcome.out.splitlines() if line.startswith("conv")]
@@ -30,7 +30,7 @@ def test_a_table_a_layer(reslab, here: Path) -> None:
 def test_json_of_one_layer_of_a_dataset(reslab, here: Path) -> None:
     """A dataset by name, resized to what the network takes; grey becomes colour."""
     words = ["preprocess.resize=16", "preprocess.crop=16", "--layer", "conv4_x", "--json"]
-    told = json.loads(reslab("probe", "mine.safetensors", "digits", *words).out)
+    told = json.loads(reslab("probe", "mine.safetensors", "data=digits", *words).out)
     assert (told["data"], list(told["layers"])) == ("digits", ["conv4_x"])
     assert told["layers"]["conv4_x"]["linear"] > 50
     assert list(told["layers"]["conv4_x"]["neighbours"]) == ["1", "5", "20"]
@@ -39,9 +39,10 @@ def test_json_of_one_layer_of_a_dataset(reslab, here: Path) -> None:
 def test_bad_images_stop_or_are_named(reslab, here: Path) -> None:
     """As asked; each is named once, whoever reads it."""
     Path("photos/ants/zbad.jpg").write_bytes(b"no image")
-    assert "zbad.jpg is no image" in reslab("probe", "mine.safetensors", "photos", "--layer", "conv1").err
+    assert "zbad.jpg is no image" in reslab("probe", "mine.safetensors", "data=photos", "--layer", "conv1").err
     for words in (["probe"], ["embed", "--out", "f.safetensors"], ["export", "--format", "torch-export"]):
-        outcome = reslab(words[0], "mine.safetensors", "photos", "data.on_bad_image=skip", *words[1:])
+        photos = "data=photos" if words == ["probe"] else "photos"
+        outcome = reslab(words[0], "mine.safetensors", photos, "data.on_bad_image=skip", *words[1:])
         assert outcome.code == 0, outcome.err
         assert outcome.err.count("warning: skipped: photos/ants/zbad.jpg") == 1
 
@@ -49,13 +50,13 @@ def test_bad_images_stop_or_are_named(reslab, here: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "probe takes one folder or dataset and got none"),
-        (["photos", "digits"], "probe takes one folder or dataset and got 2"),
-        (["phots"], "'phots'"),
-        (["photos", "--layer", "conv9_x"], "has no layer 'conv9_x'"),
-        (["photos", "seed=x"], "seed is 'x'"),
-        (["photos", "recipe=fast"], "probe knows no field 'recipe'"),
-        (["photos/ants"], "has no folders of images"),
+        ([], "probe takes one network and its data; write data=FOLDER"),
+        (["photos"], "probe takes one network and its data; write data=photos"),
+        (["data=phots"], "'phots'"),
+        (["data=photos", "--layer", "conv9_x"], "has no layer 'conv9_x'"),
+        (["data=photos", "seed=x"], "seed is 'x'"),
+        (["data=photos", "recipe=fast"], "probe knows no field 'recipe'"),
+        (["data=photos/ants"], "has no folders of images"),
     ],
 )
 def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, here: Path) -> None:

@@ -23,7 +23,7 @@ W = "mine.safetensors"
         (["predict", W, "."], "up"),
         (["export", W, "up", "--format", "torch-export"], "up"),
         (["embed", W, "up/photos", "--out", "x.safetensors"], "up/photos"),
-        (["probe", W, "up/photos"], "up/photos"),
+        (["probe", W, "data=up/photos"], "up/photos"),
         (["data", "prepare", "imagenet", "up"], "up/train"),
         (["data", "check", "up/photos"], "up/photos"),
         (["runs", "--runs", "up"], "up"),

@@ -12,6 +12,7 @@ import torch
 from safetensors import safe_open
 from tests.delivery.conftest import SMALL
 
+from reslab.data.catalogue import open_data
 from reslab.delivery.embedding import (
     embed,
     list_layers,
@@ -21,14 +22,14 @@ from reslab.delivery.embedding import (
     write_embedding,
 )
 from reslab.delivery.intake import make_intake
-from reslab.delivery.pictures import open_labelled, read_images
+from reslab.delivery.pictures import label_pictures, read_images
 from reslab.errors import UserError
 from reslab.networks import Network, create_model
 
 
 def test_features_are_averaged_activations(network: Network, photos: Path) -> None:
     """A stage is its last block, a block its map's average; vectors stay what they are."""
-    test = open_labelled(str(photos)).test
+    test = label_pictures(open_data(str(photos))).test
     intake, layers = make_intake(network), ["conv3_x", "conv3_1", "pooled", "logits"]
     found = dict(zip(layers, embed(network, intake, test, layers=layers), strict=True))
     with torch.no_grad():
@@ -42,7 +43,7 @@ def test_features_are_averaged_activations(network: Network, photos: Path) -> No
 
 def test_there_and_back(network: Network, photos: Path, tmp_path: Path) -> None:
     """The file keeps features, labels, paths and classes; of unlabelled pictures no labels."""
-    data, path = open_labelled(str(photos)), tmp_path / "features.safetensors"
+    data, path = label_pictures(open_data(str(photos))), tmp_path / "features.safetensors"
     for pictures, names in ((data.test, data.class_names), (read_images([photos / data.test.split.files[0]]), None)):  # pyright: ignore[reportAttributeAccessIssue]
         (written,) = embed(network, make_intake(network), pictures, layers=["conv2_x"], class_names=names)
         write_embedding(written, path, about={"subject": "mine"})

@@ -9,8 +9,9 @@ import pytest
 import torch
 from PIL import Image
 
+from reslab.data.catalogue import open_data
 from reslab.data.photos.decoding import BadImage
-from reslab.delivery.pictures import as_sequence, find_images, open_labelled, read_images
+from reslab.delivery.pictures import as_sequence, find_images, label_pictures, read_images
 from reslab.errors import UserError
 
 
@@ -55,7 +56,7 @@ def test_a_bad_image_is_named_or_left_out(photos: Path, tmp_path: Path) -> None:
 
 def test_data_by_folder_or_name(photos: Path) -> None:
     """Both give pictures with labels, again and again, and an even choice of them."""
-    folder, digits = open_labelled(str(photos)), open_labelled("digits")
+    folder, digits = label_pictures(open_data(str(photos))), label_pictures(open_data("digits"))
     assert (folder.class_names, len(folder.train), len(folder.test)) == (("ants", "bees"), 24, 8)
     assert [picture.label for picture in folder.test] == [0] * 4 + [1] * 4
     assert [picture.label for picture in folder.train.spread(4)] == [0, 0, 1, 1]
@@ -63,4 +64,4 @@ def test_data_by_folder_or_name(photos: Path) -> None:
     first = next(iter(digits.test))
     assert (first.pixels.shape, first.brightest, first.label) == ((1, 8, 8), 16, int(digits.test.split.labels[0]))
     with pytest.raises(UserError, match="did you mean 'digits'"):
-        open_labelled("digts")
+        label_pictures(open_data("digts"))

@@ -9,8 +9,9 @@ import onnxruntime
 import pytest
 from tests.delivery.conftest import fill
 
+from reslab.data.catalogue import open_data
 from reslab.delivery.export import onnx_runner
-from reslab.delivery.pictures import open_labelled
+from reslab.delivery.pictures import label_pictures
 from reslab.delivery.quantization import quantize, refuse_other_classes, score_onnx
 from reslab.errors import UserError
 
@@ -18,7 +19,7 @@ from reslab.errors import UserError
 def test_eight_bits(exported, photos: Path, tmp_path: Path) -> None:
     """A smaller file with quantized convolutions that is nearly as right; labels of other classes are refused."""
     deployed, path, _ = exported
-    data, small = open_labelled(str(photos)), tmp_path / "small.onnx"
+    data, small = label_pictures(open_data(str(photos))), tmp_path / "small.onnx"
     quantize(deployed, path, small, data.train.spread(8))
     assert "reslab" in [entry.key for entry in onnx.load(small).metadata_props]
     operators = [node.op_type for node in onnx.load(small).graph.node]
@@ -35,4 +36,4 @@ def test_eight_bits(exported, photos: Path, tmp_path: Path) -> None:
     fill(tmp_path / "other" / "cats", 5, bright=9)
     fill(tmp_path / "other" / "dogs", 5, bright=90)
     with pytest.raises(UserError, match="other has other classes than"):
-        refuse_other_classes(deployed, open_labelled(str(tmp_path / "other")).class_names, data="other")
+        refuse_other_classes(deployed, label_pictures(open_data(str(tmp_path / "other"))).class_names, data="other")

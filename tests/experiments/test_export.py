@@ -10,12 +10,12 @@ from tests.delivery.conftest import make_network
 from tests.photographs import make_photos
 from tests.trials import DIGITS, make_photo_trial
 
+from reslab.data.catalogue import open_data
 from reslab.data.photos.folder import PhotoDataset
-from reslab.delivery.pictures import open_labelled
 from reslab.errors import UserError
 from reslab.experiments.export import choose_pictures, deploy, export
 from reslab.experiments.run import run_trial
-from reslab.experiments.trained import Trained, load_run
+from reslab.experiments.trained import Trained, find_own_data, load_run
 from reslab.networks import create_model
 from reslab.spec import Preprocess
 from reslab.spec.trial import DataSpec
@@ -41,24 +41,27 @@ def trained(photos: PhotoDataset, tmp_path: Path) -> Trained:
 def test_a_run_is_checked_on_its_own_test_images(trained: Trained, tmp_path: Path) -> None:
     """Those of the folder it was trained on, if that is there as it was; and it is said on what."""
     deployed = deploy(trained, {})
-    what, pictures = choose_pictures(trained, deployed)
+    what, pictures = choose_pictures(deployed, data=find_own_data(trained))
     tested = sorted((tmp_path / "photos" / "val").rglob("*.*"))
     assert what == "test images of photos"
     assert [picture.name for picture in pictures] == [str(path.relative_to(tmp_path / "photos")) for path in tested]
     assert export(deployed, tmp_path / "it.pt2", "torch-export", pictures).images == len(tested)
     shutil.copy(tested[0], tested[0].with_stem("another"))
-    assert choose_pictures(trained, deployed)[0].startswith("synthetic photographs")
+    assert choose_pictures(deployed, data=find_own_data(trained))[0].startswith("synthetic photographs")
     shutil.rmtree(tmp_path / "photos")
-    assert choose_pictures(trained, deployed)[0] == "synthetic photographs, as no real ones are at hand"
+    assert (
+        choose_pictures(deployed, data=find_own_data(trained))[0]
+        == "synthetic photographs, as no real ones are at hand"
+    )
 
 
 def test_what_is_given_comes_first(trained: Trained, tmp_path: Path) -> None:
-    """Images, then the data for eight bits; of many images some, from first to last."""
+    """Images, then the data; of many images some, from first to last."""
     deployed, photo = deploy(trained, {}), next((tmp_path / "photos").rglob("*.jpg"))
-    data = open_labelled(str(make_photos(tmp_path / "others", val=30)))
-    what, pictures = choose_pictures(trained, deployed, images=[photo], data=data)
+    data = open_data(str(make_photos(tmp_path / "others", val=30)))
+    what, pictures = choose_pictures(deployed, images=[photo], data=data)
     assert (what, [picture.name for picture in pictures]) == ("images", [str(photo)])
-    what, pictures = choose_pictures(trained, deployed, data=data)
+    what, pictures = choose_pictures(deployed, data=data)
     names = [picture.name for picture in pictures]
     assert (what, len(names)) == ("test images of others", 32)
     assert (names[0], names[-1]) == ("val/blues/000.jpg", "val/greens/029.jpg")
@@ -72,4 +75,4 @@ def test_data_by_name_is_at_hand_or_not(tmp_path: Path, monkeypatch: pytest.Monk
     for name, words in (("digits", "test images of digits"), ("cifar10", "synthetic photographs")):
         data = DataSpec(name=name, fingerprint=DIGITS.fingerprint)
         trained = Trained(origin="mine", network=network, data=data)
-        assert choose_pictures(trained, deploy(trained, {}))[0].startswith(words)
+        assert choose_pictures(deploy(trained, {}), data=find_own_data(trained))[0].startswith(words)

@@ -18,11 +18,11 @@ from reslab.data.photos.labels import MultiLabelDataset, read_labelled
 from reslab.delivery.predictor import Predictor
 from reslab.errors import UserError
 from reslab.experiments.evaluate import evaluate
-from reslab.experiments.export import choose_pictures, deploy, export, open_int8_data
+from reslab.experiments.export import choose_int8_data, choose_pictures, deploy, export
 from reslab.experiments.multilabel import MultiLabelTask
 from reslab.experiments.photos import make_photo_task
 from reslab.experiments.run import run_trial
-from reslab.experiments.trained import choose_inputs, load_run
+from reslab.experiments.trained import choose_inputs, find_own_data, load_run
 from reslab.report.records import read_records
 from reslab.report.reporting import report_runs
 from reslab.runs.directory import RunDirectory
@@ -155,13 +155,13 @@ def test_other_runtimes_give_the_same(trained: RunDirectory, shapes: MultiLabelD
     onnx = pytest.importorskip("onnx")
     pytest.importorskip("onnxscript")
     deployed = deploy(load_run(trained), {})
-    what, pictures = choose_pictures(load_run(trained), deployed)
+    what, pictures = choose_pictures(deployed, data=find_own_data(load_run(trained)))
     assert what == "test images of shapes"
     assert export(deployed, tmp_path / "m.onnx", "onnx", pictures).agrees
     about = {entry.key: entry.value for entry in onnx.load(tmp_path / "m.onnx").metadata_props}
     assert json.loads(about["reslab"])["task"] == "multi-label"
     with pytest.raises(UserError, match="have several labels each, and here each needs one class"):
-        open_int8_data(deployed, str(shapes.root))
+        choose_int8_data(deployed, shapes)
 
 
 def test_the_report_shows_it(trained: RunDirectory, tmp_path: Path) -> None:

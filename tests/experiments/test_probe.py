@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from tests.delivery.conftest import fill, make_network
 
-from reslab.delivery.pictures import open_labelled
+from reslab.data.catalogue import open_data
+from reslab.delivery.pictures import label_pictures
 from reslab.delivery.probing import probe
 from reslab.errors import UserError
 from reslab.experiments.probe import open_extractor, probe_layers
@@ -18,7 +19,7 @@ def test_it_learns_on_train_and_is_tested_on_test(tmp_path: Path) -> None:
     """What comes out is the probe of those features; progress counts both parts."""
     for name, bright in (("ants", 20), ("bees", 150)):
         fill(tmp_path / name, 15, bright=bright)
-    data = open_labelled(str(tmp_path))
+    data = label_pictures(open_data(str(tmp_path)))
     extractor = open_extractor(Trained(origin="mine", network=make_network()), {"crop": 12})
     done: list[int] = []
     found = probe_layers(extractor, data, layer="conv2_x", progress=done.append)

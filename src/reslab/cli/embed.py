@@ -47,15 +47,16 @@ def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", run
     with note_bad(fields) as on_bad, progress_console.status("loading") as status:
         import torch
 
+        from reslab.data.catalogue import open_data
         from reslab.delivery.embedding import write_embedding
-        from reslab.delivery.pictures import find_images, open_labelled, read_images
+        from reslab.delivery.pictures import find_images, label_pictures, read_images
         from reslab.experiments.probe import open_extractor
 
         trained = load_trained(subject, fields, runs_root(runs))
         device = "cuda" if torch.cuda.is_available() else "cpu"
         extractor = open_extractor(trained, preprocess_fields(fields), device=device)
         if len(paths) == 1 and _has_classes(Path(paths[0])):
-            data = open_labelled(paths[0], held_out_seed=trained.held_out_seed, on_bad=on_bad)
+            data = label_pictures(open_data(paths[0], held_out_seed=trained.held_out_seed), on_bad=on_bad)
             pictures, class_names = [data.train, data.test], data.class_names
             total = sum(map(len, pictures))
         else:

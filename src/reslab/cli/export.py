@@ -1,4 +1,4 @@
-"""`reslab export RUN|WEIGHTS-FILE|NAME [IMAGE ...] [weights=FILE] [--format FORMAT] [--out FILE] [--int8 DATA]`."""
+"""`reslab export RUN|WEIGHTS-FILE|NAME [IMAGE ...] [field=value ...] [--format FORMAT] [--out FILE] [--int8]`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def export(
     *words: ImageWord,
     format: str = "onnx",
     out: Path | None = None,
-    int8: str | None = None,
+    int8: bool = False,
     runs: Path | None = None,
 ) -> None:
     """Write a network for another runtime, and check that it gives there what it gives here.
@@ -34,50 +34,61 @@ def export(
     subject
         A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE|cifar10.
     words
-        Images and folders to check on; by default test images of --int8 DATA, or of what it was trained on where that
-        is at hand, else synthetic ones. Then weights=FILE|cifar10, fields of the preprocessing (preprocess.resize=32),
-        data.on_bad_image=skip to go on past bad images.
+        Images and folders to check on; by default test images of data=FOLDER|NAME, or of what it was trained on where
+        that is at hand, else synthetic ones. Then weights=FILE|cifar10, fields of the preprocessing
+        (preprocess.resize=32), data.on_bad_image=skip to go on past bad images.
     format
         onnx, torch-export (a .pt2 program), or torchvision (a state dict under its names).
     out
         The file to write; by default named after the subject, here.
     int8
-        A folder of photographs, or a dataset's name: write an eight-bit ONNX file too, its ranges from the training
-        images, and measure both on the test images.
+        Write an eight-bit ONNX file too, its ranges from the data's training images, and measure both on its test
+        images.
     runs
         The folder for runs; RESLAB_RUNS, or runs.
     """
     paths, fields = read_image_words(words)
-    refuse_unknown("export", fields, ("weights", "data.on_bad_image"))
+    refuse_unknown("export", fields, ("weights", "data", "data.on_bad_image"))
     if format not in FORMATS:
         raise UserError(f"--format is '{format}'; choose {choices(FORMATS)}")
-    if int8 is not None and format != "onnx":
+    if int8 and format != "onnx":
         raise UserError(f"--int8 goes with --format onnx, not {format}; leave one of them out")
     with note_bad(fields) as on_bad, progress_console.status("loading") as status:
+        from reslab.data.catalogue import open_data
         from reslab.delivery.export import require_onnx
         from reslab.delivery.pictures import find_images
-        from reslab.experiments.export import choose_pictures, deploy, export_int8, open_int8_data
+        from reslab.experiments.export import choose_int8_data, choose_pictures, deploy, export_int8
         from reslab.experiments.export import export as write_export
+        from reslab.experiments.trained import find_own_data
 
         if format == "onnx":
             require_onnx()
         trained = load_trained(subject, fields, runs_root(runs))
         images = find_images(paths)
         deployed = deploy(trained, preprocess_fields(fields))
-        seed = trained.held_out_seed
-        data = None if int8 is None else open_int8_data(deployed, int8, held_out_seed=seed, on_bad=on_bad)
+        if "data" in fields:
+            data = open_data(fields["data"], held_out_seed=trained.held_out_seed)
+        else:
+            data = find_own_data(trained)
+            if on_bad is None and trained.skipped_bad:
+                on_bad = _pass_over
+        labelled = choose_int8_data(deployed, data, on_bad=on_bad) if int8 else None
         path = out or Path(_stem(trained.origin) + FORMATS[format])
-        what, pictures = choose_pictures(trained, deployed, images=images, data=data, on_bad=on_bad)
+        what, pictures = choose_pictures(deployed, images=images, data=data, on_bad=on_bad)
         status.update(f"writing {path}, and checking it")
         parity = write_export(deployed, path, format, pictures)
         _print_written(trained.origin, deployed, path, format)
         _print_parity(parity, what)
-        if data is None:
+        if labelled is None:
             return
         small = path.with_name(f"{path.stem}-int8{path.suffix}")
-        scores = export_int8(deployed, path, small, data, tell=status.update)
+        scores = export_int8(deployed, path, small, labelled, tell=status.update)
     console.print(f"\nwrote {small}", soft_wrap=True)
-    _print_scores(scores, (path, small), data=data.name)
+    _print_scores(scores, (path, small), data=labelled.name)
+
+
+def _pass_over(error: UserError) -> None:
+    """Leave out a bad image that its training left out too, and told of."""
 
 
 def _print_written(origin: str, deployed: Deployed, path: Path, format: str) -> None:

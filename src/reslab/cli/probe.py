@@ -1,4 +1,4 @@
-"""`reslab probe RUN|WEIGHTS-FILE|NAME FOLDER|DATASET [weights=FILE] [--layer NAME] [--json]`."""
+"""`reslab probe RUN|WEIGHTS-FILE|NAME data=FOLDER|NAME [weights=FILE] [--layer NAME] [--json]`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def probe(subject: str, *words: str, layer: str | None = None, json: bool = Fals
     subject
         A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE|cifar10.
     words
-        A folder of classes or a dataset's name; then weights=FILE|cifar10, seed=N (draws the fifth of the training
-        images the penalty is chosen on), fields of the preprocessing (preprocess.resize=32), and
+        data= a folder of classes or a dataset's name; then weights=FILE|cifar10, seed=N (draws the fifth of the
+        training images the penalty is chosen on), fields of the preprocessing (preprocess.resize=32), and
         data.on_bad_image=skip to go on past bad images.
     layer
         One layer or stage by name; by default the stem, every stage and what the classifier is given.
@@ -31,20 +31,21 @@ def probe(subject: str, *words: str, layer: str | None = None, json: bool = Fals
         The folder for runs; RESLAB_RUNS, or runs.
     """
     names, fields = split_words(words)
-    refuse_unknown("probe", fields, ("weights", "seed", "data.on_bad_image"))
-    if len(names) != 1:
-        raise UserError(f"probe takes one folder or dataset and got {len(names) or 'none'}; write it after the network")
+    refuse_unknown("probe", fields, ("weights", "data", "seed", "data.on_bad_image"))
+    if names or "data" not in fields:
+        raise UserError(f"probe takes one network and its data; write data={names[0] if names else 'FOLDER'}")
     seed = fields.get("seed", "0")
     if not seed.isdecimal():
         raise UserError(f"seed is {seed!r}; give a whole number of 0 or more")
     with note_bad(fields) as on_bad, progress_console.status("loading") as status:
         import torch
 
-        from reslab.delivery.pictures import open_labelled
+        from reslab.data.catalogue import open_data
+        from reslab.delivery.pictures import label_pictures
         from reslab.experiments.probe import open_extractor, probe_layers
 
         trained = load_trained(subject, fields, runs_root(runs))
-        data = open_labelled(names[0], held_out_seed=trained.held_out_seed, on_bad=on_bad)
+        data = label_pictures(open_data(fields["data"], held_out_seed=trained.held_out_seed), on_bad=on_bad)
         device = "cuda" if torch.cuda.is_available() else "cpu"
         extractor = open_extractor(trained, preprocess_fields(fields), device=device)
         status.stop()

@@ -1,4 +1,4 @@
-"""`reslab report [RUNS] [--out DIR]`."""
+"""`reslab report [--out DIR] [--runs DIR]`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from reslab.cli.show import console, progress_console
 from reslab.cli.subjects import runs_root
 
 
-def report(runs: Path | None = None, *, out: Path | None = None) -> None:
+def report(*, out: Path | None = None, runs: Path | None = None) -> None:
     """Write a static site of runs: tables, learning curves, layer responses, confusion, cost, the paper's figures.
 
     Parameters
     ----------
-    runs
-        The folder of runs; RESLAB_RUNS, or runs.
     out
         The folder to write; the folder report among the runs.
+    runs
+        The folder of runs; RESLAB_RUNS, or runs.
     """
     with progress_console.status("reporting"):
         from reslab.report.reporting import report_runs

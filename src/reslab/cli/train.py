@@ -61,7 +61,8 @@ def train(
 
         from reslab.data.catalogue import open_data
         from reslab.experiments.estimate import check_room, estimate_run, measure_speed
-        from reslab.experiments.run import refuse_unfit_trial, run_trial
+        from reslab.experiments.run import run_trial
+        from reslab.experiments.tasks import refuse_unfit_trial
         from reslab.runs.directory import RunDirectory
         from reslab.training.processes import joined
 

@@ -71,7 +71,7 @@ def load_ensemble(subjects: Sequence[str], fields: Mapping[str, str], root: Path
 def _open(fields: Mapping[str, str], *members: Trained) -> Dataset | PhotoDataset:
     """Open the data that is asked for, else what all members were trained on."""
     from reslab.data.catalogue import LOADERS, load_dataset, open_data
-    from reslab.experiments.trained import refuse_other_draws
+    from reslab.experiments.trained import find_own_data, refuse_other_draws
 
     if "data" in fields:
         seeds = [trained.held_out_seed for trained in members if trained.of_photographs]
@@ -85,9 +85,13 @@ def _open(fields: Mapping[str, str], *members: Trained) -> Dataset | PhotoDatase
         said = [f"{origin} was trained on {name}" for name, origin in names.items()]
         raise UserError(f"{said[0]} and {said[1]}; write data= to say what they are tested on")
     (name, origin), *_ = names.items()
-    if name not in LOADERS:
+    if name in LOADERS:
+        return load_dataset(name)
+    dataset = find_own_data(members[0])
+    if dataset is None:
         raise UserError(f"{origin} was trained on a folder named {name}, wherever that lies now; write data=PATH")
-    return load_dataset(name)
+    refuse_other_draws(members, dataset)
+    return dataset
 
 
 def _make_warner() -> Callable[[str], None]:

@@ -15,10 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from reslab.data.catalogue import open_data
 from reslab.data.dataset import Dataset, Split
 from reslab.data.photos.decoding import BadImage, Pixels, read_pixels
-from reslab.data.photos.folder import SUFFIXES, PhotoSplit
+from reslab.data.photos.folder import SUFFIXES, PhotoDataset, PhotoSplit
 from reslab.errors import UserError
 from reslab.files import is_file, is_folder, list_folder
 
@@ -81,17 +80,17 @@ class LabelledData:
     test: Pictures
 
 
-def open_labelled(word: str, *, held_out_seed: int = 0, on_bad: OnBad | None = None) -> LabelledData:
-    """Open a folder of photographs, or a dataset by its name."""
-    data = open_data(word, held_out_seed=held_out_seed)
+def label_pictures(data: Dataset | PhotoDataset, *, on_bad: OnBad | None = None) -> LabelledData:
+    """Return the pictures of data in which each has one class."""
     if data.task != "classification":
-        raise UserError(f"images of {word} have several labels each, and here each needs one class; give other data")
-    brightest = data.brightest if isinstance(data, Dataset) else 255
+        raise UserError(
+            f"images of {data.name} have several labels each, and here each needs one class; give other data"
+        )
     return LabelledData(
         name=data.name,
         class_names=data.class_names,
-        train=Pictures(split=data.train, brightest=brightest, on_bad=on_bad),
-        test=Pictures(split=data.test, brightest=brightest, on_bad=on_bad),
+        train=Pictures(split=data.train, brightest=data.brightest, on_bad=on_bad),
+        test=Pictures(split=data.test, brightest=data.brightest, on_bad=on_bad),
     )
 
 

@@ -19,7 +19,7 @@ from reslab.data.dataset import Dataset, Split, count_held_back
 from reslab.data.memory import free_memory, used_memory
 from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
-from reslab.experiments.classification import make_task
+from reslab.experiments.arrays import make_array_task
 from reslab.experiments.sizes import data_bytes, measure_sizes, part_of, trial_bytes
 from reslab.networks import build
 from reslab.networks.execution import Execution
@@ -28,8 +28,7 @@ from reslab.runs.directory import RunDirectory
 from reslab.spec.trial import Trial
 from reslab.training.checkpoint import KEPT
 from reslab.training.schedule import crop_stages
-from reslab.training.state import TrainingState
-from reslab.training.stepping import Stepper, choose_runtime, reproducible
+from reslab.training.stepping import assemble, reproducible
 
 SECONDS = 2.0  # for measuring
 ENOUGH = 10  # measurements
@@ -187,12 +186,8 @@ def _measure_captured(trial: Trial, *, device: str) -> Speed:
     dataset = Dataset(name="black", class_names=("",), train=black, test=black)
     trial = replace(trial, data=replace(trial.data, split="full"))
     with torch.random.fork_rng(), reproducible():
-        network = build(trial.network).to(device).train()
-        task = make_task(trial, dataset, device=device)
-        task.execution.prepare_network(network)
-        state = TrainingState(network, trial.recipe)
-        runtime = choose_runtime(network, trial.recipe, device, image_shape=dataset.train.images.shape[1:])
-        stepper = Stepper(state, task, trial.recipe, seed=0, runtime=runtime)
+        task = make_array_task(trial, dataset, device=device)
+        stepper = assemble(build(trial.network), task, trial.recipe, seed=0, device=device)
 
         def seconds(run: Callable[[], object]) -> float:
             torch.cuda.synchronize()
@@ -201,7 +196,7 @@ def _measure_captured(trial: Trial, *, device: str) -> Speed:
             torch.cuda.synchronize()
             return time.perf_counter() - began
 
-        evaluate = task.make_evaluation(state.judged, capture=stepper.runtime.capture)
+        evaluate = task.make_evaluation(stepper.state.judged, capture=stepper.runtime.capture)
         stepper.advance(0, warmed_at=0)
         evaluate()
         steps = [seconds(lambda: stepper.advance(0, warmed_at=0)) for _ in range(ENOUGH)]

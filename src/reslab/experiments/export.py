@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reslab.data.catalogue import LOADERS, open_data
 from reslab.data.dataset import Dataset
 from reslab.data.photos.folder import PhotoDataset
 from reslab.delivery.export import Deployed, Parity, make_pictures, write_onnx, write_program
 from reslab.delivery.intake import make_intake
-from reslab.delivery.pictures import LabelledData, OnBad, Picture, Pictures, open_labelled, read_images
+from reslab.delivery.pictures import LabelledData, OnBad, Picture, Pictures, label_pictures, read_images
 from reslab.delivery.quantization import OnnxScore, quantize, refuse_other_classes, score_onnx
 from reslab.delivery.torchvision import write_torchvision
 from reslab.errors import UserError, choices
@@ -40,52 +39,30 @@ def export(deployed: Deployed, path: Path, form: str, pictures: Iterable[Picture
 
 
 def choose_pictures(
-    trained: Trained,
     deployed: Deployed,
     *,
     images: Sequence[Path] = (),
-    data: LabelledData | None = None,
+    data: Dataset | PhotoDataset | None = None,
     on_bad: OnBad | None = None,
 ) -> tuple[str, Iterable[Picture]]:
-    """Return what to check a file on, in words and as pictures: real ones wherever there are any.
-
-    They are the `images` given, else test images of `data`, else of what the network was trained on if that is at hand.
-    """
+    """Return what to check a file on, in words and as pictures: the `images` given, else test images of `data`."""
     if images:
         return "images", read_images(images, on_bad=on_bad)
-    if data is not None:
-        return f"test images of {data.name}", data.test.spread(CHECKED)
-    dataset = _find_own_data(trained)
-    if dataset is None or trained.data is None:
+    if data is None:
         return "synthetic photographs, as no real ones are at hand", make_pictures(deployed.intake)
-    if trained.data.on_bad_image == "skip":
-        on_bad = on_bad or (lambda error: None)
-    brightest = dataset.brightest if isinstance(dataset, Dataset) else 255
-    own = Pictures(split=dataset.test, brightest=brightest, on_bad=on_bad)
-    return f"test images of {dataset.name}", own.spread(CHECKED)
+    tested = Pictures(split=data.test, brightest=data.brightest, on_bad=on_bad)
+    return f"test images of {data.name}", tested.spread(CHECKED)
 
 
-def _find_own_data(trained: Trained) -> Dataset | PhotoDataset | None:
-    """Open what a network was trained on: a dataset by its name, a folder where its run last found it, unchanged."""
-    if trained.data is None:
-        return None
-    try:
-        word = trained.data.name
-        if word not in LOADERS:
-            word = trained.run.read("provenance")["sittings"][-1].get("data_at", "") if trained.run else ""
-        dataset = open_data(word, held_out_seed=trained.held_out_seed)
-        return dataset if dataset.fingerprint == trained.data.fingerprint else None
-    except (UserError, LookupError):  # it was never fetched here, is no longer there, or was not written down
-        return None
-
-
-def open_int8_data(
-    deployed: Deployed, word: str, *, held_out_seed: int = 0, on_bad: OnBad | None = None
+def choose_int8_data(
+    deployed: Deployed, data: Dataset | PhotoDataset | None, *, on_bad: OnBad | None = None
 ) -> LabelledData:
-    """Open the data that eight bits are tried on: a folder or dataset of the classes the network knows."""
-    data = open_labelled(word, held_out_seed=held_out_seed, on_bad=on_bad)
-    refuse_other_classes(deployed, data.class_names, data=data.name)
-    return data
+    """Return the pictures that eight bits are tried on, of the classes the network knows."""
+    if data is None:
+        raise UserError("--int8 takes its ranges from images and is measured on some; write data=FOLDER or data=NAME")
+    labelled = label_pictures(data, on_bad=on_bad)
+    refuse_other_classes(deployed, labelled.class_names, data=labelled.name)
+    return labelled
 
 
 def export_int8(

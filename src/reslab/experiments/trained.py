@@ -14,13 +14,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from reslab.data.catalogue import LOADERS, open_data
 from reslab.data.dataset import Dataset, Split
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit
 from reslab.data.photos.skipping import BadImages
 from reslab.data.stored import read_images
 from reslab.errors import UserError
 from reslab.evaluation.crops import ProtocolName, Viewing
-from reslab.experiments.classification import refuse_misfit
+from reslab.experiments.tasks import refuse_misfit
 from reslab.networks import Network, create_model, load_model, read_weights
 from reslab.networks.execution import Execution
 from reslab.runs.directory import RunDirectory
@@ -43,6 +44,11 @@ class Trained:
     def held_out_seed(self) -> int:
         """What drew the test images of a folder that has none of its own: others were trained on."""
         return self.data.held_out_seed if self.data else 0
+
+    @property
+    def skipped_bad(self) -> bool:
+        """Whether its training went on past bad images."""
+        return self.data is not None and self.data.on_bad_image == "skip"
 
     @property
     def of_photographs(self) -> bool:
@@ -73,6 +79,10 @@ class Inputs:
 
     def __len__(self) -> int:
         return len(self.images)
+
+    def covered_by(self, kept: Mapping[str, Any]) -> bool:
+        """Whether what was kept of an analysis is about all of these images, those included that could not be read."""
+        return kept.get("data") == self.data and kept.get("images", 0) + kept.get("skipped_images", 0) == len(self)
 
     def viewing(self, protocol: ProtocolName) -> Viewing:
         """Return how the network is shown the images by a protocol."""
@@ -169,7 +179,7 @@ def choose_inputs(
         split=split,
         images=tested if images is None else tested.take(slice(images)),
         class_names=dataset.class_names,
-        brightest=dataset.brightest if isinstance(dataset, Dataset) else 255,
+        brightest=dataset.brightest,
         preprocess=prepared,
         side=prepared.crop or network.spec.input_size,
         mean_image=network.mean_image,
@@ -179,6 +189,20 @@ def choose_inputs(
     )
     _try_one(trained, inputs)
     return inputs
+
+
+def find_own_data(trained: Trained) -> Dataset | PhotoDataset | None:
+    """Open what a network was trained on: a dataset by its name, a folder where its run last found it, unchanged."""
+    if trained.data is None:
+        return None
+    try:
+        word = trained.data.name
+        if word not in LOADERS:
+            word = trained.run.read("provenance")["sittings"][-1].get("data_at", "") if trained.run else ""
+        dataset = open_data(word, held_out_seed=trained.held_out_seed)
+        return dataset if dataset.fingerprint == trained.data.fingerprint else None
+    except (UserError, LookupError):  # it was never fetched here, is no longer there, or was not written down
+        return None
 
 
 def refuse_other_draws(members: Sequence[Trained], dataset: Dataset | PhotoDataset) -> None:

@@ -57,6 +57,7 @@ class PhotoDataset:
     """A named folder of photographs. `held_out` says that its test images were drawn here, from the training images."""
 
     task: ClassVar[TaskName] = "classification"
+    brightest: ClassVar[int] = 255
 
     name: str
     root: Path

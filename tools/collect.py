@@ -1,4 +1,4 @@
-"""Bring the records of finished runs home: `python results/collect.py RUNS... [--into results/cifar10]`.
+"""Bring the records of finished runs home: `python -m tools.collect RUNS... [--into results/cifar10]`.
 
 A record is everything of a run but its weights, checkpoints and event files. One that names a place on the machine it
 ran on is refused: train with a relative --runs. One that is here already and differs is left as it is, and told; what
@@ -18,8 +18,8 @@ from reslab.errors import UserError
 from reslab.files import atomic_write
 from reslab.report.verdicts import PROTOCOLS
 from reslab.runs.directory import RunDirectory, list_runs
+from tools import RESULTS
 
-RESULTS = Path(__file__).parent
 FILES = (
     "trial.json",
     "provenance.json",
@@ -34,7 +34,9 @@ FILES = (
 
 def main(words: Sequence[str]) -> int:
     """Copy every record, and return how many could not be."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.collect", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("runs", nargs="+", type=Path, help="folders of runs")
     parser.add_argument("--into", type=Path, default=RESULTS / "cifar10", help="the folder for their records")
     given = parser.parse_args(words)

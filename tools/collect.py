@@ -16,6 +16,7 @@ from pathlib import Path
 
 from reslab.errors import UserError
 from reslab.files import atomic_write
+from reslab.report.records import read_record
 from reslab.report.verdicts import PROTOCOLS
 from reslab.runs.directory import RunDirectory, list_runs
 from tools import RESULTS
@@ -75,9 +76,14 @@ def collect(run: RunDirectory, into: Path) -> str:
 
 
 def _check(run: RunDirectory) -> None:
-    trial = run.trial()
+    record, damages = read_record(run)
+    for damage in damages:
+        raise UserError(damage.sentence)
+    trial = record.trial
     if run.state != "finished" or run.result().get("step") != trial.recipe.iterations:
         raise UserError(f"it is {run.state} and not at its end; train it further first")
+    if not record.points or record.points[-1].step != trial.recipe.iterations:
+        raise UserError("its log does not go to its end; what is lost of it is nowhere else: train it again")
     if trial.id != run.path.name:
         raise UserError(f"it is named so and is a run of {trial.id}; give it its name")
     for sitting in run.read("provenance")["sittings"]:

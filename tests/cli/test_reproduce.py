@@ -55,7 +55,7 @@ def test_what_is_missing_is_run_and_judged(reslab, tmp_path: Path) -> None:
     outcome = reslab(*words)
     assert outcome.code == 0, outcome.err
     assert "trials: 2, finished: 0, to run: 2 on cpu, 4 iterations in all" in outcome.err
-    needs = r"one after the other \(less with 2 at once\), [\d,.]+ [MG]iB of memory, [\d,.]+ MiB of disk"
+    needs = r"one after the other, [\d,.]+ [MG]iB of memory, [\d,.]+ MiB of disk"
     assert re.search(needs, outcome.err)
     assert "reduced setting" in outcome.out
     assert "runs: 2, counted above: 2" in outcome.out
@@ -249,6 +249,8 @@ def test_judging_needs_no_torch(tmp_path: Path) -> None:
         (["fig-1", "table-1"], "table-1 is counted and trains nothing; reproduce it by itself"),
         (["fig-1", "table-2"], "fig-1, table-2 train on different images; reproduce them one after the other"),
         (["fig-1", "--seeds", "0"], "--seeds is 0"),
+        (["fig-1", "--seeds", "1.5"], "--seeds is '1.5'; give a whole number"),
+        (["fig-1", "--only", ","], "--only is ','; name networks, with commas between"),
         (["fig-1", "--together", "0"], "--together is 0; give a whole number from 1 to 32"),
         (["fig-1", "--together", "33"], "--together is 33"),
         (["fig-1"], "fetch it with `reslab data fetch cifar10`"),

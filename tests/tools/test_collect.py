@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,25 @@ def test_only_whole_runs_come_home(tmp_path: Path) -> None:
     shutil.copytree(run.path, tmp_path / "copy")
     with pytest.raises(UserError, match="give it its name"):
         collect(RunDirectory(tmp_path / "copy"), tmp_path / "home")
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (lambda text: text[: len(text) // 2].rpartition("\n")[0] + "\n", "its log does not go to its end"),
+        (lambda text: "", "its log does not go to its end"),
+        (lambda text: text + "garbage\n", r"metrics\.jsonl is damaged"),
+    ],
+)
+def test_damaged_records_stay_out(damage: Callable[[str], str], sentence: str, tmp_path: Path) -> None:
+    """A log that was cut, lost or written over; nothing of such a run is copied."""
+    run = write_run(tmp_path / "runs")
+    run.finish(run.result() | {"step": 64_000})
+    log = run.path / "metrics.jsonl"
+    log.write_text(damage(log.read_text()))
+    with pytest.raises(UserError, match=sentence):
+        collect(run, tmp_path / "home")
+    assert not (tmp_path / "home").exists()
 
 
 def _files(folder: Path) -> list[Path]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from rich.text import Text
 
 from reslab.cli.show import console, count, make_table, print_heading, print_json, progress_console
-from reslab.cli.subjects import runs_root
+from reslab.cli.subjects import WHOLE, runs_root
 from reslab.cli.trained import (
     ImageWord,
     image_bar,
@@ -31,7 +31,7 @@ SURE, UNSURE = 0.9, 0.5
 def predict(
     subject: str,
     *words: ImageWord,
-    top: int = 5,
+    top: Annotated[int, WHOLE] = 5,
     threshold: float | None = None,
     json: bool = False,
     explain: Path | None = None,

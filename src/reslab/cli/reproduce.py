@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from reslab.cli.progress import StopSignals, TrialBars, make_bars
 from reslab.cli.show import console, make_table, memory, print_json, progress_console
-from reslab.cli.subjects import runs_root, split_words
+from reslab.cli.subjects import WHOLE, runs_root, split_words
 from reslab.cli.table_1 import reproduce_table_1
 from reslab.errors import UserError, choices, suggest
 from reslab.paper.claim import CIFAR10, IMAGENET, Claim
@@ -35,11 +35,11 @@ MOST_TOGETHER = 32  # torch has so many streams of a kind
 
 def reproduce(
     *words: str,
-    seeds: int | None = None,
+    seeds: Annotated[int | None, WHOLE] = None,
     only: str = "",
     from_: Annotated[Path | None, Parameter(name="--from")] = None,
     runs: Path | None = None,
-    together: int | None = None,
+    together: Annotated[int | None, WHOLE] = None,
     compile: bool = False,
     measure: bool = False,
     json: bool = False,
@@ -129,6 +129,8 @@ def choose_claims(tables: Sequence[str], only: str) -> list[Claim]:
         raise UserError(f"{', '.join(tables)} train on different images; reproduce them one after the other")
     networks = list(dict.fromkeys(setting.network for claim in claims for setting in claim.settings))
     wanted = [name.strip().lower().replace("_", "-") for name in only.split(",") if name.strip()]
+    if only and not wanted:
+        raise UserError(f"--only is {only!r}; name networks, with commas between")
     for name in wanted:
         if not any(_means(name, network) for network in networks):
             known = suggest(name, networks) or "; there are " + ", ".join(networks)
@@ -240,7 +242,7 @@ def _tell_needs(plan: Plan) -> None:
         estimate = estimate_set(missing, plan.dataset, plan.root, together=together, device=plan.device)
     if estimate is None:
         return
-    less = f" (less with {together} at once)" if together > 1 else ""
+    less = f" (less with {together} at once)" if together > 1 and plan.device == "cuda" else ""
     progress_console.print(
         f"about {duration(estimate.seconds)} one after the other{less}, {memory(estimate.memory_bytes)} of memory, "
         f"{memory(estimate.disk_bytes)} of disk",

@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from reslab.cli.processes import is_started_by_launcher, run_in_processes
 from reslab.cli.progress import StopSignals, TrialBars, make_bars, summarize
 from reslab.cli.show import console, memory, progress_console
-from reslab.cli.subjects import runs_root, split_words
+from reslab.cli.subjects import WHOLE, runs_root, split_words
 from reslab.errors import UserError
 from reslab.experiments.trials import read_held_out_seed, read_trial, read_trial_file
 from reslab.report.words import duration
@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 
 
 def train(
-    *fields: str, runs: Path | None = None, processes: int = 1, compile: bool = False, dry_run: bool = False
+    *fields: str,
+    runs: Path | None = None,
+    processes: Annotated[int, WHOLE] = 1,
+    compile: bool = False,
+    dry_run: bool = False,
 ) -> None:
     """Train a network; run the same command again to go on where it stopped.
 

@@ -166,4 +166,5 @@ def run_missing(
             measure(run)
     if failures:
         told = "; ".join(f"{name}: {sentence}" for name, sentence in failures.items())
-        raise UserError(f"{len(failures)} of {len(trials)} trials failed, the others are finished: {told}")
+        others = ", the others are finished" if len(failures) < len(trials) else ""
+        raise UserError(f"{len(failures)} of {len(trials)} trials failed{others}: {told}")

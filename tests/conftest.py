@@ -6,6 +6,7 @@ import getpass
 import os
 import tempfile
 from collections.abc import Iterator
+from multiprocessing import util
 
 import pytest
 import torch
@@ -35,3 +36,4 @@ def own_temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         patch.setenv("TMPDIR", str(folder))
         patch.setattr(tempfile, "tempdir", str(folder))
         yield
+        util._exit_function()  # now, not when the folder is gone; xdist's workers never come to it

@@ -10,14 +10,13 @@ from pathlib import Path
 import pytest
 from benchmarks import cifar, fast, kernel_times, normalization, resnet50
 from benchmarks.race import Advance, Contender
+from tests.trials import DIGITS
 
-from reslab.data.digits import load_digits
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
 from reslab.networks import measure_cost
 from reslab.spec import find
 
-DIGITS = load_digits()
 SETTING = {"network": "cifar-resnet-8", "recipe": "digits", "recipe.iterations": "24", "recipe.average_decay": "0.9"}
 
 

@@ -38,9 +38,8 @@ def test_a_network_is_named_with_its_weights(reslab, run: Path) -> None:
     assert named[0]["responses"] == json.loads(reslab("analyze", str(weights), "--json").out)[0]["responses"]
 
 
-def test_bad_photographs_can_be_skipped(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_photographs_can_be_skipped(reslab, tmp_path: Path) -> None:
     """As the sentence that stops it says; those left out are counted, and what is kept is about all."""
-    monkeypatch.setenv("RESLAB_WORKERS", "0")
     photos = make_photos(tmp_path / "photos", train=2, val=2)
     words = ["network=cifar-resnet-8", f"data={photos}", "network.input_size=24", "recipe.iterations=1"]
     words += ["recipe.batch=2", "recipe.precision=fp32", "recipe.exact_norms=false", "--runs", str(tmp_path / "runs")]

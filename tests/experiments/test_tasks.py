@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.experiments.faults import DIGITS, make_trial
+from tests.experiments.faults import make_trial
 from tests.multilabel import make_labelled
 from tests.photographs import make_photos
+from tests.trials import DIGITS
 
 from reslab.data.catalogue import open_data
 from reslab.errors import UserError
@@ -21,9 +22,8 @@ from reslab.runs.directory import RunDirectory
 SMALL = {"network": "cifar-resnet-8", "network.input_size": "24", "recipe.batch": "4"}
 
 
-def test_the_data_says_which_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_data_says_which_task(tmp_path: Path) -> None:
     """Arrays, photographs of one class each, or of several labels; a mean of photographs is kept in their run."""
-    monkeypatch.setenv("RESLAB_WORKERS", "0")
     assert type(make_task(make_trial(), DIGITS, device="cpu")) is ArrayTask
     photos = open_data(str(make_photos(tmp_path / "photos", train=2, val=1)))
     trial = read_trial({**SMALL, "recipe.centring": "mean-image"}, photos)

@@ -57,9 +57,8 @@ def test_values_are_taken_as_they_are(tmp_path: Path) -> None:
     assert run.trial().recipe == find_recipe("digits", {"iterations": 1, "batch": 8})
 
 
-def test_what_the_command_line_warns_of_is_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_command_line_warns_of_is_warned_of(tmp_path: Path) -> None:
     """As Python does, or to whoever is given; nothing is skipped in silence."""
-    monkeypatch.setenv("RESLAB_WORKERS", "0")
     photos = make_photos(tmp_path / "photos", train=2, val=1)
     bad = next((photos / "train").rglob("*.jpg"))
     bad.write_bytes(bytes(bad.stat().st_size))

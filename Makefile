@@ -25,7 +25,7 @@ docs: .venv/ready-dev
 	$(BIN)/zensical build --clean
 
 results: .venv/ready-dev
-	$(BIN)/python -m results.pages
+	$(BIN)/python -m tools.pages
 
 bench: .venv/ready-dev
 	$(BIN)/python benchmarks/networks.py

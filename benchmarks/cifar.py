@@ -14,19 +14,17 @@ import argparse
 import itertools
 import os
 import platform
-import statistics
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 from PIL import Image
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
@@ -35,21 +33,23 @@ from torchvision import transforms
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.peers import CifarPeer
+from benchmarks.race import Advance, Contender, Race
 from benchmarks.record import Record
 from reslab.data.catalogue import load_dataset
 from reslab.data.dataset import Dataset, Split
 from reslab.errors import UserError
-from reslab.experiments.classification import make_task
+from reslab.experiments.arrays import make_array_task
 from reslab.experiments.together import settle
 from reslab.networks import build
+from reslab.networks.execution import choose_device
 from reslab.spec import find
 from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
-from reslab.training.state import TrainingState
-from reslab.training.stepping import Stepper, choose_runtime, reproducible
+from reslab.training.stepping import assemble, reproducible
 
 BATCH = 128
+PEER = "peer"
 OURS = {
     "fp32": {"precision": "fp32"},
     "bf16": {"precision": "bf16"},
@@ -72,7 +72,7 @@ class PeerImages:
         return self.transform(image), int(self.split.labels[index])
 
 
-def make_peer(name: str, dataset: Dataset, *, device: str, workers: int) -> Callable[[int], None]:
+def make_peer(name: str, dataset: Dataset, *, device: str, workers: int) -> Advance:
     """Return what trains the peer for so many iterations."""
     steps = [
         transforms.RandomHorizontalFlip(),
@@ -138,45 +138,36 @@ def make_ours(
 
 def start_training(trial: Trial, dataset: Dataset, *, device: str, compile: bool) -> Callable[[int], None]:
     """Return what trains one trial for so many iterations, and waits for the device."""
-    network = build(trial.network).to(device).train()
-    task = make_task(trial, dataset, device=device)
-    task.execution.prepare_network(network)
-    state = TrainingState(network, trial.recipe)
-    runtime = choose_runtime(network, trial.recipe, device, image_shape=dataset.train.images.shape[1:], compile=compile)
-    stepper = Stepper(state, task, trial.recipe, seed=trial.seed, runtime=runtime)
+    task = make_array_task(trial, dataset, device=device)
+    stepper = assemble(build(trial.network), task, trial.recipe, seed=trial.seed, device=device, compile=compile)
     numbers = itertools.count()
 
     def advance(iterations: int) -> None:
         for step in itertools.islice(numbers, iterations):
             stepper.advance(step, warmed_at=None)
-        assert state.read_tally().failed_at is None
+        assert stepper.state.read_tally().failed_at is None
 
     return advance
 
 
-@dataclass(frozen=True)
-class Contender:
-    """Something that trains `trials` networks at once for so many iterations each."""
+def list_contenders(name: str, dataset: Dataset, *, device: str, given: argparse.Namespace) -> Iterator[Contender]:
+    """Yield the peer, and ours in each precision with each number of trials at once."""
+    peer = partial(make_peer, name, dataset, device=device, workers=given.workers)
+    yield Contender(kind=name, label=PEER, make=peer, images=BATCH, iterations=given.peer_iterations)
+    for ours, together in itertools.product(given.ours.split(","), map(int, given.together.split(","))):
+        label = f"ours, {ours}, {together} at once"
+        make = partial(make_ours, name, dataset, device=device, together=together, **OURS[ours])
+        yield Contender(kind=name, label=label, make=make, images=together * BATCH, iterations=given.iterations)
 
-    advance: Callable[[int], None]
-    iterations: int
-    trials: int = 1
 
-
-def measure(contenders: dict[str, Contender], *, rounds: int, name: str) -> dict[str, float]:
+def measure(contenders: Iterable[Contender], *, rounds: int, device: str) -> dict[str, float]:
     """Return the median images a second of each contender over rounds in which all take their turn."""
-    speeds: dict[str, list[float]] = {label: [] for label in contenders}
-    for contender in contenders.values():
-        contender.advance(5)
-    for _ in track(range(rounds), description=name, console=Console(stderr=True), transient=True):
-        for label, contender in contenders.items():
-            started = time.perf_counter()
-            contender.advance(contender.iterations)
-            if torch.cuda.is_available():
-                torch.cuda.synchronize()
-            seconds = time.perf_counter() - started
-            speeds[label].append(contender.trials * contender.iterations * BATCH / seconds)
-    return {label: statistics.median(values) for label, values in speeds.items()}
+    race = Race(device=device)
+    for contender in contenders:
+        race.join(contender)
+    for _ in range(rounds):
+        race.turn()
+    return {contender.label: race.record["images_per_second"][name] for name, (contender, _) in race.ready.items()}
 
 
 def load_images() -> Dataset:
@@ -208,7 +199,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=min(4, os.cpu_count() or 1), help="of the peer's DataLoader")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = choose_device()
     dataset = load_images()
     machine = torch.cuda.get_device_name() if device == "cuda" else platform.processor() or platform.machine()
     about = f"{machine}, {os.cpu_count()} cores, torch {torch.__version__}, {dataset.name}, {given.workers} workers"
@@ -221,14 +212,10 @@ def main() -> None:
     table = Table("network", "contender", "images a second", "times the peer", box=None, padding=(0, 3, 0, 0))
     records, record = [], Record(given.json)
     for name in given.networks.split(","):
-        peer = make_peer(name, dataset, device=device, workers=given.workers)
-        contenders = {"peer": Contender(peer, given.peer_iterations)}
-        for label, trials in itertools.product(given.ours.split(","), map(int, given.together.split(","))):
-            advance = make_ours(name, dataset, device=device, together=trials, **OURS[label])
-            contenders[f"ours, {label}, {trials} at once"] = Contender(advance, given.iterations, trials)
-        speeds = measure(contenders, rounds=given.rounds, name=name)
+        contenders = list_contenders(name, dataset, device=device, given=given)
+        speeds = measure(contenders, rounds=given.rounds, device=device)
         for label, speed in speeds.items():
-            table.add_row(name, label, f"{speed:,.0f}", f"{speed / speeds['peer']:.2f}")
+            table.add_row(name, label, f"{speed:,.0f}", f"{speed / speeds[PEER]:.2f}" if PEER in speeds else "")
         records.append({"network": name, **speeds})
         record.keep(about=about, images_per_second=records)
     console.print(table)

@@ -35,15 +35,15 @@ from benchmarks.record import Record
 from reslab.data.catalogue import load_dataset
 from reslab.data.dataset import Dataset
 from reslab.errors import UserError
-from reslab.experiments.classification import make_task
-from reslab.experiments.run import INITIALIZING
+from reslab.experiments.arrays import make_array_task
+from reslab.experiments.starting import initialize
 from reslab.experiments.together import settle
 from reslab.experiments.trials import read_trial
-from reslab.networks import build
+from reslab.networks.execution import choose_device
 from reslab.networks.randomness import draw_from
 from reslab.spec.trial import Trial, trial_to_dict
-from reslab.training.state import WRONG, TrainingState
-from reslab.training.stepping import Stepper, choose_runtime, mix_seed, reproducible
+from reslab.training.state import WRONG
+from reslab.training.stepping import assemble, mix_seed, reproducible
 
 Setting = dict[str, str]
 THREADS = torch.get_num_threads()
@@ -66,15 +66,9 @@ class Outcome:
 def train(trial: Trial, dataset: Dataset, *, device: str, compile: bool) -> Outcome:
     """Train as `run_trial` does, without log, checkpoints and the evaluations between, and time each part."""
     moments = [time.perf_counter()]
-    with INITIALIZING:
-        torch.manual_seed(trial.seed)
-        network = build(trial.network)
-    network.to(device).train()
-    recipe, task = trial.recipe, make_task(trial, dataset, device=device)
-    task.execution.prepare_network(network)
-    state = TrainingState(network, recipe)
-    runtime = choose_runtime(network, recipe, device, image_shape=dataset.train.images.shape[1:], compile=compile)
-    stepper = Stepper(state, task, recipe, seed=trial.seed, runtime=runtime)
+    recipe, task = trial.recipe, make_array_task(trial, dataset, device=device)
+    stepper = assemble(initialize(trial), task, recipe, seed=trial.seed, device=device, compile=compile)
+    network, state = stepper.network, stepper.state
     untouched = state.snapshot()
     stepper.advance(0, warmed_at=None)
     state.restore(untouched)
@@ -186,7 +180,7 @@ def main() -> None:
     if given.seeds < 1:
         raise UserError(f"--seeds is {given.seeds}; give a whole number of at least 1")
     record = Record(given.json)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = choose_device()
     dataset = load_dataset(given.data)
     split = given.split or ("tuning" if given.grid else "full")
     machine = torch.cuda.get_device_name() if device == "cuda" else platform.processor() or platform.machine()

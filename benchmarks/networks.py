@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.peers import CifarPeer
 from benchmarks.record import Record
 from reslab.networks import create_model
-from reslab.networks.execution import EAGER, FAST, Execution
+from reslab.networks.execution import EAGER, FAST, Execution, choose_device
 
 CASES: dict[str, tuple[Callable[[], nn.Module], Callable[[], nn.Module], tuple[int, ...]]] = {
     "resnet-20": (lambda: CifarPeer(3), lambda: create_model("resnet-20", zero_padding="both"), (128, 3, 32, 32)),
@@ -51,7 +51,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = choose_device()
     console = Console(width=120)
     about = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, {device}, torch {torch.__version__}"
     console.print(f"{about}; images a second, median of {options.rounds} rounds; in brackets: times the peer\n")

@@ -22,12 +22,13 @@ Advance = Callable[[int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Contender:
-    """Something that is made when its time has come, and then does so many iterations of so many images."""
+    """Something that is made when its time has come, and then in a turn does `iterations` of so many images."""
 
     kind: str
     label: str
     make: Callable[[], Advance]
     images: int
+    iterations: int
 
     @property
     def name(self) -> str:
@@ -38,8 +39,8 @@ class Contender:
 class Race:
     """Contenders that take turns; `record` is all that is known so far."""
 
-    def __init__(self, *, device: str, iterations: int, save: Callable[[dict[str, Any]], None]) -> None:
-        self.device, self.iterations, self.save = device, iterations, save
+    def __init__(self, *, device: str, save: Callable[[dict[str, Any]], None] = lambda record: None) -> None:
+        self.device, self.save = device, save
         self.ready: dict[str, tuple[Contender, Advance]] = {}
         self.speeds: dict[str, list[float]] = {}
         self.record: dict[str, Any] = {"preparation_seconds": {}, "failed": {}}
@@ -63,13 +64,12 @@ class Race:
     def turn(self) -> None:
         """Let everyone who is ready run once."""
         for name, (contender, advance) in self.ready.items():
-            iterations = self.iterations if contender.images > 1 else 4 * self.iterations
             advance(1)
             self._wait()
             started = time.perf_counter()
-            advance(iterations)
+            advance(contender.iterations)
             self._wait()
-            self.speeds[name].append(contender.images * iterations / (time.perf_counter() - started))
+            self.speeds[name].append(contender.images * contender.iterations / (time.perf_counter() - started))
         self.record["images_per_second"] = {name: statistics.median(speeds) for name, speeds in self.speeds.items()}
         self.record["turns"] = self.speeds
         self.save(self.record)

@@ -20,7 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -43,8 +43,7 @@ from reslab.spec import Preprocess, Spec, find
 from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
-from reslab.training.state import TrainingState
-from reslab.training.stepping import Stepper, choose_runtime, reproducible
+from reslab.training.stepping import assemble, reproducible
 
 # Ours, torchvision's, and the fields in which the paper's differs from that.
 PEERS: dict[str, tuple[str, dict[str, str]]] = {
@@ -164,14 +163,10 @@ def train_ours(
     recipe = find_recipe("imagenet-common", fields)
     trial = Trial(data=DataSpec(name="noise", fingerprint=""), network=sizes.spec, recipe=recipe)
     task = NoiseTask(trial=trial, execution=FAST, batch=sizes.make_batch())
-    network = build(trial.network).to(sizes.device).train()
-    task.execution.prepare_network(network)
-    state = TrainingState(network, recipe)
-    runtime = choose_runtime(network, recipe, sizes.device, image_shape=task.image_shape, compile=compile)
-    if not own_kernels:
-        runtime = replace(runtime, fused=False, normalized=False)
-    print(f"ours: {runtime}", file=sys.stderr)
-    stepper = Stepper(state, task, recipe, seed=0, runtime=runtime)
+    stepper = assemble(
+        build(trial.network), task, recipe, seed=0, device=sizes.device, compile=compile, own_kernels=own_kernels
+    )
+    print(f"ours: {stepper.runtime}", file=sys.stderr)
     numbers = itertools.count()
 
     def advance(iterations: int) -> None:
@@ -210,14 +205,15 @@ def _infer(run: Callable[[Tensor], Tensor], sizes: Sizes, count: int) -> Advance
     return advance
 
 
-def list_contenders(sizes: Sizes) -> list[Contender]:
-    """Return all contenders, what must be compiled last."""
+def list_contenders(sizes: Sizes, *, iterations: int) -> list[Contender]:
+    """Return all contenders, what must be compiled last; a single image at a time is over soon, so more of those."""
 
     def training(label: str, make: Callable[[], Advance]) -> Contender:
-        return Contender(kind=TRAINING, label=label, make=make, images=sizes.batch)
+        return Contender(kind=TRAINING, label=label, make=make, images=sizes.batch, iterations=iterations)
 
     def inference(count: int, label: str, make: Callable[[], Advance]) -> Contender:
-        return Contender(kind=f"inference, batch {count}", label=label, make=make, images=count)
+        turns = iterations if count > 1 else 4 * iterations
+        return Contender(kind=f"inference, batch {count}", label=label, make=make, images=count, iterations=turns)
 
     counts = dict.fromkeys((sizes.batch, 1))
     return [
@@ -260,10 +256,11 @@ def main() -> None:
     about = f"{machine}, {os.cpu_count()} cores, torch {torch.__version__}; {sizes.network}, {sizes.side} pixels"
 
     kept = Record(given.json)
-    race = Race(device=device, iterations=given.iterations, save=lambda known: kept.keep(about=about, **known))
+    race = Race(device=device, save=lambda known: kept.keep(about=about, **known))
     skipped = [word for word in given.skip.split(",") if word]
     console = Console(width=140)
-    contenders = [one for one in list_contenders(sizes) if not any(word in one.name for word in skipped)]
+    everyone = list_contenders(sizes, iterations=given.iterations)
+    contenders = [one for one in everyone if not any(word in one.name for word in skipped)]
     for group in (False, True):
         for contender in contenders:
             if ("compiled" in contender.label) != group:

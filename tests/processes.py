@@ -13,7 +13,9 @@ from typing import Any
 from reslab.training.processes import joined
 
 START = multiprocessing.get_context("forkserver")
-START.set_forkserver_preload(["tests.experiments.faults", "torch.distributed", "torch.nn.parallel"])
+START.set_forkserver_preload(
+    ["tests.experiments.faults", "torch.distributed", "torch.nn.parallel", "torch._dynamo", "tensorboard.compat.proto"]
+)
 SECONDS = 60.0
 
 

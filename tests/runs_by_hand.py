@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from reslab.report.groups import Group, group_runs
+from reslab.report.records import read_records
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
 from reslab.spec import find
@@ -111,3 +113,8 @@ def _scores(error_percent: float, classes: Sequence[str]) -> dict[str, Any]:
         "multiply_adds": 40_551_040,
         "activation_bytes": 1_500_000,
     }
+
+
+def groups_in(root: Path) -> list[Group]:
+    """Read the runs under a root as the report does."""
+    return group_runs(read_records(root)[0])

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 
 import pytest
-from benchmarks import fast, kernel_times, normalization, resnet50
+from benchmarks import cifar, fast, kernel_times, normalization, resnet50
 from benchmarks.race import Advance, Contender
+from tests.trials import DIGITS
 
-from reslab.data.digits import load_digits
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
 from reslab.networks import measure_cost
 from reslab.spec import find
 
-DIGITS = load_digits()
 SETTING = {"network": "cifar-resnet-8", "recipe": "digits", "recipe.iterations": "24", "recipe.average_decay": "0.9"}
 
 
@@ -91,10 +91,10 @@ def test_contenders_take_turns(
                 raise OSError("no compiler")
             return lambda iterations: seen.extend([label] * iterations)
 
-        return Contender(kind="training", label=label, make=enter, images=2)
+        return Contender(kind="training", label=label, make=enter, images=2, iterations=1)
 
     labels = ("peer, eager", "broken", "ours", "ours, compiled")
-    monkeypatch.setattr(resnet50, "list_contenders", lambda sizes: [make(label) for label in labels])
+    monkeypatch.setattr(resnet50, "list_contenders", lambda sizes, iterations: [make(label) for label in labels])
     out = tmp_path / "out.json"
     monkeypatch.setattr(sys, "argv", ["resnet50.py", "--rounds", "2", "--skip", "compiled", "--json", str(out)])
     resnet50.main()
@@ -107,6 +107,22 @@ def test_contenders_take_turns(
     assert seen[-4:] == ["peer, eager"] * 2 + ["ours"] * 2
     ours, peer = (record["images_per_second"][f"training: {who}"] for who in ("ours", "peer, eager"))
     assert f"{ours / peer:.2f}" in capsys.readouterr().out
+
+
+def test_a_race_a_network(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Kept as the tables of results are made from it: the peer first, and ours by precision and trials at once."""
+    monkeypatch.setattr(cifar, "load_images", lambda: DIGITS)
+    monkeypatch.setattr(cifar, "make_peer", lambda *_, **__: lambda iterations: None)
+    monkeypatch.setattr(cifar, "make_ours", lambda *_, together, **__: lambda iterations: time.sleep(1e-3 * together))
+    out = tmp_path / "out.json"
+    words = ["--networks", "resnet-20,resnet-56", "--ours", "bf16", "--rounds", "2", "--json", str(out)]
+    monkeypatch.setattr(sys, "argv", ["cifar.py", *words])
+    cifar.main()
+    rows = json.loads(out.read_text())["images_per_second"]
+    assert [row["network"] for row in rows] == ["resnet-20", "resnet-56"]
+    assert list(rows[1]) == ["network", "peer", "ours, bf16, 1 at once", "ours, bf16, 8 at once"]
+    ratio = rows[1]["ours, bf16, 8 at once"] / rows[1]["peer"]
+    assert capsys.readouterr().out.splitlines()[-1].split()[-1] == f"{ratio:.2f}"
 
 
 def test_contenders_are_the_same_network() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import shutil
 import subprocess
 import sys
 import threading
@@ -12,7 +13,18 @@ import pytest
 from tests.closed import close
 
 from reslab.errors import UserError
-from reslab.files import atomic_write, is_file, is_folder, is_locked, list_folder, lock, temporary_folder, write_text
+from reslab.files import (
+    atomic_write,
+    is_file,
+    is_folder,
+    is_locked,
+    list_folder,
+    lock,
+    refuse_full_disk,
+    temporary_folder,
+    write_size,
+    write_text,
+)
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
@@ -106,3 +118,22 @@ def test_what_may_not_be_looked_at_is_neither_there_nor_absent(tmp_path: Path, m
             look(tmp_path / "closed" / "x")
     with pytest.raises(UserError, match=r"closed cannot be read: Permission denied; check its permissions"):
         list_folder(tmp_path / "closed")
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(12, "12 B"), (2048, "2.0 KiB"), (5 * 2**20, "5.0 MiB"), (2**43, "8,192.0 GiB")]
+)
+def test_sizes_in_words(size: float, text: str) -> None:
+    """Binary units, up to GiB."""
+    assert write_size(size) == text
+
+
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the disk of the nearest folder there is."""
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(
+        shutil, "disk_usage", lambda path: usage._replace(free=3 * 2**20) if path == tmp_path else usage
+    )
+    refuse_full_disk(tmp_path / "a" / "b", 3 * 2**20, remedy="pray")
+    with pytest.raises(UserError, match=r"b needs 4\.0 MiB of disk and 3\.0 MiB are free; free some space or pray"):
+        refuse_full_disk(tmp_path / "a" / "b", 4 * 2**20, remedy="pray")

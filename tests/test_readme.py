@@ -11,10 +11,11 @@ import pytest
 from tests.photographs import make_photos
 
 from reslab.cli import main
-from reslab.cli.show import count, printed
+from reslab.cli.show import count
+from reslab.data.catalogue import load_dataset
 from reslab.drawing import draw_blocks, draw_networks
+from reslab.experiments.degradation import degradation_trials, judge_degradation
 from reslab.networks import measure_cost
-from reslab.paper.tables import TABLE_1, TABLE_6
 from reslab.spec import NetworkSpec, find
 
 REPOSITORY = Path(__file__).parent.parent
@@ -22,23 +23,32 @@ README = (REPOSITORY / "README.md").read_text()
 PICTURES = REPOSITORY / "docs" / "pictures"
 
 
-def test_the_table_is_what_we_count() -> None:
-    """Each row: our counts, and the paper's where it prints one."""
-    published = {row.network: row for row in (*TABLE_6, *TABLE_1)}
-    table = README.partition("Counted by `reslab describe`")[2]
-    rows = re.findall(r"^\| ([a-z]+-\d+) \| (.*) \|$", table, flags=re.MULTILINE)
-    assert len(rows) == 12
-    for name, cells in rows:
-        cost, row = measure_cost(find(name)), published[name]
-        expected = [count(cost.params), printed(row.params), count(cost.multiply_adds), printed(row.multiply_adds)]
-        assert [cell.strip() for cell in cells.split("|")] == expected
+def test_the_demo_prints_such_a_table() -> None:
+    """The networks of the demo, with their parameters, and what it would find in the errors shown."""
+    digits = load_dataset("digits")
+    rows = re.findall(r"^(plain|resnet)-(\d+) +([\d,]+) +([\d.]+) +[\d.]+ +\d+ s$", README, flags=re.MULTILINE)
+    trials = degradation_trials(digits)
+    shown = {(kind, int(depth)): params for kind, depth, params, _ in rows}
+    assert shown == {key: count(measure_cost(trial.network).params) for key, trial in trials.items()}
+    findings = judge_degradation({(kind, int(depth)): float(error) for kind, depth, _, error in rows})
+    assert all(finding.as_in_the_paper for finding in findings)
+
+
+def test_make_has_the_targets() -> None:
+    """Every `make` line of README and CONTRIBUTING names one."""
+    pages = README + (REPOSITORY / "CONTRIBUTING.md").read_text()
+    targets = re.findall(r"^([a-z]+):", (REPOSITORY / "Makefile").read_text(), flags=re.MULTILINE)
+    named = re.findall(r"^make ([a-z]+)", pages, flags=re.MULTILINE)
+    assert "demo" in named
+    assert set(named) <= set(targets)
 
 
 @pytest.fixture
 def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A reader's folder, with a few photographs."""
+    """A reader's folder, with our records and a few photographs."""
     monkeypatch.chdir(tmp_path)
     photos = make_photos(tmp_path / "photos", train=3, val=2)
+    (tmp_path / "results").symlink_to(REPOSITORY / "results")
     shutil.copy(photos / "val" / "blues" / "000.jpg", tmp_path / "photo.jpg")
     return tmp_path
 
@@ -47,7 +57,7 @@ def test_the_python_runs(desk: Path, capsys: pytest.CaptureFixture[str]) -> None
     """The README's Python blocks, as they stand."""
     building, training = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     exec(compile(building, "README.md", "exec"), {})
-    assert list((desk / "weights").glob("resnet-56-*.safetensors"))
+    assert list((desk / "weights").glob("resnet-34-*.safetensors"))
     exec(compile(training, "README.md", "exec"), {})
     assert capsys.readouterr().out.splitlines()[-1].split()[0] in ("blues", "greens")
 
@@ -64,20 +74,41 @@ def test_the_commands_run(desk: Path) -> None:
     assert list((desk / "maps").glob("*.png"))
 
 
+def test_every_variable_is_told() -> None:
+    """What the code reads from the environment stands in the table of docs/commands.md, and nothing else does."""
+    told = re.findall(
+        r"^\| `(RESLAB_[A-Z]+)` \|", (REPOSITORY / "docs" / "commands.md").read_text(), flags=re.MULTILINE
+    )
+    sources = [path.read_text() for path in (REPOSITORY / "src").rglob("*.py")]
+    read = {name for source in sources for name in re.findall(r"environ\S*?[\[(]\"(RESLAB_[A-Z]+)\"", source)}
+    assert sorted(told) == sorted(read)
+
+
 def test_links_lead_somewhere() -> None:
     """Relative links in README and docs name files that exist."""
     for page in [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]:
-        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
-            assert (page.parent / link).exists(), f"{page.name} links to {link}"
+        for link, anchor in re.findall(r"\]\(([^)#:]*)#?([^):]*)\)", page.read_text()):
+            there = page.parent / link if link else page
+            assert there.exists(), f"{page.name} links to {link}"
+            assert not anchor or anchor in list_anchors(there), f"{page.name} links to #{anchor} in {there.name}"
 
 
-def test_the_tree_names_real_folders() -> None:
-    """Folder tree of the README."""
-    for folder in sorted(
-        path.name for path in (REPOSITORY / "src" / "reslab").iterdir() if (path / "__init__.py").exists()
-    ):
-        assert (REPOSITORY / "src" / "reslab" / folder).is_dir()
-        assert f"{folder.split('/')[-1]}/" in README
+def list_anchors(page: Path) -> set[str]:
+    """The headings of a page, as links call them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_tree_is_what_there_is() -> None:
+    """Each folder in the README's tree is there, and each package is in the tree."""
+    tree = re.findall(r"```\n(src/reslab/\n.*?)```", README, flags=re.DOTALL)[0]
+    listed, above = set(), [REPOSITORY]
+    for indent, name in re.findall(r"^( *)(\S+)/(?: |$)", tree, flags=re.MULTILINE):
+        above = [*above[: len(indent) // 2 + 1], above[len(indent) // 2] / name]
+        listed.add(above[-1])
+    assert [folder for folder in listed if not folder.is_dir()] == []
+    inits = [*REPOSITORY.glob("*/__init__.py"), *(REPOSITORY / "src").rglob("__init__.py")]
+    assert {init.parent for init in inits} - listed == set()
 
 
 def spec(words: str) -> NetworkSpec:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from hatchling.builders.wheel import WheelBuilder
-from results.ship import NETWORKS, SUBSET, compute_logits, find_nearest
+from tools.ship import NETWORKS, SUBSET, compute_logits, find_nearest
 
 import reslab
 from reslab.cli import main
@@ -45,20 +45,10 @@ def judge_error(network: str) -> Verdict:
 
 
 def test_they_are_networks_we_ship_and_small() -> None:
-    """Those of which there are full runs by the paper's recipe, in less than 25 MB."""
-    assert SHIPPED
-    measured = [network for network in NETWORKS if judge_error(network).word == "measured"]
-    assert sorted(SHIPPED) == sorted(measured), "run results/ship.py"
+    """All of them, each with full runs by the paper's recipe behind it, in less than 25 MB."""
+    assert sorted(SHIPPED) == sorted(NETWORKS), "run python -m tools.ship"
+    assert [judge_error(network).word for network in NETWORKS] == ["measured"] * len(NETWORKS)
     assert sum(path.stat().st_size for path in FOLDER.rglob("*.safetensors")) < MOST_BYTES
-
-
-def test_the_seed_nearest_the_mean_is_chosen() -> None:
-    """Not the best one; of two as near, the first by name."""
-    claim = ask_error("resnet-20", table="models", row="resnet-20")
-    verdict = Verdict(claim=claim, word="measured", samples=((8.0, 8.6, 8.5, 8.9),), runs=("a", "b", "c", "d"))
-    assert find_nearest(verdict) == "c"
-    verdict = Verdict(claim=claim, word="measured", samples=((8.2, 8.4),), runs=("z", "y"))
-    assert find_nearest(verdict) == "y"
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -73,7 +63,7 @@ def test_a_file_says_what_it_is(name: str) -> None:
     about, metrics = weights.provenance, weights.metrics
     assert about["data"]["fingerprint"] == CIFAR10.fingerprint
     verdict = judge_error(name)
-    assert about["trial"] == find_nearest(verdict), "run results/ship.py"
+    assert about["trial"] == find_nearest(verdict), "run python -m tools.ship"
     assert (metrics["mean_error_percent"], metrics.get("std_error_percent")) == (verdict.mean, verdict.std)
     assert metrics["seeds"] == verdict.n
     run = RECORDS[about["trial"]]
@@ -104,6 +94,13 @@ def test_they_err_as_recorded(name: str) -> None:
     trained = load_file("cifar10", name=name)
     scores = evaluate(trained, choose_inputs(trained, load_dataset("cifar10"), device="cpu"))
     assert scores["error_percent"] == read(name).metrics["error_percent"]
+
+
+@pytest.mark.parametrize("page", ["evaluation.md", "using.md"])
+def test_what_docs_tell_was_measured_with_these(page: str) -> None:
+    """The run they name is the one that is shipped: with other weights its numbers are to be measured again."""
+    text = (Path(__file__).parent.parent / "docs" / page).read_text(encoding="utf-8")
+    assert read("resnet-20").provenance["trial"] in text
 
 
 def test_a_name_is_found_however_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

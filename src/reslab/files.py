@@ -13,7 +13,7 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -21,6 +21,7 @@ from reslab.errors import UserError
 
 PARTIAL = ".partial"
 ATTEMPTS = 10
+Watch = Callable[[str, int, int | None], None]  # is told what is done, how much of it, and of how much
 
 
 def is_folder(path: Path) -> bool:
@@ -51,6 +52,24 @@ def list_folder(folder: Path) -> list[Path]:
         return sorted(Path(entry.path) for entry in os.scandir(folder))
     except OSError as error:
         raise UserError(f"{folder} cannot be read: {error.strerror}; check its permissions") from error
+
+
+def refuse_full_disk(path: Path, needed: float, *, remedy: str) -> None:
+    """Refuse to write `needed` bytes at `path`, which need not be there yet, where its disk has no room for them."""
+    place = next(folder for folder in (path, *path.absolute().parents) if folder.is_dir())
+    if needed > (free := shutil.disk_usage(place).free):
+        raise UserError(
+            f"{path} needs {write_size(needed)} of disk and {write_size(free)} are free; free some space or {remedy}"
+        )
+
+
+def write_size(size: float) -> str:
+    """Write a number of bytes in words: 185.5 MiB."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            break
+        size /= 1024
+    return f"{size:.0f} {unit}" if unit == "B" else f"{size:,.1f} {unit}"
 
 
 @contextlib.contextmanager

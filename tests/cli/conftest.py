@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from tests.delivery.conftest import fill, make_network
 
 from reslab.cli import main
+from reslab.experiments.train import train
 from reslab.networks import save_model
 
 
@@ -32,11 +34,24 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a short run on the digits."""
+    fields = {"recipe.iterations": 12, "recipe.batch": 16, "recipe.evaluate_every": 6}
+    return train("digits", "cifar-resnet-8", fields=fields, runs=tmp_path_factory.mktemp("trained")).path
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path) -> Path:
+    """A copy of that run, alone in its folder."""
+    return shutil.copytree(trained, tmp_path / "runs" / trained.name)
+
+
 @pytest.fixture
 def reslab(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
     """Run `reslab WORDS...`."""
 
-    def run(*words: str) -> Outcome:
+    def call(*words: str) -> Outcome:
         code = 0
         try:
             main(list(words))
@@ -45,4 +60,4 @@ def reslab(capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
         printed = capsys.readouterr()
         return Outcome(code, printed.out, printed.err)
 
-    return run
+    return call

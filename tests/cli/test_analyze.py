@@ -6,15 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-
-
-@pytest.fixture
-def run(reslab, tmp_path: Path) -> Path:
-    """The directory of a short run on the digits."""
-    words = ["network=cifar-resnet-8", "recipe.iterations=4", "recipe.batch=16"]
-    assert reslab("train", *words, "--runs", str(tmp_path / "runs")).code == 0
-    (path,) = (tmp_path / "runs").glob("cifar-resnet-8-digits-*")
-    return path
+from tests.photographs import make_photos
 
 
 def test_responses_are_printed_and_kept(reslab, run: Path) -> None:
@@ -39,6 +31,31 @@ def test_a_subset_is_said(reslab, run: Path) -> None:
     assert json.loads((run / "analysis" / "responses.json").read_text())["images"] == 355
 
 
+def test_a_network_is_named_with_its_weights(reslab, run: Path) -> None:
+    """As for `evaluate`: one word for the name, one for the weights."""
+    weights = run / "weights.safetensors"
+    named = json.loads(reslab("analyze", "cifar-resnet-8", f"weights={weights}", "data=digits", "--json").out)
+    assert named[0]["responses"] == json.loads(reslab("analyze", str(weights), "--json").out)[0]["responses"]
+
+
+def test_bad_photographs_can_be_skipped(reslab, tmp_path: Path) -> None:
+    """As the sentence that stops it says; those left out are counted, and what is kept is about all."""
+    photos = make_photos(tmp_path / "photos", train=2, val=2)
+    words = ["network=cifar-resnet-8", f"data={photos}", "network.input_size=24", "recipe.iterations=1"]
+    words += ["recipe.batch=2", "recipe.precision=fp32", "recipe.exact_norms=false", "--runs", str(tmp_path / "runs")]
+    assert reslab("train", *words).code == 0
+    (run,) = (tmp_path / "runs").iterdir()
+    bad = sorted((photos / "val").rglob("*.jpg"))[1]
+    bad.write_bytes(bytes(bad.stat().st_size))
+    assert "set data.on_bad_image=skip" in reslab("analyze", str(run), f"data={photos}").err
+    outcome = reslab("analyze", str(run), f"data={photos}", "data.on_bad_image=skip")
+    assert (outcome.code, bad.name in outcome.err) == (0, True)
+    assert "3 images of photos (bad ones skipped: 1)" in outcome.out
+    kept = json.loads((run / "analysis" / "responses.json").read_text())
+    assert (kept["images"], kept["skipped_images"]) == (3, 1)
+    assert reslab("analyze", str(run), f"data={photos}").out == outcome.out
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -46,7 +63,7 @@ def test_a_subset_is_said(reslab, run: Path) -> None:
         (["RUN", "--only", "curvature"], "--only is 'curvature'; choose responses"),
         (["RUN", "images=0"], "images is '0'"),
         (["RUN", "images=400"], "images is 400, and digits has 355"),
-        (["RUN", "weights=x.pth"], "analyze knows no field 'weights'"),
+        (["RUN", "protocol=10-crop"], "analyze knows no field 'protocol'; there are weights, data, data.split"),
     ],
 )
 def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, run: Path) -> None:

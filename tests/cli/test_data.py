@@ -158,7 +158,6 @@ def test_photographs_are_written_as_shards(
 ) -> None:
     """Which are checked, trained on and tested on like the folder."""
     monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "root"))
-    monkeypatch.setenv("RESLAB_WORKERS", "0")
     shards = tmp_path / "shards" / "photos"
     told = reslab("data", "shard", str(photos), str(shards), "--size", "five").err
     assert "--size is 'five'; give megabytes or gigabytes, such as 512MB" in told

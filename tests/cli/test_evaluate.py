@@ -23,16 +23,6 @@ from reslab.spec import Preprocess
 from reslab.spec.codec import encode
 from reslab.spec.trial import DataSpec
 
-SHORT = ["recipe.iterations=12", "recipe.batch=16", "recipe.evaluate_every=6"]
-
-
-@pytest.fixture
-def run(reslab, tmp_path: Path) -> Path:
-    """The directory of a short run on the digits."""
-    assert reslab("train", "network=cifar-resnet-8", *SHORT, "--runs", str(tmp_path / "runs")).code == 0
-    (path,) = (tmp_path / "runs").glob("cifar-resnet-8-digits-*")
-    return path
-
 
 def test_a_run_by_id_beginning_path_and_file(reslab, run: Path) -> None:
     """All give the recorded result; the data need not be said."""
@@ -202,7 +192,7 @@ def test_one_network_prints_its_calibration(reslab, folder: Path, monkeypatch) -
 
 
 def test_a_folder_must_be_given(reslab, folder: Path, monkeypatch) -> None:
-    """A weight file knows the name of its folder, not its place; other classes, or data of other members, are refused."""
+    """A weight file knows its folder by name, not by place; other classes, or data of other members, are refused."""
     monkeypatch.chdir(folder.parent)
     told = reslab("evaluate", "a.safetensors")
     assert told.code == 2
@@ -219,9 +209,8 @@ def test_a_folder_must_be_given(reslab, folder: Path, monkeypatch) -> None:
 
 def test_what_a_run_held_out_is_held_out_again(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its own seed, wherever it is tested: other images were trained on."""
-    monkeypatch.setenv("RESLAB_WORKERS", "0")
     photos, runs = make_photos(tmp_path / "photos", train=10, val=1) / "train", ["--runs", str(tmp_path / "runs")]
-    words = ["network=cifar-resnet-8", "network.input_size=16", *SHORT, "data.held_out_seed=3"]
+    words = ["network=cifar-resnet-8", "network.input_size=16", "recipe.iterations=12", "data.held_out_seed=3"]
     assert reslab("train", f"data={photos}", *words, *runs).code == 0
     outcome = reslab("evaluate", "cifar-resnet-8", f"data={photos}", *runs, "--json")
     assert outcome.code == 0, outcome.err

@@ -14,10 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.experiments.faults import outcome
 from tests.photographs import make_photos
+from tests.processes import run_in_processes
+from tests.trials import DIGITS, outcome
 
+from reslab.experiments.run import run_trial
+from reslab.experiments.trials import read_trial
 from reslab.runs.directory import RunDirectory, list_runs
+from reslab.training.processes import Processes
 
 WORDS = ["train", "network=cifar-resnet-8", "recipe.batch=16", "recipe.evaluate_every=20", "seed=4"]
 LONG = [*WORDS, "recipe.iterations=20000"]
@@ -134,28 +138,22 @@ def test_without_a_launcher_the_processes_stop(tmp_path: Path) -> None:
     assert started.step() >= 20 * len(logged), "what it came to was saved"
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, str]:
-    """The outcome of the run, by two processes that nobody disturbed."""
-    root = tmp_path_factory.mktemp("whole")
-    with start([*OURS, *SHORT, "--processes", "2"], root) as started:
-        code, said = started.end()
-    assert code == 0, said
-    (run,) = list_runs(root)
-    return outcome(run)
+def train_undisturbed(processes: Processes, root: Path) -> tuple[str, str, str]:
+    trial = read_trial(dict(word.split("=") for word in SHORT[1:]), DIGITS)
+    return outcome(run_trial(trial, DIGITS, root, processes=processes))
 
 
-def test_killed_processes_are_started_again_by_torchrun(whole: tuple[str, str, str], tmp_path: Path) -> None:
+def test_killed_processes_are_started_again_by_torchrun(tmp_path: Path) -> None:
     """First the second one, then the first: all go on from the newest checkpoint, to the same bits."""
-    with start([*TORCHRUN, "-m", "reslab", *SHORT], tmp_path) as started:
+    with start([*TORCHRUN, "-m", "reslab", *SHORT], tmp_path / "runs") as started:
         for rank, step in ((1, 20), (0, 60)):
             started.reach(step)
             os.kill(started.workers()[rank], signal.SIGKILL)
         code, said = started.end()
     assert code == 0, said
-    (run,) = list_runs(tmp_path)
+    (run,) = list_runs(tmp_path / "runs")
     assert len(run.read("provenance")["sittings"]) == 3
-    assert outcome(run) == whole
+    assert [outcome(run)] * 2 == run_in_processes(train_undisturbed, 2, tmp_path / "whole")
 
 
 def test_a_killed_process_ends_the_others(tmp_path: Path) -> None:
@@ -181,7 +179,7 @@ def test_a_bad_image_is_named_whoever_meets_it(launcher: list[str], tmp_path: Pa
         "recipe.batch=8",
     ]
     shared = ["--processes", "2"] if launcher is OURS else []
-    with start([*launcher, *words, "recipe.iterations=1", *shared], tmp_path / "runs", RESLAB_WORKERS="0") as started:
+    with start([*launcher, *words, "recipe.iterations=1", *shared], tmp_path / "runs") as started:
         code, said = started.end()
     assert code == (2 if launcher is OURS else 1)
     times = said.count(f"reslab: {bad} is ")

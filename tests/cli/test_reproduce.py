@@ -16,14 +16,17 @@ import numpy as np
 import pytest
 from tests.photographs import make_photos
 
+from reslab.cli.reproduce import choose_claims
 from reslab.data import catalogue
 from reslab.data.dataset import Dataset, Split
 from reslab.experiments import estimate, together
 from reslab.experiments import evaluate as evaluating
+from reslab.experiments.reproduce import plan_runs, reproduce
 from reslab.experiments.run import run_trial
 from reslab.paper.claim import Setting
 from reslab.paper.claims import CLAIMS
 from reslab.paper.measurements import ByEnsemble
+from reslab.report.reporting import judge_runs
 from reslab.runs.directory import RunDirectory
 
 SMALL = "cifar-resnet-8 input_size=24"
@@ -52,7 +55,7 @@ def test_what_is_missing_is_run_and_judged(reslab, tmp_path: Path) -> None:
     outcome = reslab(*words)
     assert outcome.code == 0, outcome.err
     assert "trials: 2, finished: 0, to run: 2 on cpu, 4 iterations in all" in outcome.err
-    needs = r"one after the other \(less with 2 at once\), [\d,.]+ [MG]iB of memory, [\d,.]+ MiB of disk"
+    needs = r"one after the other, [\d,.]+ [MG]iB of memory, [\d,.]+ MiB of disk"
     assert re.search(needs, outcome.err)
     assert "reduced setting" in outcome.out
     assert "runs: 2, counted above: 2" in outcome.out
@@ -62,6 +65,22 @@ def test_what_is_missing_is_run_and_judged(reslab, tmp_path: Path) -> None:
     (judged,) = json.loads(reslab(*words, "--json").out)
     assert (judged["word"], judged["n"], judged["claim"]["published"]) == ("reduced setting", 2, 8.75)
     assert "data.fingerprint" in judged["remarks"]
+
+
+@pytest.mark.usefixtures("small")
+def test_python_reproduces_what_the_command_does(reslab, tmp_path: Path) -> None:
+    """The same runs, measured for the same figure, and the same verdicts."""
+    words = ["reproduce", "fig-7", "--only", "resnet-20", *SHORT, "--runs", str(tmp_path / "command"), "--json"]
+    told = json.loads(reslab(*words).out)
+    fields = {"recipe.iterations": 2, "recipe.evaluate_every": 1, "recipe.batch": 4}
+    claims = choose_claims(["fig-7"], "resnet-20")
+    plan = plan_runs(claims, catalogue.load_dataset("cifar10"), tmp_path / "python", fields=fields)
+    reproduce(plan)
+    verdicts = judge_runs(plan.claims, plan.root).verdicts
+    assert "reduced setting" in {verdict.word for verdict in verdicts}
+    assert [(one.word, one.mean, one.remarks, list(one.runs)) for one in verdicts] == [
+        (one["word"], one["mean"], one["remarks"], one["runs"]) for one in told
+    ]
 
 
 def test_without_imagenet_one_is_told_what_to_fetch(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,6 +249,8 @@ def test_judging_needs_no_torch(tmp_path: Path) -> None:
         (["fig-1", "table-1"], "table-1 is counted and trains nothing; reproduce it by itself"),
         (["fig-1", "table-2"], "fig-1, table-2 train on different images; reproduce them one after the other"),
         (["fig-1", "--seeds", "0"], "--seeds is 0"),
+        (["fig-1", "--seeds", "1.5"], "--seeds is '1.5'; give a whole number"),
+        (["fig-1", "--only", ","], "--only is ','; name networks, with commas between"),
         (["fig-1", "--together", "0"], "--together is 0; give a whole number from 1 to 32"),
         (["fig-1", "--together", "33"], "--together is 33"),
         (["fig-1"], "fetch it with `reslab data fetch cifar10`"),

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from reslab.cli.show import count, memory, printed, shape
-
-
-@pytest.mark.parametrize(
-    ("size", "text"), [(12, "12 B"), (2048, "2.0 KiB"), (5 * 2**20, "5.0 MiB"), (2**43, "8,192.0 GiB")]
-)
-def test_memory(size: float, text: str) -> None:
-    """Binary units, up to GiB."""
-    assert memory(size) == text
+from reslab.cli.show import count, printed, shape
 
 
 def test_numbers() -> None:

@@ -5,18 +5,13 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 import pytest
+from tests.drawing.test_network_page import SVG, read_texts
 
 from reslab.drawing import draw_blocks
 from reslab.errors import UserError
 from reslab.spec import NetworkSpec, find, list_models
 
-SVG = "{http://www.w3.org/2000/svg}"
 RESIDUAL_AND_PLAIN = [name for name in list_models() if isinstance(find(name), NetworkSpec)]
-
-
-def read_texts(svg: str) -> list[str]:
-    """Return every line of text on a page."""
-    return ["".join(element.itertext()) for element in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
 @pytest.mark.parametrize("name", RESIDUAL_AND_PLAIN)

@@ -7,28 +7,30 @@ started, killed, started again ... and at last left alone. Each must end bit-ide
 from __future__ import annotations
 
 import argparse
-import hashlib
+import contextlib
 import itertools
 import os
 import random
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from reslab.data.digits import load_digits
+from tests.processes import START
+from tests.trials import DIGITS, outcome
+
 from reslab.experiments.run import run_trial
 from reslab.runs.directory import RunDirectory
 from reslab.spec import find
 from reslab.spec.recipe import Recipe, find_recipe
 from reslab.spec.trial import DataSpec, Trial
 
-DIGITS = load_digits()
 SMALL = {"channels": 1, "input_size": 8, "dropout": 0.1, "stochastic_depth": 0.1}
 OPTIONS = {"iterations": 24, "batch": 32, "evaluate_every": 4}
 # With all that a checkpoint must know about, and all that happens after the last iteration.
@@ -39,11 +41,11 @@ EVERYTHING = OPTIONS | {
     "exact_norms": True,
     "warmup": {"learning_rate": 0.01, "until_error_percent": 95.0, "window": 5},
 }
-REPOSITORY = Path(__file__).parent.parent.parent
 # Moments inside the write of a checkpoint, in their order.
 MOMENTS = ("empty", "half written", "written", "synced", "renamed", "old one removed")
 # Moments between writes that belong together: at the beginning of a run, and at its end.
 OTHER_MOMENTS = ("trial written", "weights written")
+INSIDE = "inside the write"
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,6 @@ def make_trial(recipe: Recipe | None = None, name: str = "cifar-resnet-8", **net
         recipe=recipe or find_recipe("digits", EVERYTHING),
         seed=3,
     )
-
-
-def outcome(run: RunDirectory) -> tuple[str, str, str]:
-    """Digests of what must not depend on how the run came about: weights, metric log, result."""
-    files = ("weights.safetensors", "metrics.jsonl", "result.json")
-    digests = [hashlib.sha256((run.path / name).read_bytes()).hexdigest() for name in files]
-    return digests[0], digests[1], digests[2]
 
 
 def plan_chains(kills: int, *, seed: int) -> list[list[Kill]]:
@@ -97,32 +92,46 @@ def suffer(chain: list[Kill], root: Path) -> tuple[int, int]:
     """Run the trial through a chain of kills and to its end; return how many struck, and how many inside a write."""
     struck = inside = 0
     for kill in chain:
-        moment = ["--moment", kill.moment] if kill.moment else []
-        words = [*_child(root), "--progress", str(kill.progress), *moment]
-        with subprocess.Popen(words, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            if kill.moment is None:
-                for _ in range(kill.progress + 1):
-                    process.stdout.readline()
-                time.sleep(kill.seconds)
-                os.kill(process.pid, signal.SIGKILL)
-            said = process.stdout.read()
-        struck += process.returncode == -signal.SIGKILL
-        inside += "inside the write" in said
+        process, told = _start(root, kill)
+        if kill.moment is None:
+            for _ in range(kill.progress + 1):
+                told.recv()
+            time.sleep(kill.seconds)
+            process.kill()
+        said = _hear(told)
+        process.join()
+        struck += process.exitcode == -signal.SIGKILL
+        inside += INSIDE in said
     leave_alone(root)
     return struck, inside
 
 
 def leave_alone(root: Path) -> None:
     """Run the trial, or what is left of it, to its end."""
-    subprocess.run(_child(root), cwd=REPOSITORY, check=True, stdout=subprocess.DEVNULL)
+    process, told = _start(root, Kill(0, None))
+    _hear(told)
+    process.join()
+    assert process.exitcode == 0
 
 
-def _child(root: Path) -> list[str]:
-    return [sys.executable, "-m", "tests.experiments.faults", "--child", str(root)]
+def _start(root: Path, kill: Kill) -> tuple[BaseProcess, Connection]:
+    told, tell = START.Pipe(duplex=False)
+    process = START.Process(target=_train, args=(root, kill, tell))
+    process.start()
+    tell.close()  # the child's is the only one, so that its end is the end of what is told
+    return process, told
 
 
-def _train(root: Path, *, progress: int, moment: str | None) -> None:
+def _hear(told: Connection) -> list[object]:
+    """Return all that is told until the end."""
+    heard = []
+    with contextlib.suppress(EOFError):
+        while True:
+            heard.append(told.recv())
+    return heard
+
+
+def _train(root: Path, kill: Kill, told: Connection) -> None:
     """Be the process that is killed: report each iteration, and at the planned moment of a write, die."""
     import torch
 
@@ -132,14 +141,14 @@ def _train(root: Path, *, progress: int, moment: str | None) -> None:
     def tell(step: int, metrics: dict[str, float]) -> None:
         nonlocal done
         done += 1
-        print(step, flush=True)
+        told.send(step)
 
-    if moment:
-        _arm(moment, lambda: done >= progress)
+    if kill.moment:
+        _arm(kill.moment, lambda: done >= kill.progress, told)
     run_trial(make_trial(), DIGITS, root, progress=tell)
 
 
-def _arm(moment: str, ready: Callable[[], bool]) -> None:
+def _arm(moment: str, ready: Callable[[], bool], told: Connection) -> None:
     """Make the process kill itself at `moment` of the first checkpoint write for which `ready` says yes."""
     from reslab import files
     from reslab.networks.weights import sealed
@@ -148,7 +157,7 @@ def _arm(moment: str, ready: Callable[[], bool]) -> None:
 
     def strike(now: str, path: Path) -> None:
         if now == moment and "step-" in Path(path).name and ready():
-            print("inside the write", flush=True)
+            told.send(INSIDE)
             os.kill(os.getpid(), signal.SIGKILL)
         if now == "renamed" and (moment, Path(path).name) in (
             ("trial written", "trial.json"),
@@ -187,13 +196,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--progress", type=int, default=0, help=argparse.SUPPRESS)
-    parser.add_argument("--moment", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.child:
-        _train(given.child, progress=given.progress, moment=given.moment)
-        return
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         leave_alone(root / "whole")

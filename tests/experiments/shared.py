@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.experiments.faults import DIGITS, make_trial
+from tests.experiments.faults import make_trial
+from tests.trials import DIGITS
 
 from reslab.experiments.run import run_trial
 from reslab.runs.directory import RunDirectory

@@ -6,30 +6,20 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.trials import DIGITS, make_digits_trial
 
-from reslab.data.digits import load_digits
 from reslab.experiments import analyze as analyzing
 from reslab.experiments.analyze import analyze, responses_of
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import choose_inputs, load_run
 from reslab.networks import load_model
 from reslab.runs.directory import RunDirectory
-from reslab.spec import find
-from reslab.spec.recipe import find_recipe
-from reslab.spec.trial import DataSpec, Trial
-
-DIGITS = load_digits()
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunDirectory:
     """A short run."""
-    trial = Trial(
-        data=DataSpec(name="digits", fingerprint=DIGITS.fingerprint),
-        network=find("cifar-plain-8", {"channels": 1, "input_size": 8}),
-        recipe=find_recipe("digits", {"iterations": 4, "batch": 16}),
-    )
-    return run_trial(trial, DIGITS, tmp_path)
+    return run_trial(make_digits_trial("cifar-plain-8", iterations=4, batch=16), DIGITS, tmp_path)
 
 
 def test_responses_are_kept_in_the_run(run: RunDirectory) -> None:

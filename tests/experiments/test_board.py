@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from tests.experiments.test_run import DIGITS, make_trial
+from tests.experiments.faults import make_trial
+from tests.trials import DIGITS
 
 from reslab.experiments.board import Board
 from reslab.experiments.run import run_trial

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.trials import DIGITS, make_digits_trial
 
-from reslab.data.digits import load_digits
 from reslab.errors import UserError
 from reslab.experiments import estimate as estimating
 from reslab.experiments.estimate import (
@@ -25,21 +25,14 @@ from reslab.experiments.run import run_trial
 from reslab.networks import measure_cost
 from reslab.runs.directory import RunDirectory
 from reslab.spec import find
-from reslab.spec.recipe import find_recipe
-from reslab.spec.trial import DataSpec, Trial
+from reslab.spec.trial import Trial
 from reslab.training.loop import Stopped
 
-DIGITS = load_digits()
 SPEED = Speed(iteration_seconds=2.0, test_seconds=0.1)
-OPTIONS = {"iterations": 20, "batch": 32, "evaluate_every": 8}
 
 
 def make_trial(**recipe: object) -> Trial:
-    return Trial(
-        data=DataSpec(name="digits", fingerprint=DIGITS.fingerprint),
-        network=find("cifar-resnet-8", {"channels": 1, "input_size": 8}),
-        recipe=find_recipe("digits", OPTIONS | recipe),
-    )
+    return make_digits_trial(**{"iterations": 20, "batch": 32, "evaluate_every": 8} | recipe)
 
 
 def test_time_is_iterations_and_evaluations(tmp_path: Path) -> None:
@@ -178,7 +171,7 @@ def test_a_full_disk_is_told_before_training(tmp_path: Path, monkeypatch: pytest
     needed = estimate.disk_bytes + estimate.checkpoint_bytes
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=needed - 1))
-    with pytest.raises(UserError, match=r"needs 2 MB of disk and 2 MB are free; free some space"):
+    with pytest.raises(UserError, match=r"needs \d\.\d MiB of disk and \d\.\d MiB are free; free some space"):
         check_room(estimate, run, device="cpu")
     run.path.mkdir(parents=True)
     (run.path / "weights.safetensors").write_bytes(bytes(1000))

@@ -11,10 +11,10 @@ import torch
 from benchmarks.peers import CifarPeer
 from PIL import Image
 from tests.photographs import make_photos
+from tests.trials import DIGITS, make_digits_trial
 
 from reslab.data import stored
 from reslab.data.dataset import Dataset, Split
-from reslab.data.digits import load_digits
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.data.sources import PUBLISHED
 from reslab.errors import UserError
@@ -24,9 +24,8 @@ from reslab.experiments.trained import Inputs, Trained, choose_inputs, load_file
 from reslab.networks import create_model
 from reslab.spec import Preprocess, find
 from reslab.spec.recipe import find_recipe
-from reslab.spec.trial import DataSpec, Trial
+from reslab.spec.trial import DataSpec, SplitName, Trial
 
-DIGITS = load_digits()
 SCORES = ("error_percent", "top5_error_percent", "loss", "ece_percent", "mean_confidence_percent", "confusion")
 ON_GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")]
 
@@ -41,16 +40,12 @@ ON_GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), rea
     ],
 )
 def test_a_finished_run_gives_its_recorded_result(
-    device: str, precision: str, channels_last: str, split: str, tmp_path: Path
+    device: str, precision: str, channels_last: str, split: SplitName, tmp_path: Path
 ) -> None:
     """Every score to the last bit, from the run and from its weight file alone."""
-    trial = Trial(
-        data=DataSpec(name="digits", fingerprint=DIGITS.fingerprint, split=split),  # pyright: ignore[reportArgumentType]
-        network=find("cifar-resnet-8", {"channels": 1, "input_size": 8, "dropout": 0.1}),
-        recipe=find_recipe(
-            "digits", {"iterations": 20, "batch": 32, "precision": precision, "channels_last": channels_last}
-        ),
-    )
+    recipe = {"iterations": 20, "batch": 32, "precision": precision, "channels_last": channels_last}
+    trial = make_digits_trial(split=split, **recipe)
+    trial = replace(trial, network=replace(trial.network, dropout=0.1))
     run = run_trial(trial, DIGITS, tmp_path, device=device)
     result = run.result()
     trained = load_run(run)

@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 from tests.delivery.conftest import make_network
 from tests.photographs import make_photos
+from tests.trials import DIGITS, make_photo_trial
 
 from reslab.data.catalogue import open_data
-from reslab.data.digits import load_digits
-from reslab.data.photos.folder import read_folder
+from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
 from reslab.experiments.export import choose_pictures, deploy, export
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import Trained, find_own_data, load_run
-from reslab.experiments.trials import read_trial
 from reslab.networks import create_model
 from reslab.spec import Preprocess
 from reslab.spec.trial import DataSpec
@@ -34,12 +33,9 @@ def test_fields_change_what_is_inside_and_outside(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trained:
+def trained(photos: PhotoDataset, tmp_path: Path) -> Trained:
     """A network trained, for an iteration, on a folder that is still there."""
-    monkeypatch.setenv("RESLAB_WORKERS", "0")
-    photos = read_folder(make_photos(tmp_path / "photos"))
-    fields = {"network": "cifar-resnet-8", "network.input_size": "24", "recipe.batch": "4", "recipe.iterations": "1"}
-    return load_run(run_trial(read_trial(fields, photos), photos, tmp_path / "runs"))
+    return load_run(run_trial(make_photo_trial(photos, recipe__iterations="1"), photos, tmp_path / "runs"))
 
 
 def test_a_run_is_checked_on_its_own_test_images(trained: Trained, tmp_path: Path) -> None:
@@ -77,6 +73,6 @@ def test_data_by_name_is_at_hand_or_not(tmp_path: Path, monkeypatch: pytest.Monk
     network = create_model("cifar-resnet-8", channels=1, input_size=8)
     network.preprocess = Preprocess(mean=(0.5,))
     for name, words in (("digits", "test images of digits"), ("cifar10", "synthetic photographs")):
-        data = DataSpec(name=name, fingerprint=load_digits().fingerprint)
+        data = DataSpec(name=name, fingerprint=DIGITS.fingerprint)
         trained = Trained(origin="mine", network=network, data=data)
         assert choose_pictures(deploy(trained, {}), data=find_own_data(trained))[0].startswith(words)

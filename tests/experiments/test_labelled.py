@@ -41,6 +41,12 @@ class Bare(LabelledTask):
     def mean_image(self) -> Tensor | None:
         return None
 
+    def load(self, step: int, count: int) -> tuple[Tensor, ...]:
+        raise NotImplementedError
+
+    def name_images(self, step: int) -> str:
+        raise NotImplementedError
+
     def images(self) -> Iterator[Tensor]:
         return iter(())
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 from tests.multilabel import CLASSES, make_labelled
 from tests.photographs import make_photos
+from tests.trials import make_photo_trial, outcome, stop_after
 from torch.nn import functional as F
 
 from reslab.data.catalogue import open_data
@@ -22,18 +23,11 @@ from reslab.experiments.multilabel import MultiLabelTask
 from reslab.experiments.photos import make_photo_task
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import choose_inputs, find_own_data, load_run
-from reslab.experiments.trials import read_trial
 from reslab.report.records import read_records
 from reslab.report.reporting import report_runs
 from reslab.runs.directory import RunDirectory
-from reslab.spec.trial import Trial
 from reslab.training.loop import Stopped
-from reslab.training.processes import Processes
-
-FIELDS = {
-    "network": "cifar-resnet-8", "network.input_size": "24", "recipe.batch": "16", "recipe.iterations": "60",
-    "recipe.evaluate_every": "30", "recipe.precision": "fp32",
-}  # fmt: skip
+from reslab.training.processes import ALONE, Processes
 
 
 @pytest.fixture(scope="module")
@@ -43,24 +37,13 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> MultiLabelDataset:
 
 @pytest.fixture(scope="module")
 def trained(shapes: MultiLabelDataset, tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RESLAB_WORKERS", "0")
-        return run_trial(make_trial(shapes), shapes, tmp_path_factory.mktemp("runs"))
-
-
-@pytest.fixture(autouse=True)
-def no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RESLAB_WORKERS", "0")
-
-
-def make_trial(dataset: Any, **fields: str) -> Trial:
-    return read_trial(FIELDS | {name.replace("__", "."): value for name, value in fields.items()}, dataset)
+    trial = make_photo_trial(shapes, recipe__batch="16", recipe__iterations="60", recipe__evaluate_every="30")
+    return run_trial(trial, shapes, tmp_path_factory.mktemp("runs"))
 
 
 def make(dataset: MultiLabelDataset, processes: Processes | None = None, **fields: str) -> MultiLabelTask:
-    task = make_photo_task(
-        make_trial(dataset, **fields), dataset, device="cpu", kind=MultiLabelTask, processes=processes or Processes()
-    )
+    trial = make_photo_trial(dataset, **fields)
+    task = make_photo_task(trial, dataset, device="cpu", kind=MultiLabelTask, processes=processes or ALONE)
     assert isinstance(task, MultiLabelTask)
     return task
 
@@ -81,20 +64,12 @@ def test_it_learns_and_records_what_it_found(trained: RunDirectory, shapes: Mult
 
 def test_stopped_and_resumed_it_ends_the_same(shapes: MultiLabelDataset, tmp_path: Path) -> None:
     """Bit for bit, mixing and weights included."""
-    trial = make_trial(
-        shapes,
-        recipe__iterations="10",
-        recipe__evaluate_every="5",
-        recipe__augmentation__mixup="0.4",
-        recipe__class_weights="balanced",
-    )
+    trial = make_photo_trial(shapes, recipe__augmentation__mixup="0.4", recipe__class_weights="balanced")
     whole = run_trial(trial, shapes, tmp_path / "whole")
-    steps = iter([False] * 6 + [True])
     with pytest.raises(Stopped):
-        run_trial(trial, shapes, tmp_path / "parts", should_stop=lambda: next(steps))
+        run_trial(trial, shapes, tmp_path / "parts", should_stop=stop_after(5))
     parts = run_trial(trial, shapes, tmp_path / "parts")
-    assert whole.weights.read_bytes() == parts.weights.read_bytes()
-    assert (whole.path / "metrics.jsonl").read_text() == (parts.path / "metrics.jsonl").read_text()
+    assert outcome(whole) == outcome(parts)
 
 
 class Fixed(torch.nn.Module):
@@ -203,7 +178,7 @@ def test_the_report_shows_it(trained: RunDirectory, tmp_path: Path) -> None:
 def test_what_does_not_fit_is_told(shapes: MultiLabelDataset, tmp_path: Path) -> None:
     """Balanced sampling needs one class an image; a trial for one kind of data is not for the other."""
     with pytest.raises(UserError, match=r"sampling=balanced needs .* one class each, .* use recipe\.class_weights"):
-        run_trial(make_trial(shapes, recipe__sampling="balanced"), shapes, tmp_path)
+        run_trial(make_photo_trial(shapes, recipe__sampling="balanced"), shapes, tmp_path)
     folder = open_data(str(make_photos(tmp_path / "photos", classes=3)))
     with pytest.raises(UserError, match="the trial's task is multi-label and photos is for classification"):
-        run_trial(make_trial(shapes), folder, tmp_path)
+        run_trial(make_photo_trial(shapes), folder, tmp_path)

@@ -12,9 +12,9 @@ import pytest
 import torch
 from tests.photographs import make_photos
 from tests.processes import run_in_processes
+from tests.trials import DIGITS, PHOTO_FIELDS, make_photo_trial, outcome, stop_after
 
 from reslab.cli import main
-from reslab.data.digits import load_digits
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit, read_folder
 from reslab.data.photos.sharding import write_shards
 from reslab.data.photos.shards import read_photos
@@ -31,21 +31,6 @@ from reslab.spec.trial import Trial
 from reslab.training.loop import Stopped
 from reslab.training.processes import ALONE, Processes
 
-FIELDS = {
-    "network": "cifar-resnet-8", "network.input_size": "24", "recipe.batch": "8", "recipe.iterations": "30",
-    "recipe.evaluate_every": "10", "recipe.precision": "fp32",
-}  # fmt: skip
-
-
-@pytest.fixture
-def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PhotoDataset:
-    monkeypatch.setenv("RESLAB_WORKERS", "0")
-    return read_folder(make_photos(tmp_path / "photos", train=12, val=4))
-
-
-def make_trial(photos: PhotoDataset, **fields: str) -> Trial:
-    return read_trial(FIELDS | {name.replace("__", "."): value for name, value in fields.items()}, photos)
-
 
 def run(trial: Trial, photos: PhotoDataset, root: Path, **options: Any) -> dict[str, Any]:
     return run_trial(trial, photos, root, **options).result()
@@ -53,7 +38,7 @@ def run(trial: Trial, photos: PhotoDataset, root: Path, **options: Any) -> dict[
 
 def test_it_learns_and_its_weights_carry_what_they_need(photos: PhotoDataset, tmp_path: Path) -> None:
     """Two colours are told apart; preprocessing and classes are with the weights."""
-    trial = make_trial(photos)
+    trial = make_photo_trial(photos, recipe__iterations="30")
     result = run(trial, photos, tmp_path / "runs")
     assert result["error_percent"] == 0
     network = load_model(list_runs(tmp_path / "runs")[0].weights)
@@ -64,7 +49,7 @@ def test_it_learns_and_its_weights_carry_what_they_need(photos: PhotoDataset, tm
 
 def test_bad_test_images_are_counted(photos: PhotoDataset, tmp_path: Path) -> None:
     """The result says how many are in no error; where none can be read there is nothing to test on."""
-    trial = make_trial(photos, data__on_bad_image="skip", recipe__iterations="1")
+    trial = make_photo_trial(photos, data__on_bad_image="skip", recipe__iterations="1")
     assert run(trial, photos, tmp_path / "whole")["skipped_images"] == 0
     photos.test.path(2).write_bytes(b"")
     result = run(trial, photos, tmp_path / "lacking")
@@ -77,13 +62,12 @@ def test_bad_test_images_are_counted(photos: PhotoDataset, tmp_path: Path) -> No
 def test_bad_training_images_are_counted_and_recorded(photos: PhotoDataset, tmp_path: Path) -> None:
     """By their paths under the folder, once, with what is wrong; also after a stop, when nobody warns of them again."""
     photos = replace(photos, train=repeat(photos.train, 10))  # many enough for a few to be bad
-    trial = make_trial(photos, data__on_bad_image="skip", recipe__iterations="40", recipe__evaluate_every="40")
+    trial = make_photo_trial(photos, data__on_bad_image="skip", recipe__iterations="40", recipe__evaluate_every="40")
     photos.train.path(3).write_bytes(b"")
     photos.test.path(2).write_bytes(b"")
     told: list[str] = []
-    steps = iter([False] * 30 + [True])
     with pytest.raises(Stopped):
-        run(trial, photos, tmp_path / "runs", should_stop=lambda: next(steps), warn=told.append)
+        run(trial, photos, tmp_path / "runs", should_stop=stop_after(30), warn=told.append)
     (found,) = list_runs(tmp_path / "runs")
     first = {"part": "train", "image": photos.train.files[3], "trouble": "is no image that can be read; remove it"}
     assert found.read("skipped") == {"images": [first]}
@@ -95,7 +79,7 @@ def test_bad_training_images_are_counted_and_recorded(photos: PhotoDataset, tmp_
 
 def test_nothing_skipped_leaves_no_file(photos: PhotoDataset, tmp_path: Path) -> None:
     """And a file that was damaged is named."""
-    trial = make_trial(photos, data__on_bad_image="skip", recipe__iterations="1")
+    trial = make_photo_trial(photos, data__on_bad_image="skip", recipe__iterations="1")
     assert run(trial, photos, tmp_path / "runs")["skipped_training_images"] == 0
     (found,) = list_runs(tmp_path / "runs")
     assert not (found.path / "skipped.json").exists()
@@ -116,7 +100,7 @@ def train_skipping(processes: Processes, trial: Trial, photos: PhotoDataset, roo
 def test_the_first_process_records_what_others_skipped(photos: PhotoDataset, tmp_path: Path) -> None:
     """Each has met one of two bad images."""
     photos = replace(photos, train=repeat(photos.train, 20))
-    trial = make_trial(photos, data__on_bad_image="skip", recipe__iterations="1", recipe__evaluate_every="1")
+    trial = make_photo_trial(photos, data__on_bad_image="skip", recipe__iterations="1", recipe__evaluate_every="1")
     keys = make_photo_task(trial, photos, device="cpu").batches.sampler.draw(0, 8)
     ours, theirs = ({image % 24 for _, image in half} for half in (keys[:4], keys[4:]))
     ours, theirs = min(ours - theirs), min(theirs - ours)
@@ -130,15 +114,12 @@ def test_the_first_process_records_what_others_skipped(photos: PhotoDataset, tmp
 
 def test_stopped_and_resumed_it_ends_the_same(photos: PhotoDataset, tmp_path: Path) -> None:
     """Bit for bit, mixing and colours included."""
-    trial = make_trial(photos, recipe__augmentation__mixup="0.4", recipe__augmentation__colour="0.1")
+    trial = make_photo_trial(photos, recipe__augmentation__mixup="0.4", recipe__augmentation__colour="0.1")
     whole = run_trial(trial, photos, tmp_path / "whole")
-    steps = iter([False] * 13 + [True])
     with pytest.raises(Stopped):
-        run(trial, photos, tmp_path / "parts", should_stop=lambda: next(steps))
+        run(trial, photos, tmp_path / "parts", should_stop=stop_after(5))
     parts = run_trial(trial, photos, tmp_path / "parts")
-    ours, theirs = (load_model(each.weights).state_dict() for each in (whole, parts))
-    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
-    assert (whole.path / "metrics.jsonl").read_text() == (parts.path / "metrics.jsonl").read_text()
+    assert outcome(whole) == outcome(parts)
 
 
 GROWING = {"network__input_size": "64", "recipe__resizing__initial": "0.5", "recipe__resizing__stages": "2"}
@@ -148,25 +129,22 @@ GROWING = {"network__input_size": "64", "recipe__resizing__initial": "0.5", "rec
 def test_crops_that_grow_resume_exactly(photos: PhotoDataset, tmp_path: Path, stop: int) -> None:
     """Stopped before they grow or just as they do: the same bits; tests see the whole size all along."""
     fields = {"recipe__iterations": "12", "recipe__evaluate_every": "12", "recipe__augmentation__cutmix": "1"}
-    trial = make_trial(photos, **GROWING, **fields)
+    trial = make_photo_trial(photos, **GROWING, **fields)
     task = make_photo_task(trial, photos, device="cpu")
     assert [len(task.load(step, 7)[0]) for step in (4, 5, 6)] == [2, 1, 7]
     assert [task.load(step, 1)[0].shape[-1] for step in (0, 5, 6, 11)] == [32, 32, 64, 64]
     assert {images.shape[-1] for images, _ in task.test_batches()} == {64}
     whole = run_trial(trial, photos, tmp_path / "whole")
-    steps = iter([False] * (stop - 1) + [True])
     with pytest.raises(Stopped):
-        run(trial, photos, tmp_path / "parts", should_stop=lambda: next(steps))
+        run(trial, photos, tmp_path / "parts", should_stop=stop_after(stop - 1))
     parts = run_trial(trial, photos, tmp_path / "parts")
-    ours, theirs = (load_model(each.weights).state_dict() for each in (whole, parts))
-    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
-    assert (whole.path / "metrics.jsonl").read_text() == (parts.path / "metrics.jsonl").read_text()
+    assert outcome(whole) == outcome(parts)
     assert math.isfinite(whole.result()["train_loss"])
 
 
 def test_from_growing_crops_the_mean_colour_is_subtracted(photos: PhotoDataset) -> None:
     """Where the mean image does not fit."""
-    trial = make_trial(photos, recipe="imagenet-paper", recipe__augmentation__colour="0", **GROWING)
+    trial = make_photo_trial(photos, recipe="imagenet-paper", recipe__augmentation__colour="0", **GROWING)
     task = make_photo_task(trial, photos, device="cpu")
     assert task.mean_image is not None
     pixels = task.batches.crops[32, task.batches.sampler.draw(0, 8)].pixels.permute(0, 3, 1, 2) / 255
@@ -182,7 +160,8 @@ def train_share(processes: Processes, trial: Trial, photos: PhotoDataset, root: 
 @pytest.mark.slow
 def test_crops_grow_in_all_processes(photos: PhotoDataset, tmp_path: Path) -> None:
     """Two that normalize the whole batch have the losses of one."""
-    trial = make_trial(photos, **GROWING, recipe__sync_norms="true", recipe__iterations="6", recipe__evaluate_every="1")
+    fields = {"recipe__sync_norms": "true", "recipe__iterations": "6", "recipe__evaluate_every": "1"}
+    trial = make_photo_trial(photos, **GROWING, **fields)
     one = train_share(ALONE, trial, photos, tmp_path / "one")
     two, _ = run_in_processes(train_share, 2, trial, photos, tmp_path / "two")
     losses = [[entry["train_loss"] for entry in log] for log in (one, two)]
@@ -199,7 +178,7 @@ def train_warned(processes: Processes, trial: Trial, photos: PhotoDataset, root:
 @pytest.mark.slow
 def test_bad_images_are_named_whoever_meets_them(photos: PhotoDataset, tmp_path: Path) -> None:
     """The first process, which alone prints, names those of the others' shares too, each once."""
-    trial = make_trial(photos, data__on_bad_image="skip", recipe__iterations="2", recipe__evaluate_every="1")
+    trial = make_photo_trial(photos, data__on_bad_image="skip", recipe__iterations="2", recipe__evaluate_every="1")
     bad = photos.test.path(len(photos.test) - 1)
     bad.write_bytes(b"")
     told, _ = run_in_processes(train_warned, 2, trial, photos, tmp_path / "runs")
@@ -211,17 +190,16 @@ def test_from_shards_it_is_the_same_run(photos: PhotoDataset, tmp_path: Path, mo
     monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "root"))
     write_shards(photos.root, tmp_path / "shards" / "photos", size=8_000)
     shards = read_photos(tmp_path / "shards" / "photos")
-    trials = [make_trial(dataset, recipe="imagenet-paper", recipe__iterations="10") for dataset in (photos, shards)]
+    trials = [make_photo_trial(dataset, recipe="imagenet-paper") for dataset in (photos, shards)]
     assert trials[0].id == trials[1].id
     ours = run_trial(trials[0], photos, tmp_path / "from files")
     theirs = run_trial(trials[1], shards, tmp_path / "from shards")
-    for file in ("metrics.jsonl", "weights.safetensors", "result.json"):
-        assert (ours.path / file).read_bytes() == (theirs.path / file).read_bytes()
+    assert outcome(ours) == outcome(theirs)
 
 
 def test_the_papers_preset_subtracts_a_mean_image(photos: PhotoDataset, tmp_path: Path) -> None:
     """Which is stored with the weights; the averages of normalizations are exact."""
-    trial = make_trial(photos, recipe="imagenet-paper")
+    trial = make_photo_trial(photos, recipe="imagenet-paper")
     assert trial.recipe.augmentation.crop == "shorter-side"
     assert trial.recipe.exact_norms
     run(trial, photos, tmp_path / "runs")
@@ -236,10 +214,9 @@ def test_the_mean_image_is_computed_once_and_kept(
     photos: PhotoDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that goes on reads it, and refuses one that was damaged."""
-    trial = make_trial(photos, recipe="imagenet-paper")
-    steps = iter([False] * 4 + [True])
+    trial = make_photo_trial(photos, recipe="imagenet-paper")
     with pytest.raises(Stopped):
-        run(trial, photos, tmp_path / "runs", should_stop=lambda: next(steps))
+        run(trial, photos, tmp_path / "runs", should_stop=stop_after(4))
     (found,) = list_runs(tmp_path / "runs")
     kept = (found.path / "mean.safetensors").read_bytes()
     (found.path / "mean.safetensors").write_bytes(kept[:-4] + b"\0\0\0\1")
@@ -249,14 +226,13 @@ def test_the_mean_image_is_computed_once_and_kept(
     monkeypatch.setattr(of_photos, "mean_photo", None)
     parts = run_trial(trial, photos, tmp_path / "runs")
     monkeypatch.undo()
-    monkeypatch.setenv("RESLAB_WORKERS", "0")
     whole = run_trial(trial, photos, tmp_path / "whole")
-    assert (whole.path / "metrics.jsonl").read_text() == (parts.path / "metrics.jsonl").read_text()
+    assert outcome(whole) == outcome(parts)
 
 
 def test_processes_share_every_batch_and_the_test(photos: PhotoDataset) -> None:
     """Two of them see what one sees, each image once."""
-    trial = make_trial(photos)
+    trial = make_photo_trial(photos)
     alone = make_photo_task(trial, photos, device="cpu")
     pair = [make_photo_task(trial, photos, device="cpu", processes=Processes(rank, 2)) for rank in range(2)]
     images, labels = alone.load(1, 2)
@@ -269,25 +245,24 @@ def test_processes_share_every_batch_and_the_test(photos: PhotoDataset) -> None:
 
 def test_epochs_are_counted_in_images(photos: PhotoDataset) -> None:
     """Twenty-four images in batches of eight are three iterations an epoch."""
-    assert make_trial(photos, recipe__epochs="5").recipe.iterations == 15
+    assert make_photo_trial(photos, recipe__epochs="5").recipe.iterations == 15
 
 
 @pytest.fixture
-def uneven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PhotoDataset:
-    monkeypatch.setenv("RESLAB_WORKERS", "0")
+def uneven(tmp_path: Path) -> PhotoDataset:
     return read_folder(make_photos(tmp_path / "uneven", train=18, val=4, counts={"greens": 2}))
 
 
 def test_weights_of_classes_are_of_the_images_trained_on(uneven: PhotoDataset) -> None:
     """18 of one and 2 of the other: 20 / (2 * 18) and 20 / (2 * 2)."""
-    task = make_photo_task(make_trial(uneven, recipe__class_weights="balanced"), uneven, device="cpu")
+    task = make_photo_task(make_photo_trial(uneven, recipe__class_weights="balanced"), uneven, device="cpu")
     assert task.class_weights is not None
     assert task.class_weights.tolist() == pytest.approx([20 / 36, 5.0])
 
 
 def test_balanced_sampling_is_shared_and_resumed(uneven: PhotoDataset, tmp_path: Path) -> None:
     """Every batch half and half; two processes see what one sees; stopped and resumed it ends the same, bit for bit."""
-    trial = make_trial(uneven, recipe__sampling="balanced", recipe__iterations="12", recipe__evaluate_every="6")
+    trial = make_photo_trial(uneven, recipe__sampling="balanced", recipe__iterations="12", recipe__evaluate_every="6")
     alone = make_photo_task(trial, uneven, device="cpu")
     images, labels = alone.load(3, 2)
     assert labels.sum(1).tolist() == [4, 4]
@@ -295,47 +270,44 @@ def test_balanced_sampling_is_shared_and_resumed(uneven: PhotoDataset, tmp_path:
     assert torch.equal(torch.cat([share[0] for share in shares], dim=1), images)
     assert torch.equal(torch.cat([share[1] for share in shares], dim=1), labels)
     whole = run_trial(trial, uneven, tmp_path / "whole")
-    steps = iter([False] * 4 + [True])
     with pytest.raises(Stopped):
-        run(trial, uneven, tmp_path / "parts", should_stop=lambda: next(steps))
+        run(trial, uneven, tmp_path / "parts", should_stop=stop_after(4))
     parts = run_trial(trial, uneven, tmp_path / "parts")
-    assert whole.weights.read_bytes() == parts.weights.read_bytes()
-    assert (whole.path / "metrics.jsonl").read_text() == (parts.path / "metrics.jsonl").read_text()
+    assert outcome(whole) == outcome(parts)
 
 
 def test_what_does_not_fit_is_told(photos: PhotoDataset, tmp_path: Path) -> None:
     """A recipe for small images, a tuning split, a network for other classes."""
     with pytest.raises(UserError, match=r"crop is padded, which is for images of one size"):
-        run(make_trial(photos, recipe="cifar-paper"), photos, tmp_path)
+        run(make_photo_trial(photos, recipe="cifar-paper"), photos, tmp_path)
     with pytest.raises(UserError, match=r"data\.split is tuning"):
-        run(make_trial(photos, data__split="tuning"), photos, tmp_path)
+        run(make_photo_trial(photos, data__split="tuning"), photos, tmp_path)
     with pytest.raises(UserError, match="classes"):
-        run(make_trial(photos, network__classes="5"), photos, tmp_path)
+        run(make_photo_trial(photos, network__classes="5"), photos, tmp_path)
 
 
 def test_what_would_be_recorded_and_not_done_is_refused(photos: PhotoDataset, tmp_path: Path) -> None:
     """Cutout of photographs; mixing, crops and colours of images of one size."""
     with pytest.raises(UserError, match=r"augmentation\.cutout is 8, which is for images of one size; leave it out"):
-        run(make_trial(photos, recipe__augmentation__cutout="8"), photos, tmp_path)
+        run(make_photo_trial(photos, recipe__augmentation__cutout="8"), photos, tmp_path)
     with pytest.raises(UserError, match=r"resizing\.initial is 0\.5, and crops of 128 pixels do not pass through vit"):
         run(
-            make_trial(photos, network="vit-b-16", network__input_size="224", recipe__resizing__initial="0.5"),
+            make_photo_trial(photos, network="vit-b-16", network__input_size="224", recipe__resizing__initial="0.5"),
             photos,
             tmp_path,
         )
     with pytest.raises(UserError, match=r"resizing\.initial is 0\.9, and no multiple of 32 .* than crops of 64"):
-        run(make_trial(photos, **GROWING | {"recipe__resizing__initial": "0.9"}), photos, tmp_path)
-    digits = load_digits()
+        run(make_photo_trial(photos, **GROWING | {"recipe__resizing__initial": "0.9"}), photos, tmp_path)
     fields = {"augmentation.mixup": "0.2", "augmentation.crop": "resized", "centring": "imagenet"}
     for field, value in (fields | {"resizing.initial": "0.5"}).items():
-        trial = read_trial({"network": "cifar-resnet-8", f"recipe.{field}": value}, digits)
+        trial = read_trial({"network": "cifar-resnet-8", f"recipe.{field}": value}, DIGITS)
         with pytest.raises(UserError, match=rf"recipe\.{field} is {value}, which is for photographs"):
-            run_trial(trial, digits, tmp_path)
+            run_trial(trial, DIGITS, tmp_path)
 
 
 def test_from_the_command_line(photos: PhotoDataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A path is data; the run is named after the folder; a folder that is not there is told."""
-    words = [f"{name}={value}" for name, value in FIELDS.items()]
+    words = [f"{name}={value}" for name, value in (PHOTO_FIELDS | {"recipe.iterations": "30"}).items()]
     main(["train", f"data={photos.root}", *words, "--runs", str(tmp_path / "runs")])
     assert "test 0.00 % error" in capsys.readouterr().out
     (found,) = list_runs(tmp_path / "runs")
@@ -349,7 +321,7 @@ def test_from_the_command_line(photos: PhotoDataset, tmp_path: Path, capsys: pyt
 def test_the_words_of_classes_go_with_the_weights(photos: PhotoDataset, tmp_path: Path) -> None:
     """Those of its classes; where they cannot be read, that is told before anything is trained."""
     write_words(photos.root, {"blues": "blue things", "mauves": "no class of these"})
-    trial = make_trial(photos, recipe__iterations="1")
+    trial = make_photo_trial(photos, recipe__iterations="1")
     trained = run_trial(trial, photos, tmp_path / "runs")
     assert load_model(trained.weights).class_words == {"blues": "blue things"}
     (photos.root / "classes.json").write_text("[")

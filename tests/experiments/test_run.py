@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.experiments.faults import DIGITS, MOMENTS, OPTIONS, Kill, make_trial, outcome, plan_chains, suffer
+from tests.experiments.faults import MOMENTS, OPTIONS, Kill, make_trial, plan_chains, suffer
+from tests.trials import DIGITS, outcome
 
 from reslab.data.dataset import Dataset, Split
 from reslab.errors import UserError

@@ -7,31 +7,18 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.photographs import make_photos
+from tests.trials import PHOTO_FIELDS, make_photo_trial, outcome, stop_after
 
 from reslab.cli import main
-from reslab.data.photos.folder import PhotoDataset, read_folder
+from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
-from reslab.experiments.trials import read_trial
 from reslab.networks import create_model, load_model, save_model
 from reslab.networks.weights import published
-from reslab.networks.weights.sealed import seal
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.spec import find
 from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
 from reslab.training.loop import Stopped
-
-FIELDS = {
-    "network": "cifar-resnet-8", "network.input_size": "24", "recipe.batch": "8", "recipe.iterations": "8",
-    "recipe.evaluate_every": "4", "recipe.precision": "fp32", "recipe.optimizer.weight_decay": "0",
-}  # fmt: skip
-
-
-@pytest.fixture
-def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PhotoDataset:
-    monkeypatch.setenv("RESLAB_WORKERS", "0")
-    return read_folder(make_photos(tmp_path / "photos"))
 
 
 @pytest.fixture
@@ -41,9 +28,7 @@ def weights(tmp_path: Path) -> str:
 
 
 def start(photos: PhotoDataset, weights: str, **fields: str) -> Trial:
-    return read_trial(
-        FIELDS | {name.replace("__", "."): text for name, text in fields.items()}, photos, weights=weights
-    )
+    return make_photo_trial(photos, weights=weights, recipe__optimizer__weight_decay="0", **fields)
 
 
 def test_what_is_frozen_stays_and_the_rest_moves(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:
@@ -63,9 +48,8 @@ def test_a_frozen_stage_keeps_its_statistics(field: str, photos: PhotoDataset, w
     """All of it is left as it was, bit for bit, through exact statistics and averages, and after going on."""
     value = {"exact_norms": "true", "average_decay": "0.9", "accumulate": "2"}[field]
     trial = start(photos, weights, recipe__freeze="conv3", **{f"recipe__{field}": value})
-    steps = iter([False] * 4 + [True])
     with pytest.raises(Stopped):
-        run_trial(trial, photos, tmp_path, weights=weights, should_stop=lambda: next(steps))
+        run_trial(trial, photos, tmp_path, weights=weights, should_stop=stop_after(4))
     run = run_trial(trial, photos, tmp_path)
     before, after = load_model(weights).state_dict(), load_model(run.weights).state_dict()
     frozen = [name for name in before if name.startswith(("stem.", "blocks.conv2", "blocks.conv3"))]
@@ -122,7 +106,7 @@ def test_a_trial_knows_its_start_by_content(photos: PhotoDataset, weights: str, 
     assert start(photos, str(copy)).id == trial.id
     other = str(save_model(create_model("cifar-resnet-8", num_classes=5), tmp_path / "other.safetensors"))
     assert start(photos, other).id != trial.id
-    assert read_trial(FIELDS, photos).id != trial.id
+    assert make_photo_trial(photos).id != trial.id
     assert trial_from_dict(trial_to_dict(trial)) == trial
     with pytest.raises(UserError, match=r"other\.safetensors is not what the trial starts from"):
         run_trial(trial, photos, tmp_path / "runs", weights=other)
@@ -134,12 +118,10 @@ def test_resuming_needs_no_weights(photos: PhotoDataset, weights: str, tmp_path:
     """The checkpoint has them; the end is that of a run never stopped."""
     trial = start(photos, weights, recipe__freeze="conv2", recipe__optimizer__stage_decay="0.5")
     whole = run_trial(trial, photos, tmp_path / "whole", weights=weights)
-    steps = iter([False] * 4 + [True])
     with pytest.raises(Stopped):
-        run_trial(trial, photos, tmp_path / "parts", weights=weights, should_stop=lambda: next(steps))
+        run_trial(trial, photos, tmp_path / "parts", weights=weights, should_stop=stop_after(4))
     parts = run_trial(trial, photos, tmp_path / "parts")
-    digests = [seal({}, load_model(run.weights).state_dict()) for run in (whole, parts)]
-    assert digests[0] == digests[1]
+    assert outcome(whole) == outcome(parts)
 
 
 def test_from_the_command_line(
@@ -147,7 +129,7 @@ def test_from_the_command_line(
 ) -> None:
     """Shipped weights, with a word about their preparation."""
     monkeypatch.setenv("COLUMNS", "300")
-    words = [f"{name}={text}" for name, text in FIELDS.items() if name != "network"]
+    words = [f"{name}={text}" for name, text in PHOTO_FIELDS.items() if name != "network"]
     words += [f"data={photos.root}", "network=resnet-20", "recipe.freeze=body", "--runs", str(tmp_path / "runs")]
     main(["train", "weights=cifar10", *words])
     assert "the weights to start from were trained with pixels 0-1, per-pixel mean" in capsys.readouterr().err
@@ -171,4 +153,4 @@ def test_weights_out_of_reach_are_told(error: Exception, tmp_path: Path, monkeyp
 def test_weights_are_not_passed_over(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:
     """A trial that starts from scratch says so to whoever gives it weights."""
     with pytest.raises(UserError, match="the trial starts from scratch, not from weights="):
-        run_trial(read_trial(FIELDS, photos), photos, tmp_path / "runs", weights=weights)
+        run_trial(make_photo_trial(photos), photos, tmp_path / "runs", weights=weights)

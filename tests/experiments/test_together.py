@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.experiments.faults import DIGITS, OPTIONS, make_trial, outcome
+from tests.experiments.faults import OPTIONS, make_trial
+from tests.trials import DIGITS, outcome
 
 from reslab.data.dataset import Dataset, Split
 from reslab.errors import UserError

@@ -8,11 +8,12 @@ import pytest
 from tests.photographs import make_photos
 
 import reslab
+from reslab.spec.recipe import find_recipe
 
 
 def test_a_folder_becomes_a_classifier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """README's lines; what is finished is not trained again."""
-    monkeypatch.setenv("RESLAB_WORKERS", "0")
+    monkeypatch.delenv("RESLAB_WORKERS")  # by a process that decodes, as users do
     photos = make_photos(tmp_path / "photos")
     steps: list[int] = []
     fields = {"recipe.epochs": 10, "recipe.batch": 8, "network.input_size": 24, "recipe.precision": "fp32"}
@@ -37,6 +38,45 @@ def test_runs_lie_where_the_command_line_puts_them(tmp_path: Path, monkeypatch: 
     assert reslab.train("digits", "cifar-resnet-8", fields=fields, runs="there").path.parent == Path("there")
     monkeypatch.delenv("RESLAB_RUNS")
     assert reslab.train("digits", "cifar-resnet-8", fields=fields).path.parent == Path("runs")
+
+
+def test_values_are_taken_as_they_are(tmp_path: Path) -> None:
+    """A tuple is as good as the command line's list, None as its none; a recipe is a name or a file."""
+    values = {"recipe.iterations": 1, "recipe.schedule.drops": (0.25, 0.5), "recipe.warmup": None}
+    texts = {"recipe.iterations": "1", "recipe.schedule.drops": "[0.25,0.5]", "recipe.warmup": "none"}
+    small = {"recipe.batch": 8, "recipe.precision": "fp32"}
+    runs = [
+        reslab.train("digits", "cifar-resnet-8", recipe="cifar-paper", runs=tmp_path, fields=fields | small)
+        for fields in (values, texts)
+    ]
+    assert runs[0] == runs[1]
+    assert runs[0].trial().recipe.schedule.drops == (0.25, 0.5)
+    assert runs[0].trial().recipe.optimizer == find_recipe("cifar-paper").optimizer != find_recipe("digits").optimizer
+    (tmp_path / "mine.toml").write_text('base = "digits"\niterations = 1\nbatch = 8\n')
+    run = reslab.train("digits", "cifar-resnet-8", recipe=tmp_path / "mine.toml", runs=tmp_path)
+    assert run.trial().recipe == find_recipe("digits", {"iterations": 1, "batch": 8})
+
+
+def test_what_the_command_line_warns_of_is_warned_of(tmp_path: Path) -> None:
+    """As Python does, or to whoever is given; nothing is skipped in silence."""
+    photos = make_photos(tmp_path / "photos", train=2, val=1)
+    bad = next((photos / "train").rglob("*.jpg"))
+    bad.write_bytes(bytes(bad.stat().st_size))
+    fields = {"recipe.iterations": 2, "recipe.batch": 4, "network.input_size": 24, "data.on_bad_image": "skip"}
+    fields |= {"recipe.precision": "fp32", "recipe.exact_norms": False}
+    with pytest.warns(UserWarning, match=bad.name):
+        reslab.train(photos, "cifar-resnet-8", runs=tmp_path / "runs", fields=fields)
+    told: list[str] = []
+    reslab.train(photos, "cifar-resnet-8", runs=tmp_path / "others", fields=fields, warn=told.append)
+    assert any(bad.name in sentence for sentence in told)
+
+
+@pytest.mark.parametrize("name", ["data", "network", "weights", "recipe", "seed"])
+def test_arguments_are_no_fields(name: str, tmp_path: Path) -> None:
+    """One that was given as a field was once ignored."""
+    with pytest.raises(reslab.UserError, match=f"'{name}' is an argument of train and no field"):
+        reslab.train("digits", "cifar-resnet-8", runs=tmp_path, fields={name: "cifar10"})
+    assert not list(tmp_path.iterdir())
 
 
 def test_mistakes_are_told_as_on_the_command_line(tmp_path: Path) -> None:

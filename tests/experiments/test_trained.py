@@ -9,36 +9,26 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from tests.trials import DIGITS, make_digits_trial
 
 from reslab.data.dataset import Split
-from reslab.data.digits import load_digits
 from reslab.data.photos.folder import read_folder
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import Trained, choose_inputs, load_file, load_run
 from reslab.networks import create_model, save_model
 from reslab.runs.directory import RunDirectory
-from reslab.spec import Preprocess, find
+from reslab.spec import Preprocess
 from reslab.spec.preprocess import TORCHVISION
-from reslab.spec.recipe import find_recipe
-from reslab.spec.trial import DataSpec, SplitName, Trial
+from reslab.spec.trial import DataSpec
 
-DIGITS = load_digits()
-
-
-def make_trial(split: SplitName = "full") -> Trial:
-    """A trial of a moment."""
-    return Trial(
-        data=DataSpec(name="digits", fingerprint=DIGITS.fingerprint, split=split),
-        network=find("cifar-resnet-8", {"channels": 1, "input_size": 8}),
-        recipe=find_recipe("digits", {"iterations": 4, "batch": 16, "evaluate_every": 4}),
-    )
+MOMENT = {"iterations": 4, "batch": 16, "evaluate_every": 4}
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     """A finished run on the tuning split."""
-    return run_trial(make_trial("tuning"), DIGITS, tmp_path_factory.mktemp("runs"))
+    return run_trial(make_digits_trial(split="tuning", **MOMENT), DIGITS, tmp_path_factory.mktemp("runs"))
 
 
 def untrained(preprocess: Preprocess | None = None, name: str = "cifar-resnet-8", **fields: object) -> Trained:
@@ -81,8 +71,8 @@ def test_every_image_comes_once_and_in_order(run: RunDirectory) -> None:
 
 def test_an_unfinished_run_has_no_weights(tmp_path: Path) -> None:
     """It is told so."""
-    run = RunDirectory.of(make_trial(), tmp_path)
-    run.begin(make_trial(), {})
+    run = RunDirectory.of(make_digits_trial(**MOMENT), tmp_path)
+    run.begin(make_digits_trial(**MOMENT), {})
     with pytest.raises(UserError, match="is not finished"):
         load_run(run)
 

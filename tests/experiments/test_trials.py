@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.photographs import make_photos
+from tests.trials import DIGITS
 
-from reslab.data.digits import load_digits
 from reslab.data.photos.folder import read_folder
 from reslab.errors import UserError
 from reslab.experiments.trials import read_trial, read_trial_file
@@ -15,7 +15,6 @@ from reslab.spec.recipe import RECIPES
 from reslab.spec.toml import write_toml
 from reslab.spec.trial import Trial, trial_to_dict
 
-DIGITS = load_digits()
 TRIAL = read_trial({"network": "cifar-resnet-8", "recipe.batch": "16", "seed": "7"}, DIGITS)
 
 

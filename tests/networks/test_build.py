@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 
@@ -43,13 +45,16 @@ def test_dense_stacks(shortcut: str) -> None:
     assert logits.shape == (5, 10)
 
 
-@pytest.mark.parametrize("norm", ["batch", "none", "group", "frozen"])
-@pytest.mark.parametrize("order", ["post", "pre", "bn-after-addition", "relu-before-addition"])
+@pytest.mark.parametrize(
+    ("order", "norm"),
+    [
+        *itertools.product(["post", "pre", "relu-before-addition"], ["batch", "none", "group", "frozen"]),
+        *itertools.product(["bn-after-addition"], ["batch", "group", "frozen"]),
+    ],
+)
 @pytest.mark.parametrize("block", ["single", "basic", "bottleneck"])
 def test_orders_and_norms(order: str, norm: str, block: str) -> None:
     """Every operator order runs backward with every normalization it can have."""
-    if order == "bn-after-addition" and norm == "none":
-        return
     network = build(find("cifar-resnet-20", {"order": order, "norm": norm, "block": block, "shortcut": "B"}))
     logits = network(torch.randn(4, 3, 16, 16))
     logits.sum().backward()

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from tests.paper.test_claims import find_claim
 
 from reslab.data.photos.imagenet import WHOLE
-from reslab.paper.claim import IMAGENET, IMAGENET_IMAGES, Claim
+from reslab.paper.claim import IMAGENET, IMAGENET_IMAGES
 from reslab.paper.imagenet import CLAIMS
 from reslab.paper.tables import TABLE_3, TABLE_4, TABLE_5
 
 EVERY = [claim for claims in CLAIMS.values() for claim in claims]
-
-
-def find_claim(table: str, row: str, quantity: str) -> Claim:
-    (claim,) = [claim for claim in CLAIMS[table] if claim.row == row and quantity in claim.quantity]
-    return claim
 
 
 def test_every_setting_is_the_papers_trial() -> None:

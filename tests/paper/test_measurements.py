@@ -54,12 +54,20 @@ def test_iterations_shrink_with_the_run() -> None:
         ({"evaluate_every": 2_000}, r"every 2,000 of 64,000 iterations; recipe\.evaluate_every=1000 is enough"),
         ({"iterations": 20, "evaluate_every": 1}, "too few to read a curve off"),
         ({"log": RECORD.log[40:]}, "gap"),
+        ({"log": [entry for entry in RECORD.log if entry["step"] != 32_000]}, "gap there: .* at iteration 32,000"),
     ],
 )
 def test_a_coarse_log_is_not_read(change: dict[str, object], reason: str) -> None:
     """A training error averaged over half the run is no error at its end."""
     with pytest.raises(Unreadable, match=reason):
         BEFORE_THE_DROP.read(replace(RECORD, **change))
+
+
+def test_a_span_with_a_gap_is_not_read() -> None:
+    """A log that was cut says something else than the whole one."""
+    last = Logged(metric="test_error_percent", after=50_000, upto=64_000)
+    with pytest.raises(Unreadable, match="at iteration 53,000"):
+        last.read(replace(RECORD, log=RECORD.log[:52]))
 
 
 def test_responses_are_ranked() -> None:

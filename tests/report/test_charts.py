@@ -5,16 +5,10 @@ from __future__ import annotations
 import statistics
 from pathlib import Path
 
-from tests.runs_by_hand import EVALUATIONS, write_run
+from tests.runs_by_hand import EVALUATIONS, groups_in, write_run
 
 from reslab.report import charts
-from reslab.report.groups import Group, group_runs
 from reslab.report.palette import LIGHT
-from reslab.report.records import read_records
-
-
-def groups_in(root: Path) -> list[Group]:
-    return group_runs(read_records(root)[0])
 
 
 def test_curves_stand_plain_beside_residual(tmp_path: Path) -> None:

@@ -6,16 +6,10 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from tests.runs_by_hand import write_run
+from tests.runs_by_hand import groups_in, write_run
 
 from reslab.report.figures import draw_curves, draw_figures, draw_responses
-from reslab.report.groups import Group, group_runs
 from reslab.report.palette import LIGHT
-from reslab.report.records import read_records
-
-
-def groups_in(root: Path) -> list[Group]:
-    return group_runs(read_records(root)[0])
 
 
 def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:

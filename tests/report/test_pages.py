@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.runs_by_hand import CLASSES, SITTING, write_run
+from tests.runs_by_hand import CLASSES, SITTING, groups_in, write_run
 
-from reslab.report.groups import Group, group_runs
+from reslab.report.groups import group_runs
 from reslab.report.pages import page_addresses, render_index, render_run, tabulate_verdicts
 from reslab.report.records import Damage, read_records
 
@@ -44,10 +44,6 @@ class Verdict:
     @property
     def n(self) -> int:
         return len(self.values)
-
-
-def groups_in(root: Path) -> list[Group]:
-    return group_runs(read_records(root)[0])
 
 
 def index_of(root: Path, *, verdicts: tuple[Verdict, ...] = ()) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,9 +77,12 @@ def test_a_report_is_replaced_whole(tmp_path: Path) -> None:
 def test_the_same_runs_give_the_same_site(tmp_path: Path) -> None:
     """Byte by byte."""
     write_run(tmp_path / "runs")
-    one, other = (write(tmp_path / "runs", tmp_path / name).parent for name in ("one", "other"))
-    for path in one.rglob("*.*"):
-        assert path.read_bytes() == (other / path.relative_to(one)).read_bytes(), path.name
+    one, other = (
+        {path.relative_to(site): path.read_bytes() for path in site.rglob("*.*")}
+        for site in (write(tmp_path / "runs", tmp_path / name).parent for name in ("one", "other"))
+    )
+    assert one.keys() == other.keys()
+    assert [path for path in one if one[path] != other[path]] == []
 
 
 def test_what_is_no_report_is_never_replaced(tmp_path: Path) -> None:
@@ -216,14 +218,9 @@ def draw(page: Page, section: str = "main") -> None:
         canvas.locator(".main-svg").first.wait_for()
 
 
-def test_the_index_opens_fast_and_draws_its_charts(visit, index: Path) -> None:
+def test_the_index_draws_its_charts(visit, index: Path) -> None:
     """Curves, depth, responses and classes, from file:// alone."""
-    started = time.perf_counter()
     page = visit(index)
-    loaded = time.perf_counter() - started
-    draw(page, "[data-plot=curves-0-plain]")
-    print(f"loaded in {loaded:.2f} s, first chart after {time.perf_counter() - started:.2f} s")
-    assert loaded < 10
     draw(page)
     assert page.locator("#curves .scatterlayer .trace").count() >= 2 * len(NETWORKS)
     assert page.locator("#responses .scatterlayer .trace").count() >= 2 * len(NETWORKS)

@@ -58,6 +58,16 @@ def test_runs_are_found_by_a_beginning_or_a_path(tmp_path: Path) -> None:
         find_run("x" * 5000, tmp_path)
 
 
+def test_a_kept_analysis_is_read_or_is_none(tmp_path: Path) -> None:
+    """One that was not made is as one that cannot be read: it can be made again."""
+    run = RunDirectory.of(TRIAL, tmp_path)
+    assert run.kept("responses") == {}
+    run.keep("responses", {"images": 3})
+    assert run.kept("responses") == run.read("analysis/responses") == {"images": 3}
+    (run.path / "analysis" / "responses.json").write_text("{")
+    assert run.kept("responses") == {}
+
+
 def test_runs_are_found_in_folders_of_runs(tmp_path: Path) -> None:
     """One level down, beside those that lie there themselves."""
     for folder, seed in ((tmp_path / "cifar10", 1), (tmp_path, 2)):

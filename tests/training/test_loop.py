@@ -7,15 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.experiments.faults import DIGITS, make_trial, outcome
+from tests.experiments.faults import make_trial
 from tests.experiments.shared import make_shared_trial, metrics, train
 from tests.processes import run_in_processes
+from tests.trials import DIGITS, outcome
 from torch import Tensor
 from torch.nn import functional as F
 
 from reslab.data.sampling import Sampler
 from reslab.errors import UserError
-from reslab.experiments.classification import ClassificationTask, make_task
+from reslab.experiments.arrays import ArrayTask, make_array_task
 from reslab.experiments.run import run_trial
 from reslab.networks import Network, build, load_model
 from reslab.runs.directory import RunDirectory
@@ -51,7 +52,7 @@ def test_two_processes_are_one(options: dict[str, object], tmp_path: Path) -> No
     assert sum(map(sum, runs[1].result()["confusion"])) == len(DIGITS.test)
 
 
-class InFloat64(ClassificationTask):
+class InFloat64(ArrayTask):
     """Digits in float64, where rounding does not grow to something one sees within a run."""
 
     def load(self, step: int, count: int) -> tuple[Tensor, Tensor]:
@@ -66,7 +67,7 @@ class InFloat64(ClassificationTask):
 def trace(processes: Processes) -> tuple[list[float], Tensor]:
     """The summed loss after each of twenty iterations of ResNet-20, and the weights they end with."""
     trial = make_shared_trial(batch=64, iterations=20)
-    task = InFloat64(**vars(make_task(trial, DIGITS, device="cpu", processes=processes)))
+    task = InFloat64(**vars(make_array_task(trial, DIGITS, device="cpu", processes=processes)))
     torch.manual_seed(1)
     state = TrainingState(build(find("resnet-20", {"channels": 1})).double(), trial.recipe, processes=processes)
     stepper = Stepper(state, task, trial.recipe, seed=1, runtime=Runtime())
@@ -141,7 +142,7 @@ def test_shares_of_batches_are_the_batches(count: int) -> None:
     draw = Sampler(count=len(DIGITS.train), seed=trial.seed, padding=1).draw(3, 32, count=2)
     shares = [draw.share(rank, count, parts=4).indices.reshape(4, -1) for rank in range(count)]
     assert np.array_equal(np.concatenate(shares, axis=1).ravel(), draw.indices)
-    images, labels = make_task(trial, DIGITS, device="cpu", processes=Processes(count - 1, count)).load(3, 2)
+    images, labels = make_array_task(trial, DIGITS, device="cpu", processes=Processes(count - 1, count)).load(3, 2)
     assert images.shape[:2] == labels.shape == (2, 32 // count)
     assert np.array_equal(labels.ravel(), DIGITS.train.labels[shares[-1].ravel()])
 
@@ -149,10 +150,10 @@ def test_shares_of_batches_are_the_batches(count: int) -> None:
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_every_test_image_is_seen_once(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """355 images, which two, three or four processes cannot share evenly."""
-    monkeypatch.setattr("reslab.experiments.classification.EVALUATION_BATCH", 50)
+    monkeypatch.setattr("reslab.experiments.arrays.EVALUATION_BATCH", 50)
     seen = []
     for rank in range(count):
-        task = make_task(make_shared_trial(), DIGITS, device="cpu", processes=Processes(rank, count))
+        task = make_array_task(make_shared_trial(), DIGITS, device="cpu", processes=Processes(rank, count))
         seen += [labels for _, labels in task.test_batches()]
     assert len(DIGITS.test) % count
     assert torch.equal(torch.cat(seen), torch.from_numpy(DIGITS.test.labels).long())

@@ -12,12 +12,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from reslab.networks import Network, build, create_model
+from reslab.networks.execution import FAST, Execution
 from reslab.spec import find
 from reslab.spec.recipe import Recipe, find_recipe
 from reslab.training import stepping
 from reslab.training.processes import ALONE, Processes
 from reslab.training.state import TrainingState
-from reslab.training.stepping import Runtime, Stepper, choose_runtime, reproducible
+from reslab.training.stepping import Runtime, Stepper, assemble, choose_runtime, reproducible
 
 RECIPE = find_recipe("digits", {"iterations": 12, "batch": 8, "average_decay": 0.9, "optimizer.learning_rate": 0.1})
 gpu = pytest.mark.gpu
@@ -92,6 +93,14 @@ def make_stepper(
     )
 
 
+@dataclass
+class Prepared(Noise):
+    """The same, with what a training is assembled by."""
+
+    execution: Execution = FAST
+    image_shape: tuple[int, ...] = (1, 8, 8)
+
+
 def advance(stepper: Stepper, steps: int) -> dict[str, Tensor]:
     for step in range(steps):
         stepper.advance(step, warmed_at=None)
@@ -105,6 +114,19 @@ def assert_equal(one: dict[str, Tensor], other: dict[str, Tensor], **tolerance: 
             assert torch.allclose(tensor, other[name], **tolerance), name
         else:
             assert torch.equal(tensor, other[name]), name
+
+
+def test_a_training_is_assembled_as_its_task_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Laid out and in training, or without our own kernels; it runs as one put together by hand."""
+    torch.manual_seed(1)
+    network = create_model("cifar-resnet-8", in_chans=1, input_size=8).eval()
+    stepper = assemble(network, Prepared(), RECIPE, seed=1, device="cpu")
+    assert (stepper.network, network.training, stepper.runtime) == (network, True, Runtime())
+    kernel = network.get_parameter("blocks.conv2_1.layers.0.conv.weight")
+    assert kernel.is_contiguous(memory_format=torch.channels_last)
+    assert_equal(advance(stepper, 3), advance(make_stepper(Noise()), 3), rtol=1e-4, atol=1e-5)  # of another layout
+    monkeypatch.setattr(stepping, "choose_runtime", lambda *_, **__: Runtime(fused=True, normalized=True))
+    assert assemble(network, Prepared(), RECIPE, seed=1, device="cpu", own_kernels=False).runtime == Runtime()
 
 
 def test_stretches_are_the_same_iterations(monkeypatch: pytest.MonkeyPatch) -> None:

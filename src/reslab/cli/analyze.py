@@ -1,4 +1,4 @@
-"""`reslab analyze RUN|WEIGHTS-FILE... [data=NAME] [images=N] [--only INSTRUMENT]`."""
+"""`reslab analyze RUN|WEIGHTS-FILE|NAME... [weights=FILE] [data=NAME|PATH] [images=N] [--only INSTRUMENT]`."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def analyze(*words: str, only: str | None = None, runs: Path | None = None, json
     Parameters
     ----------
     words
-        Runs (ids, beginnings of them, or directories), weight files, and names quoted together with their weights,
-        'resnet-20 weights=cifar10'; then data=NAME|PATH data.split=full|tuning images=N (the first N only), and fields
+        Runs (ids, beginnings of them, or directories), weight files, or networks' names with weights=FILE|cifar10;
+        then data=NAME|PATH data.split=full|tuning data.on_bad_image=stop|skip images=N (the first N only), and fields
         of the preprocessing: preprocess.mean=[0.5,0.5,0.5].
     only
         One instrument: responses.
@@ -34,7 +34,7 @@ def analyze(*words: str, only: str | None = None, runs: Path | None = None, json
         Print JSON.
     """
     subjects, fields = split_words(words)
-    refuse_unknown("analyze", fields, ("data", "data.split", "images"))
+    refuse_unknown("analyze", fields, ("weights", "data", "data.split", "data.on_bad_image", "images"))
     if not subjects:
         raise UserError("analyze needs a run or a weight file; `reslab runs` lists the runs")
     with progress_console.status("loading"):
@@ -69,7 +69,7 @@ def _analyze_one(subject: str, fields: dict[str, str], instruments: list[str], r
     with progress_console.status("loading"):
         from reslab.experiments.analyze import analyze as use_instrument
 
-        trained = load_trained(subject, {}, root)
+        trained = load_trained(subject, fields, root)
         inputs = load_inputs(trained, fields)
     found: dict[str, Any] = {"subject": trained.origin, "network": name_of(trained.network.spec)}
     for instrument in instruments:
@@ -82,7 +82,8 @@ def _print_responses(found: dict[str, Any]) -> None:
     ranks = sorted(range(len(found["layers"])), key=lambda index: -found["layers"][index]["std"])
     rank_of = {index: rank for rank, index in enumerate(ranks, start=1)}
     percent = f"{100 * found['confidence']:g} %"
-    console.print(f"{count(found['images'])} images of {found['data']}; intervals of {percent} over images")
+    skipped = f" (bad ones skipped: {count(found['skipped_images'])})" if found.get("skipped_images") else ""
+    console.print(f"{count(found['images'])} images of {found['data']}{skipped}; intervals of {percent} over images")
     which = "all layers" if found["counted"] == "all" else f"the {found['counted']} layers"
     table = make_table(f"Standard deviation of the responses of {which}", "layer", "std", "from", "to", "rank")
     for index, layer in enumerate(found["layers"]):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from reslab.cli.compare_runs import compare_runs
-from reslab.cli.show import console, count, make_table, memory, print_json, progress_console
+from reslab.cli.show import console, count, make_table, print_json, progress_console
 from reslab.cli.subjects import read_spec, runs_root, split_words, take_count
 from reslab.errors import UserError
+from reslab.files import write_size
 from reslab.runs.directory import RunDirectory, find_run, is_run, list_runs
 from reslab.spec import differences, find, name_of
 
@@ -89,7 +90,7 @@ def _compare_networks(subjects: list[str], fields: dict[str, str], *, json: bool
     console.print()
     table = make_table("What it costs", "", names[0], names[1], "ratio")
     for label, measure, written in zip(
-        ("parameters", "multiply-adds", "activations kept"), measures, (count, count, memory), strict=True
+        ("parameters", "multiply-adds", "activations kept"), measures, (count, count, write_size), strict=True
     ):
         one, other = (getattr(cost, measure) for cost in costs)
         table.add_row(label, written(one), written(other), f"{other / one:.3f}")

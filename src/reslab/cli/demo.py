@@ -32,14 +32,13 @@ def demo(*, runs: Path | None = None) -> None:
     """
     root = runs_root(runs)
     with progress_console.status("loading"):
-        import torch
-
         from reslab.data.digits import load_digits
         from reslab.experiments.degradation import degradation_trials
+        from reslab.networks.execution import choose_device
 
         digits = load_digits()
         trials = degradation_trials(digits)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = choose_device()
     console.print(f"{len(digits.train):,} handwritten digits, six networks, one recipe; training on {device}.\n")
     finished = _train(trials, digits, root, device=device)
     _print_errors(finished)

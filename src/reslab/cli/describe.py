@@ -6,9 +6,10 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reslab.cli.show import console, count, make_table, memory, print_heading, print_json, progress_console, shape
+from reslab.cli.show import console, count, make_table, print_heading, print_json, progress_console, shape
 from reslab.cli.subjects import read_spec, split_words, take_count
 from reslab.errors import UserError
+from reslab.files import write_size
 from reslab.spec import Spec, name_of, spec_to_dict
 from reslab.spec.codec import encode
 
@@ -61,7 +62,7 @@ def _print_header(spec: Spec, cost: Cost) -> None:
     print_heading(name_of(spec), f"{depth}input {' x '.join(map(str, cost.input_shape))}")
     console.print(
         f"{count(cost.params)} parameters · {count(cost.multiply_adds)} multiply-adds · "
-        f"{memory(cost.activation_bytes)} kept for backward\n"
+        f"{write_size(cost.activation_bytes)} kept for backward\n"
     )
 
 
@@ -74,7 +75,7 @@ def _print_rows(rows: tuple[LayerCost, ...]) -> None:
             shape(row.output_shape),
             count(row.params),
             count(row.multiply_adds),
-            memory(row.activation_bytes),
+            write_size(row.activation_bytes),
         )
     console.print(table)
 
@@ -92,10 +93,10 @@ def _measure_times(spec: Spec, batch: int) -> _Times:
     import torch
 
     from reslab.networks import build
-    from reslab.networks.execution import EAGER, FAST
+    from reslab.networks.execution import EAGER, FAST, choose_device
     from reslab.networks.timing import measure_time
 
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = choose_device()
     images = torch.randn(batch, *spec.input_shape, device=device)
     with progress_console.status("timing"):
         network = build(spec).to(device)

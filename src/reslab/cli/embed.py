@@ -45,15 +45,14 @@ def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", run
     if not paths:
         raise UserError("embed needs images; give a folder, files, or - for a list on standard input")
     with note_bad(fields) as on_bad, progress_console.status("loading") as status:
-        import torch
-
         from reslab.data.catalogue import open_data
         from reslab.delivery.embedding import write_embedding
         from reslab.delivery.pictures import find_images, label_pictures, read_images
         from reslab.experiments.probe import open_extractor
+        from reslab.networks.execution import choose_device
 
         trained = load_trained(subject, fields, runs_root(runs))
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+        device = choose_device()
         extractor = open_extractor(trained, preprocess_fields(fields), device=device)
         if len(paths) == 1 and _has_classes(Path(paths[0])):
             data = label_pictures(open_data(paths[0], held_out_seed=trained.held_out_seed), on_bad=on_bad)

@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reslab.cli.show import console, count, make_table, memory, print_heading, progress_console
+from reslab.cli.show import console, count, make_table, print_heading, progress_console
 from reslab.cli.subjects import is_file, runs_root
 from reslab.cli.trained import ImageWord, load_trained, note_bad, preprocess_fields, read_image_words, refuse_unknown
 from reslab.errors import UserError, choices
+from reslab.files import write_size
 from reslab.spec import name_of
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _pass_over(error: UserError) -> None:
 
 def _print_written(origin: str, deployed: Deployed, path: Path, format: str) -> None:
     print_heading(origin, name_of(deployed.network.spec))
-    console.print(f"wrote {path}, {memory(path.stat().st_size)}", soft_wrap=True)
+    console.print(f"wrote {path}, {write_size(path.stat().st_size)}", soft_wrap=True)
     if format == "torchvision":
         console.print(f"takes   images prepared as {deployed.intake.preprocess.describe()}", soft_wrap=True)
         return
@@ -124,7 +125,9 @@ def _print_parity(parity: Parity, what: str) -> None:
 def _print_scores(scores: tuple[OnnxScore, OnnxScore], paths: tuple[Path, Path], *, data: str) -> None:
     table = make_table(f"On {count(scores[0].images)} test images of {data}", "file", "error %", "size", "ms an image")
     for score, path in zip(scores, paths, strict=True):
-        table.add_row(path.name, f"{score.error_percent:.2f}", memory(score.size_bytes), f"{score.milliseconds:.2f}")
+        table.add_row(
+            path.name, f"{score.error_percent:.2f}", write_size(score.size_bytes), f"{score.milliseconds:.2f}"
+        )
     console.print(table)
     before, after = scores
     console.print(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from rich.text import Text
 
 from reslab.cli.show import console, count, make_table, print_heading, print_json, progress_console
-from reslab.cli.subjects import runs_root
+from reslab.cli.subjects import WHOLE, runs_root
 from reslab.cli.trained import (
     ImageWord,
     image_bar,
@@ -31,7 +31,7 @@ SURE, UNSURE = 0.9, 0.5
 def predict(
     subject: str,
     *words: ImageWord,
-    top: int = 5,
+    top: Annotated[int, WHOLE] = 5,
     threshold: float | None = None,
     json: bool = False,
     explain: Path | None = None,
@@ -60,11 +60,10 @@ def predict(
     paths, fields = read_image_words(words)
     refuse_unknown("predict", fields, ("weights", "data.on_bad_image"))
     with progress_console.status("loading"):
-        import torch
-
         from reslab.delivery.pictures import find_images
         from reslab.delivery.predictor import Predictor, to_plain
         from reslab.experiments.trained import choose_preprocess
+        from reslab.networks.execution import choose_device
 
         if not paths:
             raise UserError("predict needs an image; give files, folders, or - for a list on standard input")
@@ -74,7 +73,7 @@ def predict(
             trained.network,
             preprocess=choose_preprocess(trained, preprocess_fields(fields)),
             channels_last=trained.channels_last,
-            device="cuda" if torch.cuda.is_available() else "cpu",
+            device=choose_device(),
         )
     with note_bad(fields) as on_bad, image_bar("looking", len(images)) as progress:
         predictions = predictor.predict(images, top=top, threshold=threshold, on_bad=on_bad, progress=progress)

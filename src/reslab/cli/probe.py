@@ -38,15 +38,14 @@ def probe(subject: str, *words: str, layer: str | None = None, json: bool = Fals
     if not seed.isdecimal():
         raise UserError(f"seed is {seed!r}; give a whole number of 0 or more")
     with note_bad(fields) as on_bad, progress_console.status("loading") as status:
-        import torch
-
         from reslab.data.catalogue import open_data
         from reslab.delivery.pictures import label_pictures
         from reslab.experiments.probe import open_extractor, probe_layers
+        from reslab.networks.execution import choose_device
 
         trained = load_trained(subject, fields, runs_root(runs))
         data = label_pictures(open_data(fields["data"], held_out_seed=trained.held_out_seed), on_bad=on_bad)
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+        device = choose_device()
         extractor = open_extractor(trained, preprocess_fields(fields), device=device)
         status.stop()
         with image_bar("probing", len(data.train) + len(data.test)) as progress:

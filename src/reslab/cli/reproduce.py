@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import groupby, product
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from reslab.cli.progress import StopSignals, TrialBars, make_bars
-from reslab.cli.show import console, make_table, memory, print_json, progress_console
-from reslab.cli.subjects import runs_root, split_words
+from reslab.cli.show import console, make_table, print_json, progress_console
+from reslab.cli.subjects import WHOLE, runs_root, split_words
 from reslab.cli.table_1 import reproduce_table_1
 from reslab.errors import UserError, choices, suggest
+from reslab.files import write_size
 from reslab.paper.claim import CIFAR10, IMAGENET, Claim
 from reslab.paper.claims import CLAIMS
-from reslab.paper.measurements import ByEnsemble, ByProtocol, ResponseStd
 from reslab.report.markdown import gather_remarks
 from reslab.report.reporting import Judgement, judge_runs
 from reslab.report.verdicts import Verdict
 from reslab.report.words import duration, ours, place, signed
-from reslab.runs.directory import RunDirectory
 from reslab.spec.codec import encode
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
-
     from reslab.data.dataset import Dataset
     from reslab.data.photos.folder import PhotoDataset
-    from reslab.evaluation.crops import ProtocolName
+    from reslab.experiments.reproduce import Plan
 
 COUNTED = "table-1"
 PLACES = (COUNTED, *CLAIMS)
@@ -38,11 +36,11 @@ MOST_TOGETHER = 32  # torch has so many streams of a kind
 
 def reproduce(
     *words: str,
-    seeds: int | None = None,
+    seeds: Annotated[int | None, WHOLE] = None,
     only: str = "",
     from_: Annotated[Path | None, Parameter(name="--from")] = None,
     runs: Path | None = None,
-    together: int | None = None,
+    together: Annotated[int | None, WHOLE] = None,
     compile: bool = False,
     measure: bool = False,
     json: bool = False,
@@ -132,6 +130,8 @@ def choose_claims(tables: Sequence[str], only: str) -> list[Claim]:
         raise UserError(f"{', '.join(tables)} train on different images; reproduce them one after the other")
     networks = list(dict.fromkeys(setting.network for claim in claims for setting in claim.settings))
     wanted = [name.strip().lower().replace("_", "-") for name in only.split(",") if name.strip()]
+    if only and not wanted:
+        raise UserError(f"--only is {only!r}; name networks, with commas between")
     for name in wanted:
         if not any(_means(name, network) for network in networks):
             known = suggest(name, networks) or "; there are " + ", ".join(networks)
@@ -157,7 +157,7 @@ def _open(claims: Sequence[Claim], table: str, data: str | None) -> Dataset | Ph
         raise UserError(f"data= is for the tables that train on ImageNet, and {table} is none of them; leave it out")
     with progress_console.status("loading"):
         from reslab.data.catalogue import load_dataset
-        from reslab.experiments.reproduce import open_imagenet
+        from reslab.experiments.expand import open_imagenet
 
         if IMAGENET.name not in names:
             return load_dataset(CIFAR10.name)
@@ -175,7 +175,7 @@ def _open(claims: Sequence[Claim], table: str, data: str | None) -> Dataset | Ph
 def _adapt(claims: Sequence[Claim], table: str, data: str) -> Sequence[Claim]:
     """Return the claims as far as the photographs in the folder `data` can test them."""
     from reslab.data.photos.folder import PhotoDataset
-    from reslab.experiments.reproduce import on_these
+    from reslab.experiments.expand import on_these
 
     dataset = _open(claims, table, data)
     return on_these(claims, dataset) if isinstance(dataset, PhotoDataset) else claims
@@ -204,77 +204,53 @@ def _run(
 ) -> Sequence[Claim]:
     """Run what the claims lack under `root`; return them as far as `dataset` can test them."""
     with progress_console.status("loading"):
-        import torch
+        from reslab.experiments.reproduce import plan_runs
+        from reslab.experiments.reproduce import reproduce as run_plan
 
-        from reslab.data.dataset import Dataset
-        from reslab.data.photos.folder import PhotoDataset
-        from reslab.experiments.analyze import responses_of
-        from reslab.experiments.estimate import check_room_for_set, estimate_set
-        from reslab.experiments.evaluate import score_ensemble, score_run
-        from reslab.experiments.reproduce import expand, on_these, run_missing
-        from reslab.experiments.together import most_together
+        plan = plan_runs(claims, dataset, root, seeds=seeds, fields=fields, together=together)
+    _tell_needs(plan)
+    with StopSignals() as stop, make_bars() as progress:
 
-        if isinstance(dataset, PhotoDataset):
-            claims = on_these(claims, dataset)
-            together = together or 1  # one of these fills a device
-        trials = expand(claims, dataset, seeds=seeds, overrides=fields)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    together = together or most_together(device)
-    missing = [trial for trial in trials if RunDirectory.of(trial, root).state != "finished"]
+        @contextlib.contextmanager
+        def testing(what: str, images: int) -> Iterator[Callable[[int], None]]:
+            bar = progress.add_task(what, total=images)
+            yield lambda done: progress.update(bar, completed=done)
+            progress.remove_task(bar)
+
+        run_plan(
+            plan,
+            compile=compile,
+            begin=TrialBars(progress, plan.missing).begin,
+            testing=testing,
+            warn=lambda sentence: progress.console.print(f"warning: {sentence}", soft_wrap=True),
+            should_stop=stop.wanted,
+        )
+    return plan.claims
+
+
+def _tell_needs(plan: Plan) -> None:
+    """Say what is to run, and what time, memory and disk that takes."""
+    from reslab.experiments.estimate import check_room_for_set, estimate_set
+
+    missing, together = plan.missing, plan.together
     iterations = sum(trial.recipe.iterations for trial in missing)
     progress_console.print(
-        f"trials: {len(trials)}, finished: {len(trials) - len(missing)}, to run: {len(missing)} on {device}, "
-        f"{iterations:,} iterations in all",
+        f"trials: {len(plan.trials)}, finished: {len(plan.trials) - len(missing)}, to run: {len(missing)} "
+        f"on {plan.device}, {iterations:,} iterations in all",
         soft_wrap=True,
     )
     with progress_console.status("timing a few steps"):
-        estimate = estimate_set(missing, dataset, root, together=together, device=device)
-    if estimate is not None:
-        less = f" (less with {together} at once)" if together > 1 else ""
-        progress_console.print(
-            f"about {duration(estimate.seconds)} one after the other{less}, {memory(estimate.memory_bytes)} of memory, "
-            f"{memory(estimate.disk_bytes)} of disk",
-            soft_wrap=True,
-        )
-        if warning := check_room_for_set(estimate, missing, root, device=device):
-            progress_console.print(f"warning: {warning}", soft_wrap=True)
-    tested = {trial.id: setting for trial, setting in trials.items()}
-    with StopSignals() as stop, make_bars() as progress:
-
-        def measure(run: RunDirectory) -> None:
-            asked = [claim.measurement for claim in claims if tested[run.path.name] in claim.settings]
-            if any(isinstance(one, ResponseStd) for one in asked) and isinstance(dataset, Dataset):
-                responses_of(run, dataset, device=device)
-            protocols: set[ProtocolName] = {one.protocol for one in asked if isinstance(one, ByProtocol)}
-            for protocol in protocols:
-                bar = progress.add_task(f"{run.path.name}: {protocol}", total=len(dataset.test))
-                score_run(run, dataset, protocol, device=device, progress=lambda done, bar=bar: show(bar, done))
-                progress.remove_task(bar)
-
-        def show(bar: TaskID, done: int) -> None:
-            progress.update(bar, completed=done)
-
-        run_missing(
-            trials,
-            dataset,
-            root,
-            device=device,
-            together=together,
-            compile=compile,
-            begin=TrialBars(progress, missing).begin,
-            warn=lambda sentence: progress.console.print(f"warning: {sentence}", soft_wrap=True),
-            should_stop=stop.wanted,
-            measure=measure,
-        )
-        found = {(setting, trial.seed): RunDirectory.of(trial, root) for trial, setting in trials.items()}
-        for claim, seed in product(claims, range(1, seeds + 1)):
-            if isinstance(claim.measurement, ByEnsemble):
-                runs = {found[member]: member[0].network for member in claim.members(seed)}
-                protocol = claim.measurement.protocol
-                bar = progress.add_task(f"{len(runs)} networks: {protocol}", total=len(dataset.test))
-                score_ensemble(runs, dataset, protocol, device=device, progress=lambda done, bar=bar: show(bar, done))
-                progress.remove_task(bar)
-    return claims
+        estimate = estimate_set(missing, plan.dataset, plan.root, together=together, device=plan.device)
+    if estimate is None:
+        return
+    less = f" (less with {together} at once)" if together > 1 and plan.device == "cuda" else ""
+    progress_console.print(
+        f"about {duration(estimate.seconds)} one after the other{less}, {write_size(estimate.memory_bytes)} of memory, "
+        f"{write_size(estimate.disk_bytes)} of disk",
+        soft_wrap=True,
+    )
+    if warning := check_room_for_set(estimate, missing, plan.root, device=plan.device):
+        progress_console.print(f"warning: {warning}", soft_wrap=True)
 
 
 def _print(judged: Judgement, root: Path) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 
 from cyclopts import App
 
-from reslab.cli.show import console, make_table, memory, print_heading, print_json, progress_console
+from reslab.cli.show import console, make_table, print_heading, print_json, progress_console
 from reslab.cli.subjects import runs_root
 from reslab.errors import UserError
+from reslab.files import write_size
 from reslab.report.words import duration
 from reslab.runs.directory import RunDirectory, find_run, list_runs
 from reslab.runs.pruning import find_waste, prune
@@ -119,12 +120,12 @@ def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None
         return
     table = make_table(f"{'Removed' if yes else 'Not needed'} ({root})", "id", "what<", "files", "size")
     for row in rows:
-        table.add_row(row["id"], row["what"], str(row["files"]), memory(row["bytes"]))
+        table.add_row(row["id"], row["what"], str(row["files"]), write_size(row["bytes"]))
     if rows:
         console.print(table)
     for name in held:
         console.print(f"{name} is being worked on: left alone", soft_wrap=True)
-    console.print(f"{memory(total)} freed" if yes else f"{memory(total)} to free; --yes removes it")
+    console.print(f"{write_size(total)} freed" if yes else f"{write_size(total)} to free; --yes removes it")
 
 
 def _summarize_if_whole(run: RunDirectory) -> dict[str, Any]:
@@ -152,7 +153,7 @@ def _write_timings(row: Mapping[str, Any]) -> list[str]:
     """Write speed, memory and time; nothing where they are not known."""
     written = {
         "images_per_second": lambda rate: f"{rate:,.0f}",
-        "peak_memory_bytes": memory,
+        "peak_memory_bytes": write_size,
         "seconds": duration,
     }
     return ["" if row[name] is None else write(row[name]) for name, write in written.items()]

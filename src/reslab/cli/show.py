@@ -55,15 +55,6 @@ def printed(number: float | None) -> str:
     return f"{number / 1e9:g}G" if number >= 1e9 else f"{number / 1e6:g}M"
 
 
-def memory(size: float) -> str:
-    """Format bytes: 185.5 MiB."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024 or unit == "GiB":
-            break
-        size /= 1024
-    return f"{size:.0f} {unit}" if unit == "B" else f"{size:,.1f} {unit}"
-
-
 def shape(sizes: tuple[int, ...]) -> str:
     """Format a shape without its batch: 64x56x56."""
     return "x".join(map(str, sizes[1:])) or "-"

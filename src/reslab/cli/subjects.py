@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from cyclopts import Parameter, Token
 
 from reslab.errors import UserError
 from reslab.runs.directory import default_root
 from reslab.spec import Spec, find
 
 FILE_ENDINGS = (".safetensors", ".pth", ".pt", ".th", ".bin", ".caffemodel")
+
+
+def _read_whole(_: type, tokens: Sequence[Token]) -> int:
+    (token,) = tokens
+    if not re.fullmatch(r"[+-]?\d+", token.value):
+        raise UserError(f"{token.keyword} is {token.value!r}; give a whole number")
+    return int(token.value)
+
+
+WHOLE = Parameter(converter=_read_whole)  # without it 1.5 is 2
 
 
 def split_words(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reslab.cli.show import console, count, make_table, memory, print_json, printed, progress_console
+from reslab.cli.show import console, count, make_table, print_json, printed, progress_console
+from reslab.files import write_size
 from reslab.report.words import duration
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 def reproduce_table_1(*, measure: bool, json: bool) -> None:
     """Print Table 1 counted, beside what is printed there, and what its networks cost."""
     with progress_console.status("loading") as status:
-        import torch
-
         from reslab.experiments.costs import (
             count_depths,
             describe_load,
@@ -23,8 +22,9 @@ def reproduce_table_1(*, measure: bool, json: bool) -> None:
             measure_depths,
             name_device,
         )
+        from reslab.networks.execution import choose_device
 
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+        device = choose_device()
         counted = list(count_depths(lambda network: status.update(f"counting {network}")))
         measured: list[Measured] = []
         where = name_device(device)
@@ -71,7 +71,7 @@ def _print_memory(counted: list[Counted]) -> None:
     heads = [f"batch {batch}" for batch in batches]
     table = make_table("\nParameters, and what a training step keeps for backward, float32", "", "parameters", *heads)
     for one in counted:
-        table.add_row(one.network, count(one.params), *[memory(one.activation_bytes[batch]) for batch in batches])
+        table.add_row(one.network, count(one.params), *[write_size(one.activation_bytes[batch]) for batch in batches])
     console.print(table)
 
 
@@ -83,7 +83,7 @@ def _print_times(measured: list[Measured], where: str) -> None:
     table = make_table(f"\nMeasured on {where}: milliseconds for a batch, by torch's kernels", "", *heads)
     for one in measured:
         seconds = [f"{1e3 * value:,.1f}" for value in (one.forward_seconds, one.step_seconds)]
-        room = [memory(one.peak_memory_bytes or 0), count(one.largest_batch or 0)] if on_device else []
+        room = [write_size(one.peak_memory_bytes or 0), count(one.largest_batch or 0)] if on_device else []
         whole = [f"{1e3 * (one.iteration_seconds or 0):,.1f}"] if on_device else []
         table.add_row(one.network, one.precision, str(one.batch), *seconds, *room, *whole)
     console.print(table)

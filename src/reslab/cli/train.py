@@ -8,14 +8,15 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from reslab.cli.processes import is_started_by_launcher, run_in_processes
 from reslab.cli.progress import StopSignals, TrialBars, make_bars, summarize
-from reslab.cli.show import console, memory, progress_console
-from reslab.cli.subjects import runs_root, split_words
+from reslab.cli.show import console, progress_console
+from reslab.cli.subjects import WHOLE, runs_root, split_words
 from reslab.errors import UserError
 from reslab.experiments.trials import read_held_out_seed, read_trial, read_trial_file
+from reslab.files import write_size
 from reslab.report.words import duration
 from reslab.spec.toml import write_toml
 from reslab.spec.trial import Trial, trial_to_dict
@@ -25,7 +26,11 @@ if TYPE_CHECKING:
 
 
 def train(
-    *fields: str, runs: Path | None = None, processes: int = 1, compile: bool = False, dry_run: bool = False
+    *fields: str,
+    runs: Path | None = None,
+    processes: Annotated[int, WHOLE] = 1,
+    compile: bool = False,
+    dry_run: bool = False,
 ) -> None:
     """Train a network; run the same command again to go on where it stopped.
 
@@ -57,11 +62,11 @@ def train(
         raise UserError(f"--processes is {processes}; give 1 or more, and none where torchrun has started them already")
     root = runs_root(runs)
     with progress_console.status("loading"):
-        import torch
-
         from reslab.data.catalogue import open_data
         from reslab.experiments.estimate import check_room, estimate_run, measure_speed
-        from reslab.experiments.run import refuse_unfit_trial, run_trial
+        from reslab.experiments.run import run_trial
+        from reslab.experiments.tasks import refuse_unfit_trial
+        from reslab.networks.execution import choose_device
         from reslab.runs.directory import RunDirectory
         from reslab.training.processes import joined
 
@@ -79,7 +84,7 @@ def train(
             weights = given.pop("weights", None)
             trial = read_trial(given, dataset, weights=weights)
     run = RunDirectory.of(trial, root)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = choose_device()
     if run.state == "finished" and not dry_run:
         console.print(f"{run.path} is finished: {summarize(run.result())}", soft_wrap=True)
         return
@@ -132,6 +137,7 @@ def _describe(estimate: Estimate, trial: Trial, processes: int) -> list[str]:
     return [
         f"{estimate.iterations:,} iterations of {trial.recipe.batch} images ({estimate.epochs * processes:,.1f} epochs)"
         f"{shared}, seed {trial.seed}{done}",
-        f"about {duration(estimate.seconds)}, {memory(estimate.memory_bytes)} of memory{' each' if shared else ''}, "
-        f"{memory(estimate.disk_bytes)} of disk",
+        f"about {duration(estimate.seconds)}, "
+        f"{write_size(estimate.memory_bytes)} of memory{' each' if shared else ''}, "
+        f"{write_size(estimate.disk_bytes)} of disk",
     ]

@@ -109,9 +109,8 @@ def _make_warner() -> Callable[[str], None]:
 def _choose_inputs(
     trained: Trained, dataset: Dataset | PhotoDataset, fields: Mapping[str, str], warn: Callable[[str], None]
 ) -> Inputs:
-    import torch
-
     from reslab.experiments.trained import choose_inputs
+    from reslab.networks.execution import choose_device
 
     return choose_inputs(
         trained,
@@ -121,7 +120,7 @@ def _choose_inputs(
         images=take_count(dict(fields), "images", 1) if "images" in fields else None,
         skip_bad=skips_bad(fields),
         warn=warn,
-        device="cuda" if torch.cuda.is_available() else "cpu",
+        device=choose_device(),
     )
 
 

@@ -14,7 +14,7 @@ import subprocess
 import tarfile
 import urllib.request
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from PIL import Image
@@ -22,7 +22,7 @@ from PIL import Image
 from reslab.data.sources import Arrays, Published
 from reslab.data.store import check_arrays, data_root, save_arrays
 from reslab.errors import UserError, choices
-from reslab.files import temporary_folder
+from reslab.files import Watch, temporary_folder
 
 SECONDS_WITHOUT_ANSWER = 30
 CHUNK = 1 << 18
@@ -42,7 +42,6 @@ FAILURES = (
     subprocess.SubprocessError,
 )
 # Told what is being done, how many bytes of it are done, and how many there are, if that is known.
-Watch = Callable[[str, int, int | None], None]
 
 
 def fetch(dataset: Published, *, source: str | None = None, watch: Watch = lambda what, done, total: None) -> Path:

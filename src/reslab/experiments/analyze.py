@@ -13,7 +13,6 @@ from torch import Tensor
 
 from reslab.analysis.responses import measure_responses, which_layers
 from reslab.data.dataset import Dataset
-from reslab.errors import UserError
 from reslab.experiments.trained import Inputs, Trained, choose_inputs, load_run
 from reslab.networks import Network
 from reslab.runs.directory import RunDirectory
@@ -47,22 +46,24 @@ def analyze(
 
     What is found out about a run on all of its own data is kept in its `analysis/`, and not measured again.
     """
+    done = 0
 
     def batches() -> Iterator[Tensor]:
-        done = 0
+        nonlocal done
         for images, _ in inputs.batches(BATCH):
             yield images
             done += len(images)
             progress(done)
 
     tool, keeper = INSTRUMENTS[instrument], trained.run if inputs.own else None
-    heading = {"data": inputs.data, "images": len(inputs), **tool.settings}
-    kept = _read_kept(keeper, instrument) if keeper else {}
-    if heading.items() <= kept.items():
+    kept = keeper.kept(instrument) if keeper else {}
+    if inputs.covered_by(kept) and tool.settings.items() <= kept.items():
         return kept
-    found = heading | tool.measure(trained.network, batches(), **tool.settings)
+    measured = tool.measure(trained.network, batches(), **tool.settings)
+    counts = {"images": done, "skipped_images": len(inputs) - done}
+    found = {"data": inputs.data, **counts, **tool.settings, **measured}
     if keeper:
-        keeper.write(f"analysis/{instrument}", found)
+        keeper.keep(instrument, found)
     return found
 
 
@@ -70,11 +71,3 @@ def responses_of(run: RunDirectory, dataset: Dataset, *, device: str = "cpu") ->
     """Return the layer responses of a run over its whole test set, measured now if they were not before."""
     trained = load_run(run)
     return analyze(trained, choose_inputs(trained, dataset, device=device), "responses")
-
-
-def _read_kept(run: RunDirectory, instrument: str) -> dict[str, Any]:
-    """Return what an instrument found before; a file that is not there or cannot be read is as none."""
-    try:
-        return run.read(f"analysis/{instrument}")
-    except UserError:
-        return {}

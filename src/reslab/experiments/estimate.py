@@ -6,7 +6,6 @@ Evaluations are in; augmentation, the optimizer's time and what a device's libra
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,9 +17,9 @@ import torch
 from reslab.data.dataset import Dataset, Split, count_held_back
 from reslab.data.memory import free_memory, used_memory
 from reslab.data.photos.folder import PhotoDataset
-from reslab.errors import UserError
-from reslab.experiments.classification import make_task
+from reslab.experiments.arrays import make_array_task
 from reslab.experiments.sizes import data_bytes, measure_sizes, part_of, trial_bytes
+from reslab.files import refuse_full_disk, write_size
 from reslab.networks import build
 from reslab.networks.execution import Execution
 from reslab.networks.timing import Timing, measure_fastest
@@ -28,8 +27,7 @@ from reslab.runs.directory import RunDirectory
 from reslab.spec.trial import Trial
 from reslab.training.checkpoint import KEPT
 from reslab.training.schedule import crop_stages
-from reslab.training.state import TrainingState
-from reslab.training.stepping import Stepper, choose_runtime, reproducible
+from reslab.training.stepping import assemble, reproducible
 
 SECONDS = 2.0  # for measuring
 ENOUGH = 10  # measurements
@@ -187,12 +185,8 @@ def _measure_captured(trial: Trial, *, device: str) -> Speed:
     dataset = Dataset(name="black", class_names=("",), train=black, test=black)
     trial = replace(trial, data=replace(trial.data, split="full"))
     with torch.random.fork_rng(), reproducible():
-        network = build(trial.network).to(device).train()
-        task = make_task(trial, dataset, device=device)
-        task.execution.prepare_network(network)
-        state = TrainingState(network, trial.recipe)
-        runtime = choose_runtime(network, trial.recipe, device, image_shape=dataset.train.images.shape[1:])
-        stepper = Stepper(state, task, trial.recipe, seed=0, runtime=runtime)
+        task = make_array_task(trial, dataset, device=device)
+        stepper = assemble(build(trial.network), task, trial.recipe, seed=0, device=device)
 
         def seconds(run: Callable[[], object]) -> float:
             torch.cuda.synchronize()
@@ -201,7 +195,7 @@ def _measure_captured(trial: Trial, *, device: str) -> Speed:
             torch.cuda.synchronize()
             return time.perf_counter() - began
 
-        evaluate = task.make_evaluation(state.judged, capture=stepper.runtime.capture)
+        evaluate = task.make_evaluation(stepper.state.judged, capture=stepper.runtime.capture)
         stepper.advance(0, warmed_at=0)
         evaluate()
         steps = [seconds(lambda: stepper.advance(0, warmed_at=0)) for _ in range(ENOUGH)]
@@ -211,14 +205,18 @@ def _measure_captured(trial: Trial, *, device: str) -> Speed:
 
 def check_room(estimate: Estimate, run: RunDirectory, *, device: str) -> str | None:
     """Refuse a run for which the disk has no room; return a warning where memory looks short."""
-    _refuse_full_disk(estimate.disk_bytes + estimate.checkpoint_bytes - _size_on_disk(run), run.path)
+    refuse_full_disk(
+        run.path,
+        estimate.disk_bytes + estimate.checkpoint_bytes - _size_on_disk(run),
+        remedy="choose another place with --runs",
+    )
     return _warn_of_memory(estimate.memory_bytes, device=device)
 
 
 def check_room_for_set(estimate: SetEstimate, trials: Sequence[Trial], root: Path, *, device: str) -> str | None:
     """Refuse runs for which the disk has no room; return a warning where memory looks short for one at a time."""
     there = sum(_size_on_disk(RunDirectory.of(trial, root)) for trial in trials)
-    _refuse_full_disk(estimate.disk_bytes - there, root)
+    refuse_full_disk(root, estimate.disk_bytes - there, remedy="choose another place with --runs")
     return _warn_of_memory(estimate.least_memory_bytes, device=device)
 
 
@@ -226,19 +224,10 @@ def _size_on_disk(run: RunDirectory) -> int:
     return sum(path.stat().st_size for path in run.path.rglob("*") if path.is_file())
 
 
-def _refuse_full_disk(needed: int, path: Path) -> None:
-    place = next(folder for folder in (path, *path.absolute().parents) if folder.is_dir())
-    if needed > (free := shutil.disk_usage(place).free):
-        raise UserError(
-            f"{path} needs {_megabytes(needed)} of disk and {_megabytes(free)} are free; "
-            "free some space or choose another place with --runs"
-        )
-
-
 def _warn_of_memory(needed: int, *, device: str) -> str | None:
     if (more := needed - used_memory(device)) > (free := free_memory(device)):
         return (
-            f"training needs about {_megabytes(more)} of memory more and {_megabytes(free)} are free; "
+            f"training needs about {write_size(more)} of memory more and {write_size(free)} are free; "
             "recipe.accumulate=2 or network.checkpointing=true need less"
         )
     return None
@@ -247,7 +236,3 @@ def _warn_of_memory(needed: int, *, device: str) -> str | None:
 def steps_done(run: RunDirectory) -> int:
     """Return the step of the newest checkpoint."""
     return max((int(path.stem.removeprefix("step-")) for path in run.checkpoints.glob("step-*.safetensors")), default=0)
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / 1e6:,.0f} MB"

@@ -15,7 +15,7 @@ from reslab.evaluation.classification import Counts, Scores
 from reslab.evaluation.crops import ProtocolName, Viewing
 from reslab.evaluation.multilabel import LabelCounts, LabelScores
 from reslab.evaluation.protocols import Judge
-from reslab.experiments.classification import EVALUATION_BATCH
+from reslab.experiments.arrays import EVALUATION_BATCH
 from reslab.experiments.trained import Inputs, Trained, choose_inputs, load_run
 from reslab.runs.directory import RunDirectory
 from reslab.spec import name_of
@@ -49,15 +49,12 @@ def score_run(
     inputs = choose_inputs(trained, dataset, skip_bad=run.trial().data.on_bad_image == "skip", device=device)
     if not inputs.own:
         raise UserError(f"{run.path} was not trained on {dataset.name}; give the data it was trained on")
-    try:
-        kept = run.read(f"analysis/{protocol}")
-    except UserError:  # not there, or damaged: as none
-        kept = {}
-    if kept.get("data") == inputs.data and kept.get("images", 0) + kept.get("skipped_images", 0) == len(inputs):
+    kept = run.kept(protocol)
+    if inputs.covered_by(kept):
         return kept
     found = evaluate(trained, inputs, protocol=protocol, progress=progress)
     kept = {name: value for name, value in found.items() if name not in LARGE}
-    run.write(f"analysis/{protocol}", kept)
+    run.keep(protocol, kept)
     return kept
 
 
@@ -76,16 +73,12 @@ def score_ensemble(
         skip_bad = run.trial().data.on_bad_image == "skip"
         members.append((trained, choose_inputs(trained, dataset, skip_bad=skip_bad, device=device)))
     about = {"networks": list(runs.values()), "runs": [run.path.name for run in runs], "protocol": protocol}
-    try:
-        kept = first.read("analysis/ensemble")
-    except UserError:  # not there, or damaged: as none
-        kept = {}
-    whole = kept.get("images", 0) + kept.get("skipped_images", 0) == len(members[0][1])
-    if whole and about.items() <= kept.items() and kept.get("data") == dataset.name:
+    kept = first.kept("ensemble")
+    if members[0][1].covered_by(kept) and about.items() <= kept.items():
         return kept
     found = evaluate_ensemble(members, protocol=protocol, progress=progress)
     kept = {name: value for name, value in found.items() if name not in (*LARGE, "members")} | about
-    first.write("analysis/ensemble", kept)
+    first.keep("ensemble", kept)
     return kept
 
 

@@ -1,6 +1,6 @@
 """What every task has whose images have labels: the loss of a batch, and the scores of the test images.
 
-`experiments.classification` has images of one size, `experiments.photos` others, one label each or several.
+`experiments.arrays` has images of one size, `experiments.photos` others, one label each or several.
 """
 
 from __future__ import annotations
@@ -49,6 +49,14 @@ class LabelledTask(abc.ABC):
     @abc.abstractmethod
     def mean_image(self) -> Tensor | None:
         """What is subtracted from every image, where that is an image."""
+
+    @abc.abstractmethod
+    def load(self, step: int, count: int) -> tuple[Tensor, ...]:
+        """Return the batches of iterations from `step` on, as `training.stepping.Task` has them."""
+
+    @abc.abstractmethod
+    def name_images(self, step: int) -> str:
+        """Say which training images iteration `step` sees."""
 
     @abc.abstractmethod
     def images(self) -> Iterator[Tensor]:

@@ -1,107 +1,137 @@
-"""A table or figure becomes the trials that test it, and those that are not finished become runs."""
+"""A table or figure reproduced: its trials planned, those that are not finished run, and what it asks for measured.
+
+plan = plan_runs(CLAIMS["table-6"], load_dataset("cifar10"), Path("runs"), seeds=5)
+reproduce(plan)
+judge_runs(plan.claims, plan.root).verdicts
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from reslab.data.dataset import Dataset
 from reslab.data.photos.folder import PhotoDataset
-from reslab.data.photos.imagenet import WHOLE
-from reslab.data.photos.labels import find_list
-from reslab.data.photos.shards import read_photos
-from reslab.data.store import data_root
 from reslab.errors import UserError
-from reslab.experiments.together import run_together
-from reslab.experiments.trials import refuse_without_files
-from reslab.paper.claim import IMAGENET, Claim, Setting
-from reslab.paper.measurements import Logged
+from reslab.evaluation.crops import ProtocolName
+from reslab.experiments.analyze import responses_of
+from reslab.experiments.evaluate import score_ensemble, score_run
+from reslab.experiments.expand import expand, on_these
+from reslab.experiments.together import Progress, most_together, run_together
+from reslab.networks.execution import choose_device
+from reslab.paper.claim import Claim, Setting
+from reslab.paper.measurements import ByEnsemble, ByProtocol, ResponseStd
 from reslab.runs.directory import RunDirectory
-from reslab.spec.codec import override
-from reslab.spec.trial import DataSpec, Trial
+from reslab.spec.trial import Trial
 
-FREE_FIELDS = ("data.split", "data.on_bad_image", "network.checkpointing")
+Testing = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 
 
-def open_imagenet(place: Path | None) -> PhotoDataset | None:
-    """Read ImageNet where it lies, or where it was prepared; None where it was not. Other photographs are themselves.
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What claims need, as far as `dataset` can test them: trials, each with its setting, so many `together`."""
 
-    It is told by its numbers of classes and images.
+    claims: tuple[Claim, ...]
+    dataset: Dataset | PhotoDataset
+    root: Path
+    seeds: int
+    trials: Mapping[Trial, Setting]
+    together: int
+    device: str
+
+    @property
+    def missing(self) -> list[Trial]:
+        """The trials that are not finished."""
+        return [trial for trial in self.trials if self.run_of(trial).state != "finished"]
+
+    def run_of(self, trial: Trial) -> RunDirectory:
+        """Return the run that a trial has or will have."""
+        return RunDirectory.of(trial, self.root)
+
+
+def plan_runs(
+    claims: Iterable[Claim],
+    dataset: Dataset | PhotoDataset,
+    root: Path,
+    *,
+    seeds: int = 1,
+    fields: Mapping[str, Any] | None = None,
+    together: int | None = None,
+) -> Plan:
+    """Plan what `claims` need under `root`, seeds 1 to `seeds`; with `fields` of the recipe, a reduced setting.
+
+    A GPU is used where there is one; unless said, as many trials at once as suit it, of photographs one.
     """
-    if place is None and not (place := data_root() / IMAGENET.name).is_dir():
-        return None
-    if listed := find_list(place):
-        raise UserError(f"{listed} gives images several labels each, and here they have one; give a folder of classes")
-    dataset = read_photos(place)
-    return replace(dataset, name=IMAGENET.name) if _is_imagenet(dataset) else dataset
+    device = choose_device()
+    if isinstance(dataset, PhotoDataset):
+        claims = on_these(claims, dataset)
+        together = together or 1  # one of these fills a device
+    claims = tuple(claims)
+    return Plan(
+        claims=claims,
+        dataset=dataset,
+        root=root,
+        seeds=seeds,
+        trials=expand(claims, dataset, seeds=seeds, overrides=fields),
+        together=together or most_together(device),
+        device=device,
+    )
 
 
-def on_these(claims: Iterable[Claim], dataset: PhotoDataset) -> list[Claim]:
-    """Return claims about ImageNet as far as `dataset` can test them: if it is another, in a reduced setting."""
-    if _is_imagenet(dataset):
-        return list(claims)
-    data = DataSpec(name=dataset.name, fingerprint=dataset.fingerprint)
-    lacks = f"ImageNet: {len(dataset.train):,} and {len(dataset.test):,} images of {dataset.name} instead"
-    classes = len(dataset.class_names)
-    return [
-        replace(
-            claim,
-            settings=tuple(
-                replace(setting, data=data, images=None, classes=classes, lacks=lacks) for setting in claim.settings
-            ),
-        )
-        for claim in claims
-    ]
+def reproduce(
+    plan: Plan,
+    *,
+    compile: bool = False,
+    begin: Callable[[Trial], Progress] = lambda trial: lambda step, metrics: None,
+    testing: Testing = lambda what, images: nullcontext(lambda done: None),
+    warn: Callable[[str], None] = warnings.warn,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> None:
+    """Run what a plan lacks, and measure all that its claims ask for; what is there already is not done again.
 
-
-def _is_imagenet(dataset: PhotoDataset) -> bool:
-    return (len(dataset.class_names), len(dataset.train), len(dataset.test)) == WHOLE
-
-
-def expand(
-    claims: Iterable[Claim], dataset: Dataset | PhotoDataset, *, seeds: int, overrides: Mapping[str, str] | None = None
-) -> dict[Trial, Setting]:
-    """Return the trials of seeds 1 to `seeds` that `claims` need, dotted fields overridden, and the setting of each.
-
-    Of an ensemble all members are needed; where a network comes twice, another seed of it too.
-    A shortened run that a curve is read off is tested as much more often, unless the fields say how often.
+    `begin` returns who hears of a trial's progress; `testing` is entered around each test of so many images, and gives
+    who hears of that.
     """
-    claims, overrides = list(claims), overrides or {}
-    if "data.on_bad_image" in overrides:
-        refuse_without_files(dataset)
-    settings = dict.fromkeys(setting for claim in claims for setting in claim.settings)
-    wanted = [(setting, seed) for seed in range(1, seeds + 1) for setting in settings]
-    wanted += [pair for seed in range(1, seeds + 1) for claim in claims for pair in claim.members(seed)]
-    data = DataSpec(name=dataset.name, fingerprint=dataset.fingerprint)
-    return {
-        _with_readable_log(
-            _overridden(replace(setting.trial(seed), data=data), overrides),
-            [claim for claim in claims if setting in claim.settings],
-            given="recipe.evaluate_every" in overrides,
-        ): setting
-        for setting, seed in wanted
-    }
+
+    def measure(run: RunDirectory) -> None:
+        setting = settings[run.path.name]
+        asked = [claim.measurement for claim in plan.claims if setting in claim.settings]
+        if any(isinstance(one, ResponseStd) for one in asked) and isinstance(plan.dataset, Dataset):
+            responses_of(run, plan.dataset, device=plan.device)
+        protocols: set[ProtocolName] = {one.protocol for one in asked if isinstance(one, ByProtocol)}
+        for protocol in protocols:
+            with testing(f"{run.path.name}: {protocol}", len(plan.dataset.test)) as progress:
+                score_run(run, plan.dataset, protocol, device=plan.device, progress=progress)
+
+    settings = {trial.id: setting for trial, setting in plan.trials.items()}
+    run_missing(
+        plan.trials,
+        plan.dataset,
+        plan.root,
+        device=plan.device,
+        together=plan.together,
+        compile=compile,
+        begin=begin,
+        warn=warn,
+        should_stop=should_stop,
+        measure=measure,
+    )
+    for claim in plan.claims:
+        if isinstance(claim.measurement, ByEnsemble):
+            _test_ensembles(plan, claim, claim.measurement.protocol, testing)
 
 
-def _with_readable_log(trial: Trial, claims: Iterable[Claim], *, given: bool) -> Trial:
-    """Return the trial with a log as fine as `claims` need; refuse one that can have none, or was `given` another."""
-    for claim in claims:
-        curve, iterations, every = claim.measurement, trial.recipe.iterations, trial.recipe.evaluate_every
-        if not isinstance(curve, Logged) or every <= (coarsest := curve.coarsest(iterations)):
-            continue
-        if not coarsest:
-            raise UserError(
-                f"recipe.iterations is {iterations:,}, too few to read the curves of {claim.table} off even with "
-                f"recipe.evaluate_every=1; give at least {curve.least_iterations:,}"
-            )
-        if given:
-            raise UserError(
-                f"recipe.evaluate_every is {every:,}, too coarse to read the curves of {claim.table} off "
-                f"{iterations:,} iterations; give at most {coarsest:,}, or leave it out"
-            )
-        trial = replace(trial, recipe=replace(trial.recipe, evaluate_every=coarsest))
-    return trial
+def _test_ensembles(plan: Plan, claim: Claim, protocol: ProtocolName, testing: Testing) -> None:
+    """Test the networks of a claim together, those of each seed."""
+    found = {(setting, trial.seed): plan.run_of(trial) for trial, setting in plan.trials.items()}
+    for seed in range(1, plan.seeds + 1):
+        runs = {found[member]: member[0].network for member in claim.members(seed)}
+        with testing(f"{len(runs)} networks: {protocol}", len(plan.dataset.test)) as progress:
+            score_ensemble(runs, plan.dataset, protocol, device=plan.device, progress=progress)
 
 
 def run_missing(
@@ -135,22 +165,5 @@ def run_missing(
             measure(run)
     if failures:
         told = "; ".join(f"{name}: {sentence}" for name, sentence in failures.items())
-        raise UserError(f"{len(failures)} of {len(trials)} trials failed, the others are finished: {told}")
-
-
-def _overridden(trial: Trial, overrides: Mapping[str, str]) -> Trial:
-    groups: dict[str, dict[str, str]] = {"recipe": {}, "data": {}, "network": {}}
-    for field, value in overrides.items():
-        group, _, rest = field.partition(".")
-        if field not in FREE_FIELDS and (group != "recipe" or not rest):
-            raise UserError(
-                f"reproduce sets recipe.FIELD, {', '.join(FREE_FIELDS[:-1])} and {FREE_FIELDS[-1]}, and '{field}' is "
-                "none of them; anything else would be another experiment: `reslab train` runs those"
-            )
-        groups[group][rest] = value
-    return replace(
-        trial,
-        data=override(trial.data, groups["data"]),
-        network=override(trial.network, groups["network"]),
-        recipe=override(trial.recipe, groups["recipe"]),
-    )
+        others = ", the others are finished" if len(failures) < len(trials) else ""
+        raise UserError(f"{len(failures)} of {len(trials)} trials failed{others}: {told}")

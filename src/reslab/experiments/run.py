@@ -3,43 +3,36 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch.optim.swa_utils import update_bn
 
-from reslab.data.batches import refuse_small_images
 from reslab.data.dataset import Dataset
-from reslab.data.memory import forget_peak_memory, peak_memory
+from reslab.data.memory import forget_peak_memory
 from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.words import read_words
 from reslab.errors import UserError
-from reslab.experiments.board import Board
-from reslab.experiments.classification import make_task, refuse_misfit
-from reslab.experiments.labelled import log_scores
-from reslab.experiments.multilabel import MultiLabelTask, refuse_single_label_recipe
-from reslab.experiments.photos import PhotoTask, make_photo_task, refuse_photo_recipe, refuse_unfit_recipe
-from reslab.experiments.starting import load_start, warn_of_other_preparation
-from reslab.networks import build, measure_cost, save_model
+from reslab.evaluation.classification import Scores
+from reslab.evaluation.multilabel import LabelScores
+from reslab.experiments.labelled import LabelledTask, log_scores
+from reslab.experiments.recording import Recorder
+from reslab.experiments.starting import initialize, load_start, warn_of_other_preparation
+from reslab.experiments.tasks import make_task, refuse_unfit_trial
+from reslab.networks import Network, measure_cost, save_model
 from reslab.networks.capture import alone
 from reslab.networks.freezing import freeze
 from reslab.networks.randomness import draw_from
 from reslab.runs.directory import RunDirectory
-from reslab.runs.log import StepLog
 from reslab.runs.provenance import describe_surroundings
-from reslab.spec import name_of
 from reslab.spec.codec import encode
 from reslab.spec.trial import Trial
 from reslab.training.loop import Stopped, Surroundings, fit
-from reslab.training.processes import ALONE, Processes, refuse_undivided
-from reslab.training.stepping import choose_runtime, mix_seed, reproducible
-
-INITIALIZING = threading.Lock()  # weights are drawn from torch's generator, which all threads share
+from reslab.training.processes import ALONE, Processes
+from reslab.training.stepping import assemble, mix_seed, reproducible
 
 
 def run_trial(
@@ -71,68 +64,31 @@ def run_trial(
         if processes.ask_first(run.state == "finished"):
             return run
         words = read_words(dataset.root) if isinstance(dataset, PhotoDataset) else {}
-        kind = MultiLabelTask if trial.task == "multi-label" else PhotoTask
-        of_photos = partial(make_photo_task, kind=kind, run=run, warn=warn)
-        make = of_photos if isinstance(dataset, PhotoDataset) else make_task
-        task = make(trial, dataset, device=device, processes=processes)  # pyright: ignore[reportArgumentType]
-        with INITIALIZING:
-            torch.manual_seed(trial.seed)
-            network = build(trial.network)
-        if not any(run.checkpoints.glob("step-*")):
-            started = load_start(network, trial, weights)
-            if started is not None:
-                warn_of_other_preparation(started, task.preprocess, warn)
-        if trial.recipe.freeze is not None:
-            freeze(network, trial.recipe.freeze)
-        network.to(device)
-        runtime = choose_runtime(
-            network,
-            trial.recipe,
-            device,
-            image_shape=task.image_shape,
-            compile=compile,
-            processes=processes,
+        task = make_task(trial, dataset, device=device, processes=processes, run=run, warn=warn)
+        network = _begin_network(trial, run, task, weights=weights, warn=warn)
+        stepper = assemble(
+            network, task, trial.recipe, seed=trial.seed, device=device, compile=compile, processes=processes
         )
-        surroundings = describe_surroundings() | {"device": _name_device(device), "together": together}
-        if isinstance(dataset, PhotoDataset):
-            surroundings["data_at"] = str(dataset.root.resolve())
         if processes.first:
             _warn_of_other_count(run, trial, processes.count, warn)
-            run.begin(trial, surroundings | asdict(runtime) | {"processes": processes.count})
-        task.execution.prepare_network(network)
-        log, timings = StepLog(run.path / "metrics.jsonl"), StepLog(run.path / "timings.jsonl")
-        clock = _Clock(timings, batch=trial.recipe.batch, device=device)
+            shared = {"together": together, "processes": processes.count}
+            run.begin(trial, _describe_sitting(dataset, device) | asdict(stepper.runtime) | shared)
+        recorder = Recorder(run, batch=trial.recipe.batch, device=device)
         if together == 1:
             forget_peak_memory(device)
-        board = Board(run.path / "tensorboard")
-
-        def rewind(step: int, judged_at: int) -> None:
-            log.rewind(step, last=judged_at)
-            board.begin(step)
-            clock.start(step)
-
-        def record(metrics: dict[str, float]) -> None:
-            log.append(metrics)
-            board.add("metrics", metrics)
-            board.add("timings", clock.record(int(metrics["step"])))
 
         def evaluating(step: int) -> None:
             if processes.first:
-                clock.stop(step)
+                recorder.pause(step)
             task.share_skipped()
 
         try:
             fit(
-                network,
-                task,
-                trial.recipe,
-                seed=trial.seed,
-                runtime=runtime,
-                processes=processes,
-                around=Surroundings(
+                stepper,
+                Surroundings(
                     checkpoints=run.checkpoints,
-                    record=record if processes.first else lambda metrics: None,
-                    rewind=rewind,
+                    record=recorder.record if processes.first else lambda metrics: None,
+                    rewind=recorder.rewind,
                     evaluating=evaluating,
                     progress=progress,
                     warn=warn,
@@ -142,53 +98,79 @@ def run_trial(
         except Stopped:  # in all processes at once
             task.share_skipped()
             raise
-        with alone():
-            if trial.recipe.exact_norms:
-                seed = mix_seed(trial.seed, trial.recipe.iterations)
-                draw_from(network, torch.Generator(device).manual_seed(seed))  # dropout is on
-                update_bn(task.images(), network)
-            scores = task.score(network)  # again: exact statistics change what the log's last entry saw
+        del stepper  # what iterations needed is free for the test
+        scores = _test(network, task, device)
         skipped = task.share_skipped()
-        if not processes.first:
-            processes.ask_first(None)  # until the result is written
-            return run
-        network.class_names, network.task = dataset.class_names, trial.task
-        network.class_words = {name: words[name] for name in dataset.class_names if name in words}
-        network.preprocess, network.mean_image = task.preprocess, task.mean_image
-        cost = measure_cost(trial.network, input_shape=task.image_shape)
-        result = {
-            **log.read()[-1],
-            **log_scores(scores),
-            **scores.recorded(),
-            "class_names": dataset.class_names,
-            "data_images": [len(dataset.train), len(dataset.test)],
-            "skipped_images": len(dataset.test) - scores.images if isinstance(dataset, PhotoDataset) else 0,
-            "skipped_training_images": skipped,
-            "params": cost.params,
-            "multiply_adds": cost.multiply_adds,
-            "activation_bytes": cost.activation_bytes,
-        }
-        provenance = {"trial": trial.id, "data": encode(trial.data)}
-        save_model(network, run.weights, metrics={"error_percent": scores.error_percent}, provenance=provenance)
-        run.finish(result)
-        processes.ask_first(None)
+        if processes.first:
+            _label(network, task, dataset, words)
+            _finish(run, network, trial, recorder.last() | _describe_result(scores, task, dataset, skipped=skipped))
+        processes.ask_first(None)  # until the result is written
     return run
 
 
-def refuse_unfit_trial(trial: Trial, dataset: Dataset | PhotoDataset, *, num_processes: int = 1) -> None:
-    """Refuse a trial whose network, recipe or task does not go with the data, or whose batches cannot be shared."""
-    refuse_misfit(name_of(trial.network), trial.network, dataset, remedy="leave network.* fields to follow the data")
-    refuse_undivided(trial.recipe, num_processes)
-    if trial.task != dataset.task:
-        raise UserError(f"the trial's task is {trial.task} and {dataset.name} is for {dataset.task}; give other data")
-    if trial.task == "multi-label":
-        refuse_single_label_recipe(trial)
+def _begin_network(
+    trial: Trial, run: RunDirectory, task: LabelledTask, *, weights: str | Path | None, warn: Callable[[str], None]
+) -> Network:
+    """Return the network with what it begins with, and a part of it frozen; a run that goes on loads its own later."""
+    network = initialize(trial)
+    if not any(run.checkpoints.glob("step-*")):
+        started = load_start(network, trial, weights)
+        if started is not None:
+            warn_of_other_preparation(started, task.preprocess, warn)
+    if trial.recipe.freeze is not None:
+        freeze(network, trial.recipe.freeze)
+    return network
+
+
+def _describe_sitting(dataset: Dataset | PhotoDataset, device: str) -> dict[str, Any]:
+    """Say where and on what this sitting runs."""
+    surroundings = describe_surroundings() | {"device": _name_device(device)}
     if isinstance(dataset, PhotoDataset):
-        refuse_unfit_recipe(trial)
-    else:
-        refuse_photo_recipe(trial)
-        augmentation, side = trial.recipe.augmentation, min(dataset.train.images.shape[-2:])
-        refuse_small_images(side, padding=augmentation.padding, edges=augmentation.edges, cutout=augmentation.cutout)
+        surroundings["data_at"] = str(dataset.root.resolve())
+    return surroundings
+
+
+def _test(network: Network, task: LabelledTask, device: str) -> Scores | LabelScores:
+    """Score the trained network once more: exact statistics, where the recipe asks for them, change what it says."""
+    trial = task.trial
+    with alone():
+        if trial.recipe.exact_norms:
+            seed = mix_seed(trial.seed, trial.recipe.iterations)
+            draw_from(network, torch.Generator(device).manual_seed(seed))  # dropout is on
+            update_bn(task.images(), network)
+        return task.score(network)
+
+
+def _label(network: Network, task: LabelledTask, dataset: Dataset | PhotoDataset, words: Mapping[str, str]) -> None:
+    """Tell the network what its classes are and how images are prepared for it: its weights bring that along."""
+    network.class_names, network.task = dataset.class_names, task.trial.task
+    network.class_words = {name: words[name] for name in dataset.class_names if name in words}
+    network.preprocess, network.mean_image = task.preprocess, task.mean_image
+
+
+def _describe_result(
+    scores: Scores | LabelScores, task: LabelledTask, dataset: Dataset | PhotoDataset, *, skipped: int
+) -> dict[str, Any]:
+    """Return what came out, as plain data: the scores, of how many images, and what the network costs."""
+    cost = measure_cost(task.trial.network, input_shape=task.image_shape)
+    return {
+        **log_scores(scores),
+        **scores.recorded(),
+        "class_names": dataset.class_names,
+        "data_images": [len(dataset.train), len(dataset.test)],
+        "skipped_images": len(dataset.test) - scores.images if isinstance(dataset, PhotoDataset) else 0,
+        "skipped_training_images": skipped,
+        "params": cost.params,
+        "multiply_adds": cost.multiply_adds,
+        "activation_bytes": cost.activation_bytes,
+    }
+
+
+def _finish(run: RunDirectory, network: Network, trial: Trial, result: dict[str, Any]) -> None:
+    """Write the weights, and then the result, which makes the run a finished one."""
+    provenance = {"trial": trial.id, "data": encode(trial.data)}
+    save_model(network, run.weights, metrics={"error_percent": result["error_percent"]}, provenance=provenance)
+    run.finish(result)
 
 
 def _warn_of_other_count(run: RunDirectory, trial: Trial, count: int, warn: Callable[[str], None]) -> None:
@@ -205,31 +187,6 @@ def _warn_of_other_count(run: RunDirectory, trial: Trial, count: int, warn: Call
             f"the run had {before} process{'es' * (before > 1)} so far and goes on with {count}: "
             f"the batches are the same, sums are taken in another order{mixing}{norms}"
         )
-
-
-class _Clock:
-    """Speed of training between evaluations, which do not count, and memory."""
-
-    def __init__(self, log: StepLog, *, batch: int, device: str) -> None:
-        self.log, self.batch, self.device = log, batch, device
-        self.began = time.perf_counter()
-
-    def start(self, step: int) -> None:
-        self.step, self.started = step, time.perf_counter()
-
-    def stop(self, step: int) -> None:
-        self.images_per_second = (step - self.step) * self.batch / (time.perf_counter() - self.started)
-
-    def record(self, step: int) -> dict[str, float]:
-        entry = {
-            "step": step,
-            "seconds": time.perf_counter() - self.began,
-            "images_per_second": self.images_per_second,
-            "peak_memory_bytes": peak_memory(self.device),
-        }
-        self.log.append(entry)
-        self.start(step)
-        return entry
 
 
 def _name_device(device: str) -> str:

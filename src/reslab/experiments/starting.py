@@ -1,18 +1,30 @@
-"""Training that does not begin from scratch: weights to start from, known by their digest."""
+"""What a training begins with: weights drawn by the trial's seed, or others to start from, known by their digest."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from reslab.errors import UserError
-from reslab.networks import Network, Weights, create_model, read_weights
+from reslab.networks import Network, Weights, build, create_model, read_weights
 from reslab.networks.create import adopt_weights
 from reslab.networks.weights.sealed import seal
 from reslab.spec import Preprocess
 from reslab.spec.trial import Trial
+
+INITIALIZING = threading.Lock()  # weights are drawn from torch's generator, which all threads share
+
+
+def initialize(trial: Trial) -> Network:
+    """Return the trial's network with the weights its seed draws."""
+    with INITIALIZING:
+        torch.manual_seed(trial.seed)
+        return build(trial.network)
 
 
 def start_from(trial: Trial, weights: str | Path, *, network: str, overrides: Mapping[str, Any]) -> Trial:

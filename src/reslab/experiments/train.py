@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from reslab.data.catalogue import open_data
+from reslab.errors import UserError
 from reslab.experiments.run import run_trial
 from reslab.experiments.trials import read_held_out_seed, read_trial
+from reslab.networks.execution import choose_device
 from reslab.runs.directory import RunDirectory, default_root
+
+NAMED = ("data", "network", "weights", "recipe", "seed")  # arguments, and no fields
 
 
 def train(
@@ -19,20 +22,27 @@ def train(
     network: str,
     *,
     weights: str | Path | None = None,
+    recipe: str | Path | None = None,
     runs: str | Path | None = None,
     seed: int = 0,
     fields: Mapping[str, Any] | None = None,
     progress: Callable[[int, dict[str, float]], None] = lambda step, metrics: None,
+    warn: Callable[[str], None] = warnings.warn,
 ) -> RunDirectory:
     """Train `network` on a dataset or a folder of photographs, or go on where it was left; return the run.
 
-    `fields` are those of the command line, such as {"recipe.epochs": 20}; `weights` are what it starts from, if
-    anything; `runs` is the folder for runs, by default RESLAB_RUNS, or runs. The run has `result()`, and `weights` to
-    load. A GPU is used where there is one.
+    `recipe` is a name or a TOML file, by default the data's own; `fields` are those of the command line, such as
+    {"recipe.epochs": 20}, as text or as values; `weights` are what it starts from, if anything; `runs` is the folder
+    for runs, by default RESLAB_RUNS, or runs. `warn` is told of bad images that are skipped, and the like.
+    The run has `result()`, and `weights` to load. A GPU is used where there is one.
     """
-    given = {name: str(value) for name, value in (fields or {}).items()}
-    dataset = open_data(str(data), held_out_seed=read_held_out_seed(given))
-    trial = read_trial({"network": network, "seed": str(seed)} | given, dataset, weights=weights)
+    fields = dict(fields or {})
+    for name in NAMED:
+        if name in fields:
+            raise UserError(f"'{name}' is an argument of train and no field; write train(..., {name}=...)")
+    named = {"network": network, "seed": str(seed)} | ({"recipe": str(recipe)} if recipe is not None else {})
+    dataset = open_data(str(data), held_out_seed=read_held_out_seed(fields))
+    trial = read_trial(named | fields, dataset, weights=weights)
     root = Path(runs) if runs else default_root()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    return run_trial(trial, dataset, root, weights=weights, device=device, progress=progress)
+    device = choose_device()
+    return run_trial(trial, dataset, root, weights=weights, device=device, progress=progress, warn=warn)

@@ -21,7 +21,7 @@ from reslab.data.photos.skipping import BadImages
 from reslab.data.stored import read_images
 from reslab.errors import UserError
 from reslab.evaluation.crops import ProtocolName, Viewing
-from reslab.experiments.classification import refuse_misfit
+from reslab.experiments.tasks import refuse_misfit
 from reslab.networks import Network, create_model, load_model, read_weights
 from reslab.networks.execution import Execution
 from reslab.runs.directory import RunDirectory
@@ -79,6 +79,10 @@ class Inputs:
 
     def __len__(self) -> int:
         return len(self.images)
+
+    def covered_by(self, kept: Mapping[str, Any]) -> bool:
+        """Whether what was kept of an analysis is about all of these images, those included that could not be read."""
+        return kept.get("data") == self.data and kept.get("images", 0) + kept.get("skipped_images", 0) == len(self)
 
     def viewing(self, protocol: ProtocolName) -> Viewing:
         """Return how the network is shown the images by a protocol."""

@@ -29,7 +29,9 @@ RECIPE_OF = {
 GROUPS = ("data", "network", "recipe")
 
 
-def read_trial(fields: dict[str, str], dataset: Dataset | PhotoDataset, *, weights: str | Path | None = None) -> Trial:
+def read_trial(
+    fields: Mapping[str, Any], dataset: Dataset | PhotoDataset, *, weights: str | Path | None = None
+) -> Trial:
     """Make the trial that fields ask for; the data decides image size, channels and classes unless they say so.
 
     Photographs have no size of their own: they are cropped to what the network takes. With `weights` to start from,
@@ -61,7 +63,7 @@ def read_trial(fields: dict[str, str], dataset: Dataset | PhotoDataset, *, weigh
     return start_from(trial, weights, network=fields["network"], overrides=implied | groups["network"])
 
 
-def read_held_out_seed(fields: Mapping[str, str]) -> int:
+def read_held_out_seed(fields: Mapping[str, Any]) -> int:
     """Return what is to draw the images held out, which decides what the data is."""
     return convert(int, fields.get("data.held_out_seed", "0"), where="data.held_out_seed")
 
@@ -109,7 +111,7 @@ def read_trial_file(path: Path, fields: dict[str, str]) -> Trial:
     )
 
 
-def _group(fields: dict[str, str]) -> dict[str, dict[str, Any]]:
+def _group(fields: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Sort dotted fields under what they are fields of."""
     groups: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
     for field, value in fields.items():

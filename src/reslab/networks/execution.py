@@ -42,3 +42,8 @@ class Execution:
 
 EAGER = Execution()
 FAST = Execution(channels_last=True, precision="bf16")
+
+
+def choose_device() -> str:
+    """Return where to compute: on a GPU if there is one."""
+    return "cuda" if torch.cuda.is_available() else "cpu"

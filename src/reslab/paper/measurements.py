@@ -79,11 +79,18 @@ class Logged:
                 + (f"recipe.evaluate_every={coarsest} is enough" if coarsest else "that is too few to read a curve off")
             )
         scale = record.iterations / self.iterations
-        entries = [entry for entry in record.log if self.after * scale < entry["step"] <= self.upto * scale]
-        values = [value for entry in entries if isinstance(value := entry.get(self.metric), (int, float))]
+        values = {
+            entry["step"]: value
+            for entry in record.log
+            if self.after * scale < entry["step"] <= self.upto * scale
+            and isinstance(value := entry.get(self.metric), (int, float))
+        }
+        for step in range(record.evaluate_every, record.iterations + 1, record.evaluate_every):
+            if self.after * scale < step <= self.upto * scale and step not in values:
+                raise Unreadable(f"its log has a gap there: no {self.metric} at iteration {step:,}")
         if not values:
             raise Unreadable("its log has a gap there")
-        return statistics.fmean(values)
+        return statistics.fmean(values.values())
 
 
 @dataclass(frozen=True)

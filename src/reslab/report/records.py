@@ -194,7 +194,7 @@ def read_records(root: Path) -> tuple[list[RunRecord], list[Damage]]:
             damages.append(Damage(copy, f"it is not read: {read} has the same name"))
             continue
         try:
-            record, damage = _read(run)
+            record, damage = read_record(run)
         except UserError as error:
             damages.append(Damage(run.path.name, str(error)))
         else:
@@ -205,7 +205,8 @@ def read_records(root: Path) -> tuple[list[RunRecord], list[Damage]]:
     return records, sorted(damages, key=lambda damage: damage.id)
 
 
-def _read(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
+def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
+    """Return a run as far as it can be shown, and what of it cannot."""
     data = run.read("trial")
     with _naming("trial.json"):
         trial = trial_from_dict(data)

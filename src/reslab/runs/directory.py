@@ -107,6 +107,17 @@ class RunDirectory:
         """Write one of the JSON files, atomically."""
         write_text(self.path / f"{name}.json", json.dumps(data, indent=2, sort_keys=True) + "\n")
 
+    def kept(self, analysis: str) -> dict[str, Any]:
+        """Return what an analysis found before; nothing where it was not made, or cannot be read."""
+        try:
+            return self.read(f"analysis/{analysis}")
+        except UserError:
+            return {}
+
+    def keep(self, analysis: str, found: dict[str, Any]) -> None:
+        """Write down what an analysis found."""
+        self.write(f"analysis/{analysis}", found)
+
 
 def default_root() -> Path:
     """Return the folder for runs where none is given: RESLAB_RUNS, or runs."""

@@ -1,6 +1,6 @@
 """Trained weights that come with the package: a folder for each data they were trained on, a file for each network.
 
-`results/ship.py` writes them, docs/models.md is about them. Here are only their names and places: no torch.
+`tools/ship.py` writes them, docs/models.md is about them. Here are only their names and places: no torch.
 """
 
 from __future__ import annotations

@@ -12,16 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from reslab.errors import UserError
-from reslab.networks import Network
 from reslab.spec.recipe import Recipe
 from reslab.training.checkpoint import Checkpoint, load_newest, save_checkpoint
-from reslab.training.processes import ALONE, Processes
 from reslab.training.schedule import is_warm, learning_rate
 from reslab.training.state import Tally, TrainingState
-from reslab.training.stepping import Runtime, Stepper, Task
+from reslab.training.stepping import Stepper, Task
 
 SECONDS_BETWEEN_CHECKPOINTS = 60.0
-AS_IT_STANDS = Runtime()
 
 
 class Stopped(Exception):
@@ -54,28 +51,17 @@ class Surroundings:
     should_stop: Callable[[], bool] = lambda: False
 
 
-def fit(
-    network: Network,
-    task: Task,
-    recipe: Recipe,
-    *,
-    seed: int,
-    around: Surroundings,
-    runtime: Runtime = AS_IT_STANDS,
-    processes: Processes = ALONE,
-) -> None:
-    """Train `network` to the end of `recipe`, from the newest checkpoint if there is one.
+def fit(stepper: Stepper, around: Surroundings) -> None:
+    """Train to the end of the recipe, from the newest checkpoint if there is one.
 
-    Of several `processes` the first alone reads and writes; all go through the same iterations and decisions.
+    Of several processes the first alone reads and writes; all go through the same iterations and decisions.
     """
-    state = TrainingState(network, recipe, processes=processes)
-    position = _resume(state, around)
-    stepper = Stepper(state, task, recipe, seed=seed, runtime=runtime)
+    position = _resume(stepper.state, around)
     try:
         _advance_to_the_end(stepper, position, around)
     finally:
         stepper.leave()
-    state.adopt_average()
+    stepper.state.adopt_average()
 
 
 def _advance_to_the_end(stepper: Stepper, position: Position, around: Surroundings) -> None:
@@ -121,7 +107,7 @@ def _read(state: TrainingState, task: Task) -> Tally:
         raise UserError(
             f"the loss or a gradient of iteration {tally.failed_at} is not finite, "
             f"on images {task.name_images(tally.failed_at)}; "
-            "the last good checkpoint is kept: try a smaller recipe.optimizer.learning_rate or a warm-up"
+            "what was saved before it is kept: try a smaller recipe.optimizer.learning_rate or a warm-up"
         )
     return tally
 

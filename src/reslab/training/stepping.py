@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import torch
@@ -17,6 +17,7 @@ from torch import Tensor
 
 from reslab.networks import Network
 from reslab.networks.capture import capture
+from reslab.networks.execution import Execution
 from reslab.networks.fused import can_fuse, can_normalize, fuse, is_available, normalize
 from reslab.networks.randomness import draw_from
 from reslab.networks.synchronized import synchronize_norms
@@ -62,6 +63,20 @@ class Task(Protocol):
 
     def name_images(self, step: int) -> str:
         """Say which images iteration `step` sees."""
+        ...
+
+
+class ImageTask(Task, Protocol):
+    """A task that also says how its network is laid out and computes, and what it is given."""
+
+    @property
+    def execution(self) -> Execution:
+        """Memory layout and precision."""
+        ...
+
+    @property
+    def image_shape(self) -> tuple[int, ...]:
+        """Channels, height, width."""
         ...
 
 
@@ -273,3 +288,29 @@ class Stepper:
         replay = capture(self._work, device=self.device, generator=self.generator)
         self.state.restore(snapshot)
         return replay
+
+
+def assemble(
+    network: Network,
+    task: ImageTask,
+    recipe: Recipe,
+    *,
+    seed: int,
+    device: torch.device | str,
+    compile: bool = False,
+    own_kernels: bool = True,
+    processes: Processes = ALONE,
+) -> Stepper:
+    """Put a training together: the network on `device` as its task wants it, its state, and what runs its iterations.
+
+    Without `own_kernels`, torch's do all of it.
+    """
+    network.to(device).train()
+    runtime = choose_runtime(
+        network, recipe, device, image_shape=task.image_shape, compile=compile, processes=processes
+    )
+    if not own_kernels:
+        runtime = replace(runtime, fused=False, normalized=False)
+    task.execution.prepare_network(network)
+    state = TrainingState(network, recipe, processes=processes)
+    return Stepper(state, task, recipe, seed=seed, runtime=runtime)

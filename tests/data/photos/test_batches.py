@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from tests.photographs import make_photos
 
 from reslab.data.photos.batches import PhotoBatches, mean_photo
 from reslab.data.photos.decoding import read_pixels
-from reslab.data.photos.folder import PhotoDataset, read_folder
+from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.loading import prepare_photo
 from reslab.data.photos.skipping import BadImages
 from reslab.errors import UserError
@@ -22,12 +20,6 @@ from reslab.spec.recipe import AugmentationSpec
 
 PREPROCESS = Preprocess(resize=28, crop=24, mean=(0.4, 0.5, 0.6), std=(0.2, 0.25, 0.3))
 CROPS = AugmentationSpec(crop="resized")
-
-
-@pytest.fixture
-def photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PhotoDataset:
-    monkeypatch.setenv("RESLAB_WORKERS", "0")
-    return read_folder(make_photos(tmp_path / "photos"))
 
 
 def make(dataset: PhotoDataset, augmentation: AugmentationSpec = CROPS, **changes: Any) -> PhotoBatches:

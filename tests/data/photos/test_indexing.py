@@ -17,12 +17,6 @@ from reslab.errors import UserError
 SHARD = "train-000000.tar"
 
 
-@pytest.fixture(autouse=True)
-def data_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "root"))
-    return tmp_path / "root"
-
-
 def write(path: Path, members: dict[str, bytes]) -> Path:
     path.parent.mkdir(exist_ok=True)
     with tarfile.open(path, "w") as archive:

@@ -16,11 +16,6 @@ from reslab.data.photos.words import read_words, write_words
 from reslab.errors import UserError
 
 
-@pytest.fixture(autouse=True)
-def data_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "root"))
-
-
 @pytest.fixture
 def photos(tmp_path: Path) -> Path:
     return make_photos(tmp_path / "photos", train=6, val=2)
@@ -96,5 +91,5 @@ def test_what_cannot_be_written_leaves_nothing(photos: Path, tmp_path: Path, mon
         write_shards(photos, tmp_path / "out" / "shards", size=10**9)
     assert not list((tmp_path / "out").iterdir())
     monkeypatch.setattr(sharding, "ROOM", 10**12)
-    with pytest.raises(UserError, match=r"GB free and .* GB are needed"):
+    with pytest.raises(UserError, match=r"of disk and .* are free; free some space or give a place on another disk"):
         write_shards(make_photos(tmp_path / "others"), tmp_path / "out" / "shards", size=10**9)

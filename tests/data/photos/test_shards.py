@@ -24,11 +24,6 @@ from reslab.errors import UserError
 from reslab.spec import Preprocess
 
 
-@pytest.fixture(autouse=True)
-def data_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "root"))
-
-
 @pytest.fixture
 def photos(tmp_path: Path) -> Path:
     return make_photos(tmp_path / "photos", train=4, val=2)

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from tests.photographs import make_photos
 
-from reslab.data.photos.folder import PhotoDataset, read_folder
+from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.skipping import BadImages, Skipped
 from reslab.errors import UserError
-
-
-@pytest.fixture
-def photos(tmp_path: Path) -> PhotoDataset:
-    return read_folder(make_photos(tmp_path / "photos"))
 
 
 def test_an_image_is_told_once_whatever_is_said_of_it(photos: PhotoDataset) -> None:

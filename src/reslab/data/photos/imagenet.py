@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from reslab.data.photos.folder import read_folder
 from reslab.data.photos.words import write_words
 from reslab.data.store import data_root
 from reslab.errors import UserError
-from reslab.files import is_folder, list_folder, temporary_folder
+from reslab.files import Watch, is_folder, list_folder, refuse_full_disk, temporary_folder
 
 TRAIN_TAR, VAL_TAR = "ILSVRC2012_img_train.tar", "ILSVRC2012_img_val.tar"
 WHOLE = (1000, 1_281_167, 50_000)
@@ -30,7 +30,6 @@ TRAIN_IMAGE = re.compile(r"n\d{8}_\d+\.JPEG")
 VAL_IMAGE = re.compile(r"ILSVRC2012_val_(\d{8})\.JPEG")
 ROOM = 1.02  # files take more on a disk than in an archive
 # Told what is being done, how many bytes of it are done, and how many there are.
-Watch = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True)
@@ -119,12 +118,7 @@ def _refuse_small_disk(train: Path | None, val: Path | None, out: Path) -> None:
     for folder in (train, val):
         if folder is not None and folder.is_dir() and folder.stat().st_dev != place.stat().st_dev:
             needed += sum(path.stat().st_size for path in folder.rglob("*.JPEG"))
-    free = shutil.disk_usage(place).free
-    if needed * ROOM > free:
-        raise UserError(
-            f"{place} has {free / 2**30:,.1f} GiB free and {needed * ROOM / 2**30:,.1f} GiB are needed; "
-            "free some, or give --out on another disk"
-        )
+    refuse_full_disk(out, needed * ROOM, remedy="give --out on another disk")
 
 
 def _bring_train(where: Path, out: Path, kit: Devkit, watch: Watch) -> None:

@@ -7,9 +7,8 @@ or by whom it was written: the same photographs give the same shards. All of the
 from __future__ import annotations
 
 import io
-import shutil
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -21,9 +20,8 @@ from reslab.data.photos.members import Stored
 from reslab.data.photos.shards import Contents, read_photos, write_contents
 from reslab.data.photos.words import read_words, write_words
 from reslab.errors import UserError
-from reslab.files import temporary_folder
+from reslab.files import Watch, refuse_full_disk, temporary_folder
 
-Watch = Callable[[str, int, int | None], None]
 Image = tuple[PhotoSplit, int]
 BLOCK = tarfile.BLOCKSIZE
 ROOM = 1.02  # of what is counted
@@ -41,7 +39,7 @@ def write_shards(source: Path, out: Path, *, size: int, watch: Watch = lambda wh
     shards = dict(_plan(dataset, size))
     total = sum(_bytes_in_tar(split.size(index)) for images in shards.values() for split, index in images)
     try:
-        _refuse_small_disk(out, total)
+        refuse_full_disk(out, total * ROOM, remedy="give a place on another disk")
         with temporary_folder(out.absolute().parent, out.name) as temporary:
             new, keys, done = temporary / "new", _Keys(), 0
             new.mkdir()
@@ -119,12 +117,3 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
     member = tarfile.TarInfo(name)  # of nobody, and of the beginning of time
     member.size = len(content)
     archive.addfile(member, io.BytesIO(content))
-
-
-def _refuse_small_disk(out: Path, total: int) -> None:
-    place = next(path for path in out.absolute().parents if path.is_dir())
-    if total * ROOM > (free := shutil.disk_usage(place).free):
-        raise UserError(
-            f"{place} has {free / 1e9:,.1f} GB free and {total * ROOM / 1e9:,.1f} GB are needed; "
-            "free some, or give a place on another disk"
-        )

@@ -59,7 +59,12 @@ def read_weights(path: str | Path, *, like: Spec | None = None) -> Weights:
 def _find(weights: str | Path, like: Spec | None) -> Path:
     """Return the file itself, or that of the network asked for, whatever its classes, in a set of several."""
     if weights not in (*SETS, TORCHVISION):
-        return Path(weights)
+        path = Path(weights)
+        if isinstance(weights, str) and not (path.suffix or path.name != weights or path.is_file()):
+            raise UserError(
+                f"there are no weights '{weights}'; give the path of a file, or {choices((*SETS, TORCHVISION))}"
+            )
+        return path
     if like is None:
         raise UserError(f"{weights} is weights of several networks: give the name of one of them too")
     return fetch_torchvision(like) if weights == TORCHVISION else find_shipped(str(weights), name_of(like).split()[0])

@@ -1,4 +1,4 @@
-"""Choose, test and ship weights: `python results/ship.py RUNS...`, folders of runs that still have theirs.
+"""Choose, test and ship weights: `python -m tools.ship RUNS...`, folders of runs that still have theirs.
 
 Of each network below, the seed nearest the mean test error of all its recorded seeds is tested in float32 on the CPU on
 CIFAR-10 (RESLAB_DATA says where it is) and written into the package with what is known of it. Then a hundred test
@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,9 +27,9 @@ from reslab.report.verdicts import Verdict, judge
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.shipped import FOLDER, list_shipped
 from reslab.spec.codec import encode
+from tools import REPOSITORY, RESULTS
 
-RESULTS = Path(__file__).parent
-SUBSET = RESULTS.parent / "tests" / "shipped" / "cifar10-subset.npz"
+SUBSET = REPOSITORY / "tests" / "shipped" / "cifar10-subset.npz"
 NETWORKS = ("resnet-20", "resnet-32", "resnet-44", "resnet-56", "resnet-110", "plain-20", "plain-56")
 IMAGES_OF_A_CLASS = 10
 
@@ -40,8 +41,8 @@ def main(folders: Sequence[Path]) -> int:
     for network in NETWORKS:
         (verdict,) = judge([ask_error(network, table="models", row=network)], records)
         if verdict.word != "measured":
-            print(f"{network}: {verdict.word}, left out")
-            (FOLDER / "cifar10" / f"{network}.safetensors").unlink(missing_ok=True)
+            problems += 1
+            print(f"{network}: {verdict.word}, so what is shipped of it stays as it is", file=sys.stderr)
             continue
         try:
             print(f"{network}: {ship(network, verdict, dataset, folders)}")
@@ -104,7 +105,7 @@ def write_subset(dataset: Dataset) -> None:
     first = [np.flatnonzero(dataset.test.labels == label)[:IMAGES_OF_A_CLASS] for label in classes]
     subset = dataset.test.take(np.sort(np.concatenate(first)))
     networks = {name: create_model(name, weights="cifar10").eval() for name in list_shipped("cifar10")}
-    logits = {name: compute_logits(network, subset) for name, network in networks.items()}
+    logits: dict[str, Any] = {name: compute_logits(network, subset) for name, network in networks.items()}
     SUBSET.parent.mkdir(exist_ok=True)
     np.savez_compressed(SUBSET, images=subset.images, labels=subset.labels, **logits)
 
@@ -122,4 +123,7 @@ def compute_logits(network: Network, images: Split) -> np.ndarray:
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    sys.exit(min(main([Path(folder) for folder in sys.argv[1:]]), 1))
+    try:
+        sys.exit(min(main([Path(folder) for folder in sys.argv[1:]]), 1))
+    except UserError as error:
+        sys.exit(str(error))

@@ -1,4 +1,4 @@
-"""Retake the pictures of the report in docs/pictures: `python docs/screenshots.py REPORT`, a folder with index.html.
+"""Retake the pictures of the report in docs/pictures: `python -m tools.screenshots REPORT`, a folder with index.html.
 
 For the pictures as committed: `reslab demo`, `reslab report`, then this. Needs playwright and Debian's chromium.
 """
@@ -12,8 +12,10 @@ from typing import Literal, TypeAlias
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tools import REPOSITORY
+
 Scheme: TypeAlias = Literal["light", "dark"]
-PICTURES = Path(__file__).parent / "pictures"
+PICTURES = REPOSITORY / "docs" / "pictures"
 DESK, TALL, PHONE = (1280, 1160), (1280, 1500), (390, 844)
 
 

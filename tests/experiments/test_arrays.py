@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.experiments.faults import DIGITS, OPTIONS, make_trial
+from tests.experiments.faults import OPTIONS, make_trial
+from tests.trials import DIGITS
 
-from reslab.experiments.classification import make_task
+from reslab.experiments.arrays import make_array_task
 from reslab.experiments.labelled import log_scores
 from reslab.experiments.run import run_trial
 from reslab.networks import build
@@ -23,14 +24,14 @@ def test_trials_share_their_images() -> None:
     """While one holds them; other crops or another split are other images, and the last one's are let go."""
     gc.collect()  # what other tests left behind
     trial = make_trial()
-    first, second = (make_task(replace(trial, seed=seed), DIGITS, device="cpu") for seed in (1, 2))
+    first, second = (make_array_task(replace(trial, seed=seed), DIGITS, device="cpu") for seed in (1, 2))
     assert first.data is second.data
     assert first.sampler.seed != second.sampler.seed
-    tuning = make_task(replace(trial, data=replace(trial.data, split="tuning")), DIGITS, device="cpu")
+    tuning = make_array_task(replace(trial, data=replace(trial.data, split="tuning")), DIGITS, device="cpu")
     assert tuning.data is not first.data
     assert len(tuning.train) < len(first.train)
     recipe = replace(trial.recipe, augmentation=replace(trial.recipe.augmentation, padding=2))
-    assert make_task(replace(trial, recipe=recipe), DIGITS, device="cpu").data is not first.data
+    assert make_array_task(replace(trial, recipe=recipe), DIGITS, device="cpu").data is not first.data
     placed = weakref.ref(first.data)
     del first
     assert placed() is second.data
@@ -44,12 +45,12 @@ def test_the_embedded_digits_can_be_balanced_too() -> None:
     weighted = replace(trial, recipe=replace(trial.recipe, class_weights="balanced"))
     tuning = replace(weighted, data=replace(trial.data, split="tuning"))
     for one, count in ((weighted, len(DIGITS.train)), (tuning, len(DIGITS.train) - len(DIGITS.train) // 10)):
-        task = make_task(one, DIGITS, device="cpu")
+        task = make_array_task(one, DIGITS, device="cpu")
         assert task.class_weights is not None
         counts = np.bincount(DIGITS.train.labels[:count])
         assert task.class_weights.tolist() == pytest.approx((count / (10 * counts)).tolist())
     balanced = replace(trial, recipe=replace(trial.recipe, sampling="balanced", exact_norms=False, batch=40))
-    _, labels = make_task(balanced, DIGITS, device="cpu").load(50, 2)
+    _, labels = make_array_task(balanced, DIGITS, device="cpu").load(50, 2)
     assert [torch.bincount(batch).tolist() for batch in labels] == [[4] * 10] * 2
 
 
@@ -66,7 +67,7 @@ def test_a_weighted_loss_is_captured(tmp_path: Path) -> None:
 
 def test_an_evaluation_is_of_the_network_as_it_is() -> None:
     """Made once, it sees what becomes of the weights."""
-    task = make_task(make_trial(), DIGITS, device="cpu")
+    task = make_array_task(make_trial(), DIGITS, device="cpu")
     network = build(task.trial.network)
     evaluate = task.make_evaluation(network, capture=False)
     before = evaluate()
@@ -81,7 +82,7 @@ def test_an_evaluation_is_of_the_network_as_it_is() -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_a_captured_evaluation_is_the_evaluation() -> None:
     """Replayed, also after the weights have moved: the same scores to the bit."""
-    task = make_task(make_trial(), DIGITS, device="cuda")
+    task = make_array_task(make_trial(), DIGITS, device="cuda")
     network = build(task.trial.network).to("cuda")
     with torch.backends.cudnn.flags(enabled=True, deterministic=True):
         evaluate = task.make_evaluation(network, capture=True)

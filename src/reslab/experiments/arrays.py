@@ -1,4 +1,4 @@
-"""Classification of images of one size: where they lie, in which order they come, how they are tested."""
+"""The task on arrays of images, all of one size: where they lie, in which order they come, how they are tested."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ from torch import Tensor
 from reslab.data.balance import Indices, balance
 from reslab.data.batches import Preparation, ResidentBatches, per_pixel_mean
 from reslab.data.dataset import Dataset
-from reslab.data.photos.folder import PhotoDataset
 from reslab.data.sampling import Sampler
 from reslab.data.streaming import Batches, make_batches
-from reslab.errors import UserError
 from reslab.evaluation.classification import Counts
 from reslab.experiments.labelled import LabelledTask, log_scores, prepare_weights
 from reslab.networks import Network
 from reslab.networks.capture import capture as record
 from reslab.networks.execution import Execution
-from reslab.spec import Preprocess, Spec
+from reslab.spec import Preprocess
 from reslab.spec.preprocess import PER_PIXEL_MEAN
 from reslab.spec.recipe import AugmentationSpec
 from reslab.spec.trial import SplitName, Trial
@@ -51,7 +49,7 @@ _placements: WeakValueDictionary[tuple[object, ...], Placement] = WeakValueDicti
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassificationTask(LabelledTask):
+class ArrayTask(LabelledTask):
     """A trial on images of one size, which lie on a device or go there."""
 
     data: Placement
@@ -138,9 +136,9 @@ class ClassificationTask(LabelledTask):
             yield self.execution.prepare(images), labels
 
 
-def make_task(
+def make_array_task(
     trial: Trial, dataset: Dataset, *, device: torch.device | str, processes: Processes = ALONE
-) -> ClassificationTask:
+) -> ArrayTask:
     """Put a trial's data on `device` and pair it with its loss and scores."""
     augmentation = trial.recipe.augmentation
     data = place(dataset, trial.data.split, augmentation, device=device)
@@ -153,7 +151,7 @@ def make_task(
         hole_places=data.train.size - augmentation.cutout + 1 if augmentation.cutout else 1,
         balance=balance(data.labels, seed=trial.seed) if trial.recipe.sampling == "balanced" else None,
     )
-    return ClassificationTask(
+    return ArrayTask(
         trial=trial,
         data=data,
         sampler=sampler,
@@ -189,17 +187,3 @@ def place(
             if torch.device(device).type == "cuda":
                 torch.cuda.current_stream(device).synchronize()  # others read it on streams of their own
         return placement
-
-
-def refuse_misfit(origin: str, spec: Spec, dataset: Dataset | PhotoDataset, *, remedy: str) -> None:
-    """Refuse a network whose classes or inputs are not the data's."""
-    channels = dataset.channels
-    if spec.classes != len(dataset.class_names):
-        raise UserError(
-            f"{origin} tells {spec.classes} classes apart and {dataset.name} has {len(dataset.class_names)}; {remedy}"
-        )
-    if len(spec.input_shape) != 3 or spec.channels != channels:
-        raise UserError(
-            f"{origin} takes inputs of {' x '.join(map(str, spec.input_shape))} and {dataset.name} has images "
-            f"of {channels} channel{'s' if channels > 1 else ''}; {remedy}"
-        )

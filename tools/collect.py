@@ -1,4 +1,4 @@
-"""Bring the records of finished runs home: `python results/collect.py RUNS... [--into results/cifar10]`.
+"""Bring the records of finished runs home: `python -m tools.collect RUNS... [--into results/cifar10]`.
 
 A record is everything of a run but its weights, checkpoints and event files. One that names a place on the machine it
 ran on is refused: train with a relative --runs. One that is here already and differs is left as it is, and told; what
@@ -16,10 +16,11 @@ from pathlib import Path
 
 from reslab.errors import UserError
 from reslab.files import atomic_write
+from reslab.report.records import read_record
 from reslab.report.verdicts import PROTOCOLS
 from reslab.runs.directory import RunDirectory, list_runs
+from tools import RESULTS
 
-RESULTS = Path(__file__).parent
 FILES = (
     "trial.json",
     "provenance.json",
@@ -34,7 +35,9 @@ FILES = (
 
 def main(words: Sequence[str]) -> int:
     """Copy every record, and return how many could not be."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.collect", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("runs", nargs="+", type=Path, help="folders of runs")
     parser.add_argument("--into", type=Path, default=RESULTS / "cifar10", help="the folder for their records")
     given = parser.parse_args(words)
@@ -73,9 +76,14 @@ def collect(run: RunDirectory, into: Path) -> str:
 
 
 def _check(run: RunDirectory) -> None:
-    trial = run.trial()
+    record, damages = read_record(run)
+    for damage in damages:
+        raise UserError(damage.sentence)
+    trial = record.trial
     if run.state != "finished" or run.result().get("step") != trial.recipe.iterations:
         raise UserError(f"it is {run.state} and not at its end; train it further first")
+    if not record.points or record.points[-1].step != trial.recipe.iterations:
+        raise UserError("its log does not go to its end; what is lost of it is nowhere else: train it again")
     if trial.id != run.path.name:
         raise UserError(f"it is named so and is a run of {trial.id}; give it its name")
     for sitting in run.read("provenance")["sittings"]:

@@ -1,0 +1,121 @@
+"""A table or figure becomes the trials that test it, on the paper's images or, reduced, on others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from reslab.data.dataset import Dataset
+from reslab.data.photos.folder import PhotoDataset
+from reslab.data.photos.imagenet import WHOLE
+from reslab.data.photos.labels import find_list
+from reslab.data.photos.shards import read_photos
+from reslab.data.store import data_root
+from reslab.errors import UserError
+from reslab.experiments.trials import refuse_without_files
+from reslab.paper.claim import IMAGENET, Claim, Setting
+from reslab.paper.measurements import Logged
+from reslab.spec.codec import override
+from reslab.spec.trial import DataSpec, Trial
+
+FREE_FIELDS = ("data.split", "data.on_bad_image", "network.checkpointing")
+
+
+def open_imagenet(place: Path | None) -> PhotoDataset | None:
+    """Read ImageNet where it lies, or where it was prepared; None where it was not. Other photographs are themselves.
+
+    It is told by its numbers of classes and images.
+    """
+    if place is None and not (place := data_root() / IMAGENET.name).is_dir():
+        return None
+    if listed := find_list(place):
+        raise UserError(f"{listed} gives images several labels each, and here they have one; give a folder of classes")
+    dataset = read_photos(place)
+    return replace(dataset, name=IMAGENET.name) if _is_imagenet(dataset) else dataset
+
+
+def on_these(claims: Iterable[Claim], dataset: PhotoDataset) -> list[Claim]:
+    """Return claims about ImageNet as far as `dataset` can test them: if it is another, in a reduced setting."""
+    if _is_imagenet(dataset):
+        return list(claims)
+    data = DataSpec(name=dataset.name, fingerprint=dataset.fingerprint)
+    lacks = f"ImageNet: {len(dataset.train):,} and {len(dataset.test):,} images of {dataset.name} instead"
+    classes = len(dataset.class_names)
+    return [
+        replace(
+            claim,
+            settings=tuple(
+                replace(setting, data=data, images=None, classes=classes, lacks=lacks) for setting in claim.settings
+            ),
+        )
+        for claim in claims
+    ]
+
+
+def _is_imagenet(dataset: PhotoDataset) -> bool:
+    return (len(dataset.class_names), len(dataset.train), len(dataset.test)) == WHOLE
+
+
+def expand(
+    claims: Iterable[Claim], dataset: Dataset | PhotoDataset, *, seeds: int, overrides: Mapping[str, Any] | None = None
+) -> dict[Trial, Setting]:
+    """Return the trials of seeds 1 to `seeds` that `claims` need, dotted fields overridden, and the setting of each.
+
+    Of an ensemble all members are needed; where a network comes twice, another seed of it too.
+    A shortened run that a curve is read off is tested as much more often, unless the fields say how often.
+    """
+    claims, overrides = list(claims), overrides or {}
+    if "data.on_bad_image" in overrides:
+        refuse_without_files(dataset)
+    settings = dict.fromkeys(setting for claim in claims for setting in claim.settings)
+    wanted = [(setting, seed) for seed in range(1, seeds + 1) for setting in settings]
+    wanted += [pair for seed in range(1, seeds + 1) for claim in claims for pair in claim.members(seed)]
+    data = DataSpec(name=dataset.name, fingerprint=dataset.fingerprint)
+    return {
+        _with_readable_log(
+            _overridden(replace(setting.trial(seed), data=data), overrides),
+            [claim for claim in claims if setting in claim.settings],
+            given="recipe.evaluate_every" in overrides,
+        ): setting
+        for setting, seed in wanted
+    }
+
+
+def _with_readable_log(trial: Trial, claims: Iterable[Claim], *, given: bool) -> Trial:
+    """Return the trial with a log as fine as `claims` need; refuse one that can have none, or was `given` another."""
+    for claim in claims:
+        curve, iterations, every = claim.measurement, trial.recipe.iterations, trial.recipe.evaluate_every
+        if not isinstance(curve, Logged) or every <= (coarsest := curve.coarsest(iterations)):
+            continue
+        if not coarsest:
+            raise UserError(
+                f"recipe.iterations is {iterations:,}, too few to read the curves of {claim.table} off even with "
+                f"recipe.evaluate_every=1; give at least {curve.least_iterations:,}"
+            )
+        if given:
+            raise UserError(
+                f"recipe.evaluate_every is {every:,}, too coarse to read the curves of {claim.table} off "
+                f"{iterations:,} iterations; give at most {coarsest:,}, or leave it out"
+            )
+        trial = replace(trial, recipe=replace(trial.recipe, evaluate_every=coarsest))
+    return trial
+
+
+def _overridden(trial: Trial, overrides: Mapping[str, Any]) -> Trial:
+    groups: dict[str, dict[str, Any]] = {"recipe": {}, "data": {}, "network": {}}
+    for field, value in overrides.items():
+        group, _, rest = field.partition(".")
+        if field not in FREE_FIELDS and (group != "recipe" or not rest):
+            raise UserError(
+                f"reproduce sets recipe.FIELD, {', '.join(FREE_FIELDS[:-1])} and {FREE_FIELDS[-1]}, and '{field}' is "
+                "none of them; anything else would be another experiment: `reslab train` runs those"
+            )
+        groups[group][rest] = value
+    return replace(
+        trial,
+        data=override(trial.data, groups["data"]),
+        network=override(trial.network, groups["network"]),
+        recipe=override(trial.recipe, groups["recipe"]),
+    )

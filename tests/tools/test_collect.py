@@ -1,0 +1,85 @@
+"""Records of finished runs are brought home whole, and nothing else is."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.runs_by_hand import SITTING, write_run
+from tools.collect import collect, main
+
+from reslab.errors import UserError
+from reslab.runs.directory import RunDirectory
+
+
+def test_records_are_brought_home(tmp_path: Path) -> None:
+    """Without what is large; later tests are added, and other content under the name is refused."""
+    run = write_run(tmp_path / "runs", seed=3)
+    run.finish(run.result() | {"step": 64_000})
+    run.checkpoints.mkdir()
+    for path in (run.weights, run.checkpoints / "step-1.safetensors", run.path / "lock"):
+        path.write_bytes(b"large")
+    collect(run, tmp_path / "home")
+    assert collect(run, tmp_path / "home") == "here already"
+    for protocol in ("10-crop", "multi-scale"):
+        run.write(f"analysis/{protocol}", {"error_percent": 8.0})
+        assert collect(run, tmp_path / "home") == "0.0 KiB"
+    home = tmp_path / "home" / run.path.name
+    copied = {path.relative_to(home).as_posix() for path in _files(home)}
+    assert copied == {
+        *("trial.json", "provenance.json", "metrics.jsonl", "timings.jsonl", "result.json"),
+        *("analysis/responses.json", "analysis/10-crop.json", "analysis/multi-scale.json"),
+    }
+    run.finish(run.result() | {"error_percent": 1.0})
+    with pytest.raises(UserError, match=r"is here already and its result\.json differs"):
+        collect(run, tmp_path / "home")
+    assert main([str(tmp_path / "runs"), "--into", str(tmp_path / "home")]) == 1
+
+
+@pytest.mark.parametrize("word", ["--runs /tmp/runs", "--runs=/tmp/runs", "--runs ~/runs", "/scratch/trial.toml"])
+def test_places_on_a_machine_stay_there(word: str, tmp_path: Path) -> None:
+    """A record whose command names one is refused; a relative path is fine."""
+    run = write_run(tmp_path / "runs")
+    run.finish(run.result() | {"step": 64_000})
+    run.write("provenance", {"sittings": [SITTING | {"command": f"reslab train network=resnet-20 {word}"}]})
+    with pytest.raises(UserError, match="names a place on the machine it ran on"):
+        collect(run, tmp_path / "home")
+    assert not (tmp_path / "home").exists()
+    run.write("provenance", {"sittings": [SITTING | {"command": "reslab train recipe=a/b.toml --runs ../runs"}]})
+    collect(run, tmp_path / "home")
+
+
+def test_only_whole_runs_come_home(tmp_path: Path) -> None:
+    """Not one that is unfinished, nor one under another's name."""
+    with pytest.raises(UserError, match="is interrupted and not at its end"):
+        collect(write_run(tmp_path, finished=False), tmp_path / "home")
+    run = write_run(tmp_path, seed=1)
+    run.finish(run.result() | {"step": 64_000})
+    shutil.copytree(run.path, tmp_path / "copy")
+    with pytest.raises(UserError, match="give it its name"):
+        collect(RunDirectory(tmp_path / "copy"), tmp_path / "home")
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (lambda text: text[: len(text) // 2].rpartition("\n")[0] + "\n", "its log does not go to its end"),
+        (lambda text: "", "its log does not go to its end"),
+        (lambda text: text + "garbage\n", r"metrics\.jsonl is damaged"),
+    ],
+)
+def test_damaged_records_stay_out(damage: Callable[[str], str], sentence: str, tmp_path: Path) -> None:
+    """A log that was cut, lost or written over; nothing of such a run is copied."""
+    run = write_run(tmp_path / "runs")
+    run.finish(run.result() | {"step": 64_000})
+    log = run.path / "metrics.jsonl"
+    log.write_text(damage(log.read_text()))
+    with pytest.raises(UserError, match=sentence):
+        collect(run, tmp_path / "home")
+    assert not (tmp_path / "home").exists()
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]

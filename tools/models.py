@@ -1,0 +1,95 @@
+"""The shipped weights, told from the files themselves: docs/models.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reslab.networks import Weights, create_model, read_weights
+from reslab.report.markdown import write_table
+from reslab.report.words import count, percent, short_commit
+from reslab.shipped import FOLDER, list_shipped
+
+DECAYED = {"weights": "kernels and matrices", "all": "all parameters"}
+ABOUT = """\
+# Models
+
+Weights that come with the package, trained by us on the 50,000 training images of CIFAR-10 by the paper's recipe
+(section 4.2): of each network the seed nearest the mean test error of all seeds we trained, at the end of training.
+`python -m tools.ship` chose and tested them; `make results` writes this page from the files themselves.
+
+{table}
+
+```python
+import reslab
+
+network = reslab.create_model("resnet-20", weights="cifar10").eval()  # offline
+network.preprocess, network.mean_image, network.class_names
+reslab.list_models(pretrained=True)
+```
+
+```
+reslab evaluate resnet-20 weights=cifar10
+```
+
+- **Input:** 32×32 RGB, pixels from 0 to 1, less the mean image of the training images (`network.mean_image`).
+- **Output:** ten logits, in the order of `network.class_names`.
+- **Use:** to study and compare. Ten kinds of things on photographs 32 pixels wide are all they know.
+- **Licence:** Apache-2.0, as reslab itself. Trained on CIFAR-10 (Krizhevsky, 2009), which comes without a licence of
+  its own; no image of it is in the files, only the mean of all."""
+
+
+def write_cards() -> str:
+    """Write a table of the shipped networks, and a card for each."""
+    names = sorted(list_shipped("cifar10"), key=lambda name: (name.split("-")[0], int(name.split("-")[1])))
+    shipped = {name: read_weights("cifar10", like=create_model(name).spec) for name in names}
+    rows = [
+        [
+            f"[{name}](#{name})",
+            count(sum(p.numel() for p in create_model(name).parameters())),
+            percent(weights.metrics["error_percent"]),
+            _spread(weights),
+            f"{(FOLDER / 'cifar10' / f'{name}.safetensors').stat().st_size / 2**20:.1f}",
+        ]
+        for name, weights in shipped.items()
+    ]
+    table = write_table(("network", "parameters", "test error %", "all seeds, mean ± std (n)", "MiB"), rows)
+    cards = [_write_card(name, weights) for name, weights in shipped.items()]
+    return "\n\n".join([ABOUT.format(table=table), *cards]) + "\n"
+
+
+def _write_card(name: str, weights: Weights) -> str:
+    about, metrics = weights.provenance, weights.metrics
+    recipe, optimizer, warmup = about["recipe"], about["recipe"]["optimizer"], about["recipe"]["warmup"]
+    drops = " and ".join(count(drop * recipe["iterations"]) for drop in recipe["schedule"]["drops"])
+    rate = f"learning rate {optimizer['learning_rate']:g}, times {recipe['schedule']['factor']:g} after {drops}"
+    rows = [
+        (
+            "recipe",
+            f"SGD, momentum {optimizer['momentum']:g}, weight decay {optimizer['weight_decay']:g}"
+            f" of {DECAYED[optimizer['decay']]}, batches of "
+            f"{recipe['batch']}, {rate}{_warmup(warmup)}; padded crops and flips",
+        ),
+        ("iterations", count(recipe["iterations"])),
+        ("seed", str(about["seed"])),
+        ("trained on", f"{about['device']}, {recipe['precision']}, commit {short_commit(about['commit'])}"),
+        ("test error %, there", percent(metrics["recorded_error_percent"])),
+        ("test error %, float32 on a CPU", percent(metrics["error_percent"])),
+        ("test error % of all seeds, mean ± std (n)", _spread(weights)),
+        ("parameters", count(sum(p.numel() for p in create_model(name).parameters()))),
+        ("preprocessing", weights.preprocess.describe() if weights.preprocess else ""),
+        ("run", f"`{about['trial']}`"),
+    ]
+    return f"## {name}\n\n" + write_table(("", ""), rows, left=(0, 1))
+
+
+def _warmup(warmup: Mapping[str, float] | None) -> str:
+    if warmup is None:
+        return ""
+    below = f"training error is below {warmup['until_error_percent']:g} %"
+    return f", and {warmup['learning_rate']:g} at first until the {below}"
+
+
+def _spread(weights: Weights) -> str:
+    std = weights.metrics.get("std_error_percent")
+    spread = "" if std is None else f" ± {percent(std)}"
+    return f"{percent(weights.metrics['mean_error_percent'])}{spread} ({weights.metrics['seeds']:g})"

@@ -1,0 +1,206 @@
+"""Tell the records and the shipped weights: `make results`, or `python -m tools.pages`.
+
+Writes what README and docs/deviations.md say of them, docs/results.md and docs/models.md. No number in these is typed
+by hand, and a test compares them with what the records say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from reslab.cli.show import printed
+from reslab.experiments.costs import BATCHES, count_depths
+from reslab.files import write_size, write_text
+from reslab.networks import measure_cost
+from reslab.paper.tables import TABLE_6
+from reslab.report.markdown import write_table, write_verdicts
+from reslab.report.pages import WORDS, tabulate_verdicts
+from reslab.report.records import RunRecord, read_records
+from reslab.report.reporting import judge_runs, tables_about
+from reslab.report.verdicts import Verdict
+from reslab.report.words import count, duration, ours, percent, place, short_commit
+from reslab.spec import find, name_of
+from tools import REPOSITORY, RESULTS, models, speeds
+
+SUMMED_UP = ("table-6", "fig-1", "fig-6", "fig-7")
+ABOUT_RESULTS = """\
+# Results
+
+Every claim beside what the records in `results/` say, the tables' networks counted, and speeds beside the peers';
+`make results` writes this page. Claims, tolerances and words are explained in [Reproducing](reproducing.md),
+differences from the paper in [Deviations](deviations.md)."""
+
+
+def main() -> None:
+    """Write every page that differs from what it should be."""
+    for path, text in render().items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            write_text(path, text)
+            print(f"wrote {path.relative_to(REPOSITORY)}")
+
+
+def render() -> dict[Path, str]:
+    """Return what each page should hold."""
+    records, damages = read_records(RESULTS)
+    assert not damages, damages
+    claims = tables_about(records)
+    judged = judge_runs([claim for members in claims.values() for claim in members], RESULTS)
+    tables = {name: [verdict for verdict in judged.verdicts if verdict.claim.table == name] for name in claims}
+    summed_up = {name: tables[name] for name in SUMMED_UP}
+    readme, deviations = REPOSITORY / "README.md", REPOSITORY / "docs" / "deviations.md"
+    blocks = {
+        "table-6": write_verdicts([verdict for verdict in tables["table-6"] if verdict.word != "not run"]),
+        "summary": _write_summary(summed_up),
+        "speed": speeds.write_brief(),
+    }
+    return {
+        readme: _replace_blocks(readme, blocks),
+        deviations: _replace_blocks(deviations, {"deviating": _write_deviating(summed_up)}),
+        REPOSITORY / "docs" / "results.md": _write_results(tables, records),
+        REPOSITORY / "docs" / "models.md": models.write_cards(),
+    }
+
+
+def _replace_blocks(path: Path, blocks: Mapping[str, str]) -> str:
+    page = path.read_text(encoding="utf-8")
+    for name, text in blocks.items():
+        opening, closing = f"<!-- {name}: make results -->\n", f"\n<!-- end of {name} -->"
+        assert opening in page, f"{path.name} has no place for {name}"
+        before, _, rest = page.partition(opening)
+        page = before + opening + text + closing + rest.partition(closing)[2]
+    return page
+
+
+def _write_summary(tables: Mapping[str, Sequence[Verdict]]) -> str:
+    """Count the verdicts of each table and figure, and of the orders that were run those that hold."""
+    counted = {name: counts for name, _, counts in tabulate_verdicts([v for vs in tables.values() for v in vs])}
+    words = [word for word in WORDS if any(word in counts for counts in counted.values())]
+    rows = [
+        [place(name), *[str(counted[name].get(word, "")) for word in words], _count_orders(verdicts)]
+        for name, verdicts in tables.items()
+    ]
+    return write_table(("claims of", *words, "orders that hold"), rows)
+
+
+def _count_orders(verdicts: Sequence[Verdict]) -> str:
+    words = [verdict.word for verdict in _orders(verdicts) if verdict.word != "not run"]
+    return f"{words.count('reproduced')} of {len(words)}" if words else ""
+
+
+def _orders(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Return the verdicts on several networks together: what the figures are about."""
+    return [verdict for verdict in verdicts if len(verdict.claim.settings) > 1]
+
+
+def _write_orders(tables: Mapping[str, Sequence[Verdict]]) -> str:
+    rows = [
+        [
+            place(verdict.claim.table),
+            f"{verdict.claim.row}: {verdict.claim.quantity}",
+            " → ".join(map(percent, verdict.values)),
+            verdict.word,
+        ]
+        for verdicts in tables.values()
+        for verdict in _orders(verdicts)
+    ]
+    return write_table(("", "claimed", "ours, means", "verdict"), rows, left=(0, 1, 3))
+
+
+def _write_deviating(tables: Mapping[str, Sequence[Verdict]]) -> str:
+    """Write what was run and is not as published, with what every run gave: seeds that went astray show."""
+    rows = [
+        [
+            place(verdict.claim.table),
+            f"{verdict.claim.row}: {verdict.claim.quantity}",
+            verdict.claim.published_words,
+            ours(verdict),
+            "" if verdict.mean is None else ", ".join(map(percent, sorted(verdict.values))),
+            verdict.word,
+        ]
+        for verdicts in tables.values()
+        for verdict in verdicts
+        if verdict.word in ("deviates", "reduced setting")
+    ]
+    return write_table(("", "what", "published", "ours, mean ± std", "every run", "verdict"), rows, left=(0, 1, 5))
+
+
+def _write_results(tables: Mapping[str, Sequence[Verdict]], records: Sequence[RunRecord]) -> str:
+    parts = [ABOUT_RESULTS, "## In short", _write_summary(tables), _write_orders(tables)]
+    parts += ["## Table 1", "`reslab reproduce table-1`", _write_table_1(), speeds.write_depths()]
+    for name, verdicts in tables.items():
+        parts += [f"## {place(name)}", f"`reslab reproduce {name} --from results`", write_verdicts(verdicts)]
+        if name == "table-6":
+            parts += ["Its networks counted, beside what it prints (`reslab describe NAME`):", _write_counts()]
+    counts = {run: [] for run in (record.id for record in records)}
+    for name, verdicts in tables.items():
+        for run in dict.fromkeys(run for verdict in verdicts for run in verdict.runs):
+            counts[run].append(place(name).partition(":")[0])
+    heads = (
+        "run",
+        "network",
+        "seed",
+        "iterations",
+        "training error %",
+        "test error %",
+        "time",
+        "device",
+        "commit",
+        "in",
+    )
+    parts += [
+        "## Speed",
+        speeds.write_training(),
+        "## The fast recipe",
+        speeds.write_fast(),
+        "## Runs",
+        "Each is a folder of that name in a folder of `results/`, with its trial, command, logs and result. "
+        "The time is that of its sittings, in which it may have shared the device.",
+        write_table(heads, [_run_cells(record, counts[record.id]) for record in records], left=(0, 1, 7, 8, 9)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _write_table_1() -> str:
+    """Count the ResNets of Table 1, whose multiply-adds alone are printed there; the rest is what reviewers missed."""
+    counted = list(count_depths())
+    heads = ["", "multiply-adds, published", "ours", "verdict", "parameters"]
+    heads += [f"kept for backward, batch {batch}" for batch in BATCHES]
+    rows = [
+        [
+            one.network,
+            printed(one.published),
+            count(one.multiply_adds),
+            one.word,
+            count(one.params),
+            *[write_size(one.activation_bytes[batch]) for batch in BATCHES],
+        ]
+        for one in counted
+    ]
+    remarks = [f"- {one.network}: {one.remark}." for one in counted if one.word != "reproduced" and one.remark]
+    return "\n".join([write_table(heads, rows, left=(0, 3)), "", *remarks])
+
+
+def _write_counts() -> str:
+    costs = [(row, measure_cost(find(row.network))) for row in TABLE_6 if row.network]
+    rows = [[row.method, count(cost.params), printed(row.params), count(cost.multiply_adds)] for row, cost in costs]
+    return write_table(("", "parameters", "published", "multiply-adds"), rows)
+
+
+def _run_cells(record: RunRecord, counted: Sequence[str]) -> list[str]:
+    return [
+        f"`{record.id}`",
+        name_of(record.trial.network),
+        str(record.trial.seed),
+        count(record.trial.recipe.iterations),
+        percent(record.train_error_percent),
+        percent(record.test_error_percent),
+        duration(record.timings.seconds),
+        f"{record.device}, {record.trial.recipe.precision}",
+        short_commit(record.commit),
+        ", ".join(counted),
+    ]
+
+
+if __name__ == "__main__":
+    main()

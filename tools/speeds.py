@@ -1,0 +1,168 @@
+"""What the benchmarks measured on a GPU: training beside the peers, time to accuracy, the depths of Table 1.
+
+The files of `results/speed` and `results/fast` are as `benchmarks/*.py --json` and `reslab reproduce table-1 --measure
+--json` write them, with the command and the commit.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from dataclasses import dataclass
+from typing import Any
+
+from reslab.files import write_size
+from reslab.report.markdown import write_table
+from reslab.report.words import count, percent
+from reslab.spec import name_of
+from reslab.spec.recipe import find_recipe
+from reslab.spec.trial import Trial, trial_from_dict
+from tools import RESULTS
+
+ITERATIONS, BATCH = find_recipe("imagenet-paper").iterations, find_recipe("imagenet-paper").batch
+ABOUT_TRAINING = """\
+In how much less time than by the loops people use, in turns in one run each ([how, and where the time goes](log.md)),
+in bf16 on {device}. The usual loop for CIFAR-10 is eager float32 with PIL images in {workers}."""
+ABOUT_FAST = """\
+[`recipe=fast`](training.md#the-fast-recipe), one trial at a time, by `benchmarks/fast.py` (`results/fast`). Training
+is from the first iteration to the last weights; preparation (data to the device, kernels, capture) and the test of the
+weights come on top."""
+IN_BRIEF = """\
+In bf16 on one {device}, resnet-56 trains on CIFAR-10 **{alone:.0f} times** as fast as by the usual loop in eager
+float32, **{together:.0f} times** with eight trials at once; resnet-50 **{eager:.2f} times** as fast as torchvision's,
+{compiled:.2f} times its compiled one. [`recipe=fast`](docs/training.md#the-fast-recipe) takes resnet-56 to
+{sprint.error} % test error (n = {sprint.n}) in {seconds:.0f} s of training. [All speeds](docs/results.md#speed)"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sprint:
+    """One network by the fast recipe, over seeds."""
+
+    trial: Trial
+    outcomes: list[dict[str, float]]
+    device: str
+
+    @property
+    def name(self) -> str:
+        return name_of(self.trial.network)
+
+    @property
+    def error(self) -> str:
+        """The test error's mean ± standard deviation."""
+        errors = [outcome["error_percent"] for outcome in self.outcomes]
+        return f"{percent(statistics.mean(errors))} ± {percent(statistics.stdev(errors))}"
+
+    @property
+    def n(self) -> int:
+        return len(self.outcomes)
+
+    def seconds(self, part: str) -> float:
+        """Return the mean over seeds of the time that a part took."""
+        return statistics.mean(outcome[f"{part}_seconds"] for outcome in self.outcomes)
+
+
+def write_brief() -> str:
+    """Say the most important of it in a few sentences."""
+    record, larger = _read("speed/cifar"), _read("speed/resnet50")["images_per_second"]
+    (speeds,) = (one for one in record["images_per_second"] if one["network"] == "resnet-56")
+    (sprint,) = (sprint for sprint in _read_sprints() if sprint.name == "resnet-56")
+    return IN_BRIEF.format(
+        device=_device(record),
+        alone=speeds["ours, bf16, 1 at once"] / speeds["peer"],
+        together=speeds["ours, bf16, 8 at once"] / speeds["peer"],
+        eager=larger["training: ours"] / larger["training: peer, eager"],
+        compiled=larger["training: ours"] / larger["training: peer, compiled"],
+        sprint=sprint,
+        seconds=sprint.seconds("training"),
+    )
+
+
+def write_training() -> str:
+    """Write images a second in training, the peer's first, and how many times the peer's ours are."""
+    record = _read("speed/cifar")
+    about = ABOUT_TRAINING.format(device=_device(record), workers=record["about"].rpartition(", ")[2])
+    return "\n\n".join([about, _write_cifar(record), _write_resnet50(_read("speed/resnet50"))])
+
+
+def write_fast() -> str:
+    """Write what the fast recipe reaches, and in what time."""
+    heads = ("network", "iterations", "test error %, mean ± std (n)", "training s", "preparation s", "test s", "device")
+    rows = [
+        [
+            sprint.name,
+            count(sprint.trial.recipe.iterations),
+            f"{sprint.error} ({sprint.n})",
+            *[percent(sprint.seconds(part)) for part in ("training", "preparation", "evaluation")],
+            f"{sprint.device}, {sprint.trial.recipe.precision}",
+        ]
+        for sprint in _read_sprints()
+    ]
+    return "\n\n".join([ABOUT_FAST, write_table(heads, rows, left=(0, 6))])
+
+
+def write_depths() -> str:
+    """Write time and memory of the ResNets of Table 1 where they were measured."""
+    record = _read("speed/table-1")
+    heads = ("", "precision", "batch", "forward, ms", "and backward, ms", "memory of a step", "largest batch")
+    heads += ("the paper's 600,000 iterations, hours",)
+    rows = [
+        [
+            one["network"],
+            one["precision"],
+            str(one["batch"]),
+            *[f"{1e3 * one[name]:,.1f}" for name in ("forward_seconds", "step_seconds")],
+            write_size(one["peak_memory_bytes"]),
+            count(one["largest_batch"]),
+            f"{ITERATIONS * one['step_seconds'] / 3600:.1f}" if one["batch"] == BATCH else "",
+        ]
+        for one in record["measured"]
+    ]
+    (device,) = {one["device"] for one in record["measured"]}
+    where = f"{device}, torch {record['versions']['torch']}"
+    by = f"Measured by torch's kernels, uncaptured, on {where} (`{record['command']}`):"
+    return "\n\n".join([by, write_table(heads, rows, left=(0, 1))])
+
+
+def _write_cifar(record: dict[str, Any]) -> str:
+    """Write the loop for CIFAR-10 beside the one people use."""
+    speeds = [{**one} for one in record["images_per_second"]]
+    rows = []
+    for one in speeds:
+        network, peer = one.pop("network"), one.pop("peer")
+        rows.append([f"{network}, batch 128", f"{peer:,.0f}", *[_beside(speed, peer) for speed in one.values()]])
+    heads = ["training, images a second", "the usual loop", *speeds[0]]
+    return write_table(heads, rows)
+
+
+def _write_resnet50(record: dict[str, Any]) -> str:
+    """Write ResNet-50 beside torchvision's."""
+    speeds = record["images_per_second"]
+    names = {
+        "torchvision, eager": "peer, eager",
+        "torchvision, compiled": "peer, compiled",
+        "ours": "ours",
+    }
+    found = {head: speeds[f"training: {label}"] for head, label in names.items()}
+    peer = found["torchvision, eager"]
+    cells = [f"{speed:,.0f}" if speed == peer else _beside(speed, peer) for speed in found.values()]
+    return write_table(["training, images a second", *found], [["resnet-50-v1.5, 224×224, batch 256", *cells]])
+
+
+def _beside(speed: float, peer: float) -> str:
+    return f"{speed:,.0f} ({speed / peer:.2f}×)"
+
+
+def _device(record: dict[str, Any]) -> str:
+    return record["about"].partition(",")[0]
+
+
+def _read_sprints() -> list[Sprint]:
+    return [
+        Sprint(trial=trial_from_dict(setting["trial"]), outcomes=setting["outcomes"], device=record["device"])
+        for record in (_read(f"fast/{path.stem}") for path in sorted((RESULTS / "fast").glob("*.json")))
+        for setting in record["settings"]
+    ]
+
+
+def _read(name: str) -> dict[str, Any]:
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))

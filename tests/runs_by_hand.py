@@ -118,3 +118,8 @@ def _scores(error_percent: float, classes: Sequence[str]) -> dict[str, Any]:
 def groups_in(root: Path) -> list[Group]:
     """Read the runs under a root as the report does."""
     return group_runs(read_records(root)[0])
+
+
+def labelled_groups(root: Path) -> dict[str, Group]:
+    """Return the groups of runs that `root` holds, by their labels."""
+    return {group.label: group for group in groups_in(root)}

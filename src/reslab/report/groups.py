@@ -6,28 +6,23 @@ trial only while no other seed is finished, so that no mean changes its members 
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
+from reslab.report.labels import data_label, find_departing, flatten, label_trials, nearest_recipe
 from reslab.report.palette import LIGHT
 from reslab.report.records import Layer, Point, RunRecord
 from reslab.report.verdicts import IMMATERIAL
-from reslab.spec import NetworkSpec, Spec, name_of, natural_key
-from reslab.spec.codec import differing_leaves, encode
-from reslab.spec.families import IMAGENET_BLOCKS
-from reslab.spec.recipe import RECIPES, Recipe
+from reslab.spec import NetworkSpec, Spec, natural_key
+from reslab.spec.codec import encode
 from reslab.spec.trial import Trial, trial_to_dict
 
 Family = Literal["plain", "residual", "other"]
-# The data implies these, so they tell no two networks on one dataset apart.
-IMPLIED = ("classes", "channels", "input_size")
-DIGESTS, DIGITS = ("data.fingerprint", "start"), 12  # as many as in a run's id
 
 
 @dataclass(frozen=True)
@@ -66,7 +61,7 @@ class Group:
     @property
     def recipe(self) -> str:
         """The name of the recipe it was trained by, or of the nearest to that."""
-        return _nearest(self.runs[0].trial.recipe)
+        return nearest_recipe(self.runs[0].trial.recipe)
 
     @property
     def material(self) -> str:
@@ -144,8 +139,8 @@ def group_runs(records: Sequence[RunRecord]) -> list[Group]:
         members.setdefault(_key(record.trial), []).append(record)
     sets = [tuple(sorted(runs, key=lambda run: (run.trial.seed, run.id))) for runs in members.values()]
     trials = [runs[0].trial for runs in sets]
-    departing = _departing(trials)
-    labels = _label([(trial, len(runs)) for trial, runs in zip(trials, sets, strict=True)], departing)
+    departing = find_departing(trials)
+    labels = label_trials([(trial, len(runs)) for trial, runs in zip(trials, sets, strict=True)], departing)
     order = sorted(range(len(sets)), key=lambda i: (data_label(sets[i][0].trial), natural_key(labels[i])))
     groups = [
         Group(
@@ -161,13 +156,6 @@ def group_runs(records: Sequence[RunRecord]) -> list[Group]:
     return [shaded for members in by_data(groups).values() for shaded in _shade(members)]
 
 
-def shared_departures(trials: Sequence[Trial]) -> dict[str, str]:
-    """Return in what all of `trials` depart from the recipes they are nearest to, as it is written."""
-    first, *others = [_departures(trial) for trial in trials]
-    shared = {field: value for field, value in first.items() if all(other.get(field) == value for other in others)}
-    return {field.removeprefix("recipe."): _written(value, field) for field, value in shared.items()}
-
-
 def by_data(groups: Sequence[Group]) -> dict[str, list[Group]]:
     """Split groups by the data they were trained on."""
     found: dict[str, list[Group]] = {}
@@ -181,32 +169,11 @@ def shown_at_first(groups: Sequence[Group]) -> list[Group]:
     return [group for group in groups if group.shade < len(LIGHT)] or sorted(groups, key=lambda group: group.shade)[:1]
 
 
-def data_label(trial: Trial) -> str:
-    """Name a trial's data, and its split where that is not the usual one."""
-    return trial.data.name if trial.data.split == "full" else f"{trial.data.name}, {trial.data.split} split"
-
-
-def network_label(spec: Spec) -> str:
-    """Name a network briefly: without its family's prefix, and without what the data implies."""
-    name, *differing = name_of(spec).split()
-    short = name.removeprefix("cifar-")
-    if short != name and int(short.rpartition("-")[2]) not in IMAGENET_BLOCKS:
-        name = short
-    return " ".join([name, *[field for field in differing if field.partition("=")[0] not in IMPLIED]])
-
-
 def family_of(spec: Spec) -> Family:
     """Say on which side of the paper's comparison a network stands."""
     if not isinstance(spec, NetworkSpec) or spec.shortcut == "gated":
         return "other"
     return "plain" if spec.shortcut == "none" else "residual"
-
-
-def flatten(data: Any, prefix: str = "") -> dict[str, Any]:
-    """Return nested tables as dotted fields, lists as they are."""
-    if isinstance(data, Mapping):
-        return {key: leaf for name, item in data.items() for key, leaf in flatten(item, f"{prefix}{name}.").items()}
-    return {prefix[:-1]: data}
 
 
 def _measured(run: RunRecord) -> tuple[str, int, list[str]] | None:
@@ -244,85 +211,3 @@ def _twin(group: Group) -> str:
 
 def _key(trial: Trial) -> str:
     return json.dumps({**trial_to_dict(trial), "seed": None}, sort_keys=True)
-
-
-def _departing(trials: Sequence[Trial]) -> list[dict[str, Any]]:
-    """Return in what each trial departs from its recipe, but for what all on its data have in common."""
-    on: dict[str, list[Trial]] = {}
-    for trial in trials:
-        on.setdefault(data_label(trial), []).append(trial)
-    shared = {data: shared_departures(members) for data, members in on.items()}
-    return [
-        {
-            field: value
-            for field, value in _departures(trial).items()
-            if field.removeprefix("recipe.") not in shared[data_label(trial)]
-        }
-        for trial in trials
-    ]
-
-
-def _departures(trial: Trial) -> dict[str, Any]:
-    """Return the material fields of a trial's recipe that are not those of the recipe it is nearest to."""
-    whole = _fields_of(_nearest(trial.recipe))
-    return {
-        field: value
-        for field, value in flatten(encode(trial.recipe), "recipe.").items()
-        if whole.get(field) != value and field not in IMMATERIAL
-    }
-
-
-def _label(trials: Sequence[tuple[Trial, int]], departing: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Name each trial's network, and the fields in which it differs from others of that network on that data.
-
-    Where one of them has the most runs it is the usual one, and goes by the network's name alone. Where recipes differ
-    a trial names its own, and of its fields those that were changed. What is `departing` from a recipe is always told.
-    """
-    names = [(data_label(trial), network_label(trial.network)) for trial, _ in trials]
-    fields = [_telling(trial) for trial, _ in trials]
-    recipes = [_nearest(trial.recipe) for trial, _ in trials]
-    like: dict[tuple[str, str], list[int]] = {}
-    for index, name in enumerate(names):
-        like.setdefault(name, []).append(index)
-    labels = []
-    for index, name in enumerate(names):
-        most = max(trials[twin][1] for twin in like[name])
-        usual = [twin for twin in like[name] if trials[twin][1] == most]
-        others = usual if len(usual) == 1 else like[name]
-        recipe, told = recipes[index], []
-        if any(recipes[twin] != recipe for twin in others):
-            others, told = like[name], [f"recipe={recipe}"]
-        differing = [
-            f"{field.removeprefix('recipe.')}={_written(value, field)}"
-            for field, value in fields[index].items()
-            if field in departing[index]
-            or (
-                any(fields[twin].get(field) != value for twin in others)
-                and not (told and field in _fields_of(recipe) and _fields_of(recipe)[field] == value)
-            )
-        ]
-        labels.append(" ".join([name[1], *told, *differing]))
-    return labels
-
-
-@functools.cache
-def _nearest(recipe: Recipe) -> str:
-    """Return the name of the recipe from which this one differs in the fewest fields."""
-    return min(RECIPES, key=lambda name: len(differing_leaves(encode(recipe), encode(RECIPES[name]))))
-
-
-@functools.cache
-def _fields_of(recipe: str) -> dict[str, Any]:
-    return flatten(encode(RECIPES[recipe]), "recipe.")
-
-
-def _telling(trial: Trial) -> dict[str, Any]:
-    """Return what a trial's short names leave out."""
-    implied = {field: getattr(trial.network, field, None) for field in IMPLIED}
-    return flatten({**trial_to_dict(trial), "network": implied, "seed": None})
-
-
-def _written(value: Any, field: str) -> str:
-    if field in DIGESTS and isinstance(value, str):
-        return value[:DIGITS]
-    return value if isinstance(value, str) else json.dumps(value)

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reslab.report import charts
-from reslab.report.groups import Group, by_data, flatten, network_label, shared_departures, spread
+from reslab.report.groups import Group, by_data, spread
+from reslab.report.labels import flatten, network_label, shared_departures
 from reslab.report.palette import DARK, LIGHT
 from reslab.report.records import Damage, RunRecord
 from reslab.report.words import FILTERS

@@ -1,0 +1,82 @@
+"""Trials are named by what tells them apart, in few words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.runs_by_hand import labelled_groups, write_run
+
+from reslab.report.groups import family_of
+from reslab.report.labels import network_label, shared_departures
+from reslab.spec import find
+
+
+def test_the_usual_trial_goes_by_the_bare_name(tmp_path: Path) -> None:
+    """Others say in which fields they differ from it."""
+    write_run(tmp_path, seed=0)
+    write_run(tmp_path, seed=1)
+    write_run(tmp_path, **{"optimizer.learning_rate": "0.05", "iterations": "40"})
+    assert sorted(labelled_groups(tmp_path)) == ["resnet-20", "resnet-20 iterations=40 optimizer.learning_rate=0.05"]
+
+
+def test_without_a_usual_one_all_say_what_differs(tmp_path: Path) -> None:
+    """One run each: neither is more usual."""
+    write_run(tmp_path)
+    write_run(tmp_path, iterations="40")
+    assert sorted(labelled_groups(tmp_path)) == ["resnet-20 iterations=40", "resnet-20 iterations=64000"]
+
+
+def test_where_recipes_differ_they_are_named(tmp_path: Path) -> None:
+    """And of their fields those that were changed, not the dozens in which one recipe is not the other."""
+    write_run(tmp_path)
+    write_run(tmp_path, recipe_name="photos", iterations="40")
+    write_run(tmp_path, recipe_name="photos", iterations="40", **{"optimizer.momentum": "0.8"})
+    photos = ["resnet-20 recipe=photos iterations=40", "resnet-20 recipe=photos iterations=40 optimizer.momentum=0.8"]
+    assert sorted(labelled_groups(tmp_path)) == ["resnet-20 recipe=cifar-paper", *photos]
+    write_run(tmp_path, seed=1)
+    assert sorted(labelled_groups(tmp_path)) == ["resnet-20", *photos]
+
+
+def test_what_was_cut_short_says_so_without_a_twin(tmp_path: Path) -> None:
+    """A network's bare name stands for its whole recipe, in whatever precision and however often evaluated."""
+    write_run(tmp_path, "resnet-20", precision="bf16", evaluate_every="200")
+    write_run(tmp_path, "resnet-1202", responses=False, recipe_name="cifar-paper-110", iterations="6400")
+    groups = labelled_groups(tmp_path)
+    assert {label: group.reduced for label, group in groups.items()} == {
+        "resnet-20": False,
+        "resnet-1202 iterations=6400": True,
+    }
+
+
+def test_what_all_networks_changed_is_told_once(tmp_path: Path) -> None:
+    """Not in every name."""
+    for network in ("plain-20", "resnet-20"):
+        write_run(tmp_path, network, iterations="640")
+    groups = labelled_groups(tmp_path)
+    assert {label: group.reduced for label, group in groups.items()} == {"plain-20": False, "resnet-20": False}
+    assert shared_departures([group.runs[0].trial for group in groups.values()]) == {"iterations": "640"}
+
+
+def test_digests_are_cut_as_in_ids(tmp_path: Path) -> None:
+    """Twelve digits tell two apart."""
+    for digit in "ab":
+        write_run(tmp_path, fingerprint=digit * 64, responses=False)
+    assert sorted(labelled_groups(tmp_path)) == [f"resnet-20 data.fingerprint={digit * 12}" for digit in "ab"]
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "label", "family"),
+    [
+        ("cifar-plain-8", {"channels": 1, "input_size": 8}, "plain-8", "plain"),
+        ("resnet-20", {"shortcut": "B"}, "resnet-20 shortcut=B", "residual"),
+        ("cifar-resnet-50", {}, "cifar-resnet-50", "residual"),
+        ("gated-resnet-20", {}, "gated-resnet-20", "other"),
+        ("highway-19", {}, "highway-19", "other"),
+    ],
+)
+def test_names_are_short_and_unmistakable(name: str, fields: dict[str, object], label: str, family: str) -> None:
+    """Without what the data implies; the prefix stays where ImageNet has that depth too."""
+    spec = find(name, fields)
+    assert network_label(spec) == label
+    assert family_of(spec) == family

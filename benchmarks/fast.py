@@ -1,7 +1,7 @@
 """How soon a network is good: seconds of training and test error of `recipe=fast` on CIFAR-10, over seeds.
 
     python benchmarks/fast.py [--network resnet-56] [--seeds 5] [recipe.label_smoothing=0.2 recipe.epochs=30 ...]
-    python benchmarks/fast.py --seeds 5 --json results/fast/resnet-56.json
+    python benchmarks/fast.py --seeds 5 --beside 94 --json results/fast/resnet-56.json
     python benchmarks/fast.py --grid recipe.optimizer.learning_rate=0.2,0.4,0.8 recipe.epochs=20,40 [--seeds 1]
 
 What counts as training is the time from the first iteration to the last weights, batches and their augmentation
@@ -19,10 +19,11 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -31,6 +32,7 @@ from torch.optim.swa_utils import update_bn
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from benchmarks import airbench_peer
 from benchmarks.record import Record
 from reslab.data.catalogue import load_dataset
 from reslab.data.dataset import Dataset
@@ -158,6 +160,15 @@ def describe(outcomes: Sequence[Outcome]) -> list[str]:
     ]
 
 
+def describe_peer(peer: Mapping[str, Any]) -> str:
+    """Say what airbench took and gave, the mean of each."""
+    means = {name: statistics.mean(outcome[name] for outcome in peer["outcomes"]) for name in peer["outcomes"][0]}
+    return (
+        f"{peer['name']} {peer['version']} here: {means['error_percent']:.2f} % ({len(peer['outcomes'])}), "
+        f"of one view {means['single_view_error_percent']:.2f} %, in {means['training_seconds']:.2f} s with its test"
+    )
+
+
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -170,6 +181,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--data", default="cifar10")
     parser.add_argument("--together", type=int, default=1, help="trials at once: errors sooner, seconds of no meaning")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--beside", choices=airbench_peer.LEVELS, help="also train airbench of this level, here")
     parser.add_argument("--json", type=Path)
     return parser.parse_args(arguments)
 
@@ -206,6 +218,10 @@ def main() -> None:
         records.append({"trial": trial_to_dict(trials[0]), "outcomes": [asdict(outcome) for outcome in outcomes]})
         record.keep(device=machine, settings=records)
     console.print(table)
+    if given.beside:
+        peer = airbench_peer.measure_beside(given.beside, seeds=given.seeds)
+        record.keep(device=machine, settings=records, beside=peer)
+        console.print(describe_peer(peer), soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from benchmarks import cifar, fast, kernel_times, normalization, resnet50
+import torch
+from benchmarks import airbench_peer, cifar, fast, kernel_times, normalization, resnet50
 from benchmarks.race import Advance, Contender
 from tests.trials import DIGITS
 
@@ -190,3 +191,36 @@ def test_every_normalization_is_rehearsed() -> None:
     moved = sum(count * sum(activation.count_bytes().values()) for activation, count in found.items())
     floors = kernel_times.count_floor(spec, batch=2)
     assert moved == pytest.approx(floors[kernel_times.NORM].bytes + floors[kernel_times.POINTWISE].bytes, rel=0.1)
+
+
+def test_airbench_is_given_our_images(tmp_path: Path) -> None:
+    """Channels last and labels as numbers, where it looks before it would fetch any."""
+    airbench_peer.write_data(DIGITS, tmp_path / "cifar10")
+    data = torch.load(tmp_path / "cifar10" / "test.pt")
+    assert torch.equal(data["images"], torch.from_numpy(DIGITS.test.images).movedim(1, -1))
+    assert data["labels"].tolist() == DIGITS.test.labels.tolist()
+    assert data["classes"] == list(DIGITS.class_names)
+
+
+def test_airbenchs_table_is_read() -> None:
+    """The last row: its clock, and its errors with and without other views of an image."""
+    table = """\
+---------------
+|  run     |  epoch  |  train_loss  |  train_acc  |  val_acc  |  tta_val_acc  |  total_time_seconds  |
+---------------
+|       0  |      0  |      1.9340  |     0.4746  |   0.3012  |               |              0.5100  |
+|          |   eval  |      1.0270  |     0.9502  |   0.9330  |       0.9402  |              3.4100  |
+---------------
+"""
+    outcome = airbench_peer.read_outcome(table)
+    assert outcome == pytest.approx({"training_seconds": 3.41, "error_percent": 5.98, "single_view_error_percent": 6.7})
+    peer = {"name": "airbench94", "version": "0.1.8", "outcomes": [outcome, outcome]}
+    said = fast.describe_peer(peer)
+    assert said == "airbench94 0.1.8 here: 5.98 % (2), of one view 6.70 %, in 3.41 s with its test"
+
+
+def test_airbench_needs_to_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a GPU; either is said."""
+    monkeypatch.setitem(sys.modules, "airbench", None)
+    with pytest.raises(UserError, match="install it with `pip install airbench`"):
+        airbench_peer.measure("94", DIGITS, seeds=1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import Trial, trial_from_dict
 from tools import RESULTS
 
+ONE_VIEW = "single_view_error_percent"
 ITERATIONS, BATCH = find_recipe("imagenet-paper").iterations, find_recipe("imagenet-paper").batch
 ABOUT_TRAINING = """\
 In how much less time than by the loops people use, in turns in one run each ([how, and where the time goes](log.md)),
@@ -49,8 +51,7 @@ class Sprint:
     @property
     def error(self) -> str:
         """The test error's mean ± standard deviation."""
-        errors = [outcome["error_percent"] for outcome in self.outcomes]
-        return f"{percent(statistics.mean(errors))} ± {percent(statistics.stdev(errors))}"
+        return _spread(self.outcomes, "error_percent")
 
     @property
     def n(self) -> int:
@@ -97,7 +98,17 @@ def write_fast() -> str:
         ]
         for sprint in _read_sprints()
     ]
+    rows += [write_peer(record["beside"], device=record["device"]) for record in _read_fast() if "beside" in record]
     return "\n\n".join([ABOUT_FAST, write_table(heads, rows, left=(0, 6))])
+
+
+def write_peer(peer: dict[str, Any], *, device: str) -> list[str]:
+    """Write a row about airbench, whose time holds its test, of several views of each image."""
+    n = len(peer["outcomes"])
+    errors = f"{_spread(peer['outcomes'], 'error_percent')} ({n})"
+    seconds = statistics.mean(outcome["training_seconds"] for outcome in peer["outcomes"])
+    name = f"{peer['name']} {peer['version']}, several views; of one view {_spread(peer['outcomes'], ONE_VIEW)}"
+    return [name, "", errors, percent(seconds), "", "in training", f"{device}, fp16"]
 
 
 def write_depths() -> str:
@@ -159,9 +170,18 @@ def _device(record: dict[str, Any]) -> str:
 def _read_sprints() -> list[Sprint]:
     return [
         Sprint(trial=trial_from_dict(setting["trial"]), outcomes=setting["outcomes"], device=record["device"])
-        for record in (_read(f"fast/{path.stem}") for path in sorted((RESULTS / "fast").glob("*.json")))
+        for record in _read_fast()
         for setting in record["settings"]
     ]
+
+
+def _read_fast() -> list[dict[str, Any]]:
+    return [_read(f"fast/{path.stem}") for path in sorted((RESULTS / "fast").glob("*.json"))]
+
+
+def _spread(outcomes: Sequence[Mapping[str, float]], name: str) -> str:
+    values = [outcome[name] for outcome in outcomes]
+    return f"{percent(statistics.mean(values))} ± {percent(statistics.stdev(values))}"
 
 
 def _read(name: str) -> dict[str, Any]:

@@ -23,6 +23,9 @@ from typing import Any
 
 import torch
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from benchmarks.arguments import whole
 from reslab.data.catalogue import load_dataset
 from reslab.data.dataset import Dataset, Split
 from reslab.errors import UserError
@@ -89,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the outcomes as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--level", choices=LEVELS, default="94")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=whole, default=5)
     given = parser.parse_args(arguments)
     print(json.dumps(measure(given.level, load_dataset("cifar10"), seeds=given.seeds), indent=2))
 

@@ -32,6 +32,7 @@ from torchvision import transforms
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from benchmarks.arguments import listed, network, one_of, whole
 from benchmarks.peers import CifarPeer
 from benchmarks.race import Advance, Contender, Race
 from benchmarks.record import Record
@@ -154,7 +155,7 @@ def list_contenders(name: str, dataset: Dataset, *, device: str, given: argparse
     """Yield the peer, and ours in each precision with each number of trials at once."""
     peer = partial(make_peer, name, dataset, device=device, workers=given.workers)
     yield Contender(kind=name, label=PEER, make=peer, images=BATCH, iterations=given.peer_iterations)
-    for ours, together in itertools.product(given.ours.split(","), map(int, given.together.split(","))):
+    for ours, together in itertools.product(given.ours, given.together):
         label = f"ours, {ours}, {together} at once"
         make = partial(make_ours, name, dataset, device=device, together=together, **OURS[ours])
         yield Contender(kind=name, label=label, make=make, images=together * BATCH, iterations=given.iterations)
@@ -189,13 +190,15 @@ def load_images() -> Dataset:
 def main() -> None:
     """Measure and print one row a contender."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--networks", default="resnet-20,resnet-56,resnet-110")
-    parser.add_argument("--ours", default=",".join(OURS), help="which of ours: " + ", ".join(OURS))
-    parser.add_argument("--together", default="1,8", help="trials at once")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--networks", type=listed(network), default="resnet-20,resnet-56,resnet-110")
+    parser.add_argument(
+        "--ours", type=listed(one_of(OURS)), default=",".join(OURS), help="which of ours: " + ", ".join(OURS)
+    )
+    parser.add_argument("--together", type=listed(whole), default="1,8", help="trials at once")
+    parser.add_argument("--rounds", type=whole, default=5)
     # On CUDA our batches are made for some 170 iterations at once: a round must have its share of them.
-    parser.add_argument("--iterations", type=int, default=510 if torch.cuda.is_available() else 40, help="ours")
-    parser.add_argument("--peer-iterations", type=int, default=100 if torch.cuda.is_available() else 40)
+    parser.add_argument("--iterations", type=whole, default=510 if torch.cuda.is_available() else 40, help="ours")
+    parser.add_argument("--peer-iterations", type=whole, default=100 if torch.cuda.is_available() else 40)
     parser.add_argument("--workers", type=int, default=min(4, os.cpu_count() or 1), help="of the peer's DataLoader")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
@@ -211,7 +214,7 @@ def main() -> None:
     )
     table = Table("network", "contender", "images a second", "times the peer", box=None, padding=(0, 3, 0, 0))
     records, record = [], Record(given.json)
-    for name in given.networks.split(","):
+    for name in given.networks:
         contenders = list_contenders(name, dataset, device=device, given=given)
         speeds = measure(contenders, rounds=given.rounds, device=device)
         for label, speed in speeds.items():

@@ -33,6 +33,7 @@ from torch.optim.swa_utils import update_bn
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks import airbench_peer
+from benchmarks.arguments import whole
 from benchmarks.record import Record
 from reslab.data.catalogue import load_dataset
 from reslab.data.dataset import Dataset
@@ -175,11 +176,13 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("fields", nargs="*", help="recipe.epochs=N, recipe.FIELD=value, network.FIELD=value")
     parser.add_argument("--network", default="resnet-56")
     parser.add_argument("--recipe", default="fast")
-    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--seeds", type=whole, default=1)
     parser.add_argument("--grid", nargs="+", default=[], metavar="name=value,value")
     parser.add_argument("--split", choices=("full", "tuning"), help="full, or for a grid: tuning")
     parser.add_argument("--data", default="cifar10")
-    parser.add_argument("--together", type=int, default=1, help="trials at once: errors sooner, seconds of no meaning")
+    parser.add_argument(
+        "--together", type=whole, default=1, help="trials at once: errors sooner, seconds of no meaning"
+    )
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--beside", choices=airbench_peer.LEVELS, help="also train airbench of this level, here")
     parser.add_argument("--json", type=Path)
@@ -189,8 +192,6 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 def main() -> None:
     """Train every setting with every seed and print one row a setting."""
     given = parse()
-    if given.seeds < 1:
-        raise UserError(f"--seeds is {given.seeds}; give a whole number of at least 1")
     record = Record(given.json)
     device = choose_device()
     dataset = load_dataset(given.data)

@@ -31,6 +31,7 @@ from torchvision.datasets import ImageFolder
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from benchmarks.arguments import whole
 from benchmarks.record import Record
 from reslab.data.photos.batches import BadImages, PhotoBatches
 from reslab.data.photos.decoding import read_pixels
@@ -104,8 +105,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--workers", default="0,1,2")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--batches", type=int, default=20)
+    parser.add_argument("--rounds", type=whole, default=5)
+    parser.add_argument("--batches", type=whole, default=20)
     parser.add_argument("--as", dest="size")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()

@@ -28,6 +28,7 @@ from torch.nn import functional as F
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from benchmarks.arguments import whole
 from benchmarks.peers import CifarPeer
 from benchmarks.record import Record
 from reslab.networks import create_model
@@ -48,7 +49,7 @@ VARIANTS: dict[str, Execution] = {
 def main() -> None:
     """Measure every case and print one table a kind of pass."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=whole, default=7)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     device = choose_device()

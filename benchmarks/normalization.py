@@ -26,6 +26,7 @@ from torch import Tensor, nn
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks import kernel_times
+from benchmarks.arguments import whole
 from benchmarks.record import Record
 from reslab.networks import build
 from reslab.networks.fused import normalization, stem
@@ -185,7 +186,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--network", default="resnet-50-v1.5")
-    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--batch", type=whole, default=256)
     parser.add_argument("--sweep", action="store_true")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()

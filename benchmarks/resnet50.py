@@ -31,6 +31,7 @@ from torch.nn import functional as F
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from benchmarks.arguments import whole
 from benchmarks.race import PEER, TRAINING, Advance, Contender, Race, tabulate, tabulate_profile
 from benchmarks.record import Record
 from reslab.data.preprocessing import centre_pixels
@@ -238,11 +239,11 @@ def main() -> None:
     cuda = torch.cuda.is_available()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--network", choices=PEERS, default="resnet-50-v1.5")
-    parser.add_argument("--batch", type=int, default=256 if cuda else 2)
-    parser.add_argument("--side", type=int, default=224 if cuda else 64)
-    parser.add_argument("--classes", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=5, help="turns after all are ready")
-    parser.add_argument("--iterations", type=int, default=20 if cuda else 1)
+    parser.add_argument("--batch", type=whole, default=256 if cuda else 2)
+    parser.add_argument("--side", type=whole, default=224 if cuda else 64)
+    parser.add_argument("--classes", type=whole, default=1000)
+    parser.add_argument("--rounds", type=whole, default=5, help="turns after all are ready")
+    parser.add_argument("--iterations", type=whole, default=20 if cuda else 1)
     parser.add_argument("--skip", default="max-autotune", help="contenders with any of these words in their names")
     parser.add_argument("--limit", type=float, default=100, help="seconds after which nothing more is prepared")
     parser.add_argument("--profile", action="store_true")

@@ -224,3 +224,23 @@ def test_airbench_needs_to_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "airbench", None)
     with pytest.raises(UserError, match="install it with `pip install airbench`"):
         airbench_peer.measure("94", DIGITS, seeds=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--ours", "fp32,foo"], "argument --ours: 'foo' is none of them; choose"),
+        (["--networks", "resnet-20,foo"], "there is no network 'foo'"),
+        (["--together", "1,x"], "'x' is no whole number of at least 1"),
+        (["--rounds", "0"], "'0' is no whole number of at least 1"),
+    ],
+)
+def test_what_cannot_be_raced_is_refused(
+    words: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything is loaded, with exit code 2."""
+    monkeypatch.setattr(sys, "argv", ["cifar.py", *words])
+    with pytest.raises(SystemExit) as ended:
+        cifar.main()
+    assert ended.value.code == 2
+    assert sentence in capsys.readouterr().err

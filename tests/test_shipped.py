@@ -22,8 +22,8 @@ from reslab.errors import UserError
 from reslab.experiments.evaluate import evaluate
 from reslab.experiments.trained import choose_inputs, load_file
 from reslab.networks import create_model, load_model, read_weights, save_model
+from reslab.paper.cifar import ask_error
 from reslab.paper.claim import CIFAR10
-from reslab.paper.claims import ask_error
 from reslab.report.verdicts import Verdict, judge
 from reslab.runs.directory import list_runs
 from reslab.shipped import FOLDER, list_shipped, sets_of

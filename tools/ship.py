@@ -22,7 +22,7 @@ from reslab.errors import UserError
 from reslab.experiments.evaluate import evaluate
 from reslab.experiments.trained import choose_inputs, load_run
 from reslab.networks import Network, create_model, save_model
-from reslab.paper.claims import ask_error
+from reslab.paper.cifar import ask_error
 from reslab.report.verdicts import Verdict, judge
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.shipped import FOLDER, list_shipped

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.paper.test_claims import find_claim
+from tests.claims import find_claim
 
 from reslab.data.photos.imagenet import WHOLE
 from reslab.paper.claim import IMAGENET, IMAGENET_IMAGES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tools.ship import find_nearest
 
-from reslab.paper.claims import ask_error
+from reslab.paper.cifar import ask_error
 from reslab.report.verdicts import Verdict
 
 

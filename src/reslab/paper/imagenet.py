@@ -13,10 +13,9 @@ from typing import Literal
 
 from reslab.paper.claim import HIGH_RATE_SCATTER, IMAGENET, IMAGENET_IMAGES, Claim, Setting, round_up
 from reslab.paper.figures import FIGURE_4, IMAGENET_READ_TO, Curve
-from reslab.paper.measurements import AtTheEnd, ByEnsemble, ByProtocol, Logged, Measurement
+from reslab.paper.measurements import AtTheEnd, ByEnsemble, ByProtocol, Logged, Measurement, SeveralCrops
 from reslab.paper.tables import TABLE_2, TABLE_3, TABLE_4, TABLE_5, Published
 
-Protocol = Literal["10-crop", "multi-scale"]
 METRICS = {"top-1": "error_percent", "top-5": "top5_error_percent"}
 ITERATIONS, LOG_EVERY, FIRST_DROP = 600_000, 5_000, 150_000
 ENDING = (500_000, 540_000)
@@ -35,7 +34,7 @@ def _tolerance(percent: float, *, read_to: float = 0.0) -> float:
     return round_up(100 * 2 * math.sqrt(2 * part * (1 - part) / IMAGENET_IMAGES[1]) + read_to)
 
 
-def _table(table: str, rows: tuple[Published, ...], protocol: Protocol) -> Iterator[Claim]:
+def _table(table: str, rows: tuple[Published, ...], protocol: SeveralCrops) -> Iterator[Claim]:
     """Yield what a table prints: of the networks the paper trained as claims, of others' as numbers."""
     for row in rows:
         own = row.network is not None and row.network.startswith(("plain", "resnet"))

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 ITERATIONS = 64_000
 LOG_EVERY = 1_000
 ENSEMBLE = "ensemble"
+SeveralCrops: TypeAlias = Literal["10-crop", "multi-scale"]
 
 
 class Unreadable(Exception):
@@ -127,7 +128,7 @@ class ResponseStd:
 class ByProtocol:
     """A number of a test by another protocol than the run's own, taken with the weights that were saved."""
 
-    protocol: Literal["10-crop", "multi-scale"]
+    protocol: SeveralCrops
     metric: str
 
     def read(self, record: Record) -> float:
@@ -142,7 +143,7 @@ class ByProtocol:
 class ByEnsemble:
     """A number of several runs' probabilities averaged, which is kept with the run of the first member."""
 
-    protocol: Literal["10-crop", "multi-scale"]
+    protocol: SeveralCrops
     metric: str
     members: tuple[str, ...]
 

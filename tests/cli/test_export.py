@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -69,3 +70,12 @@ def test_on_data_named(reslab, here: Path) -> None:
     """Its test images, eight bits or not."""
     outcome = reslab("export", "mine.safetensors", "data=photos", "--format", "torch-export")
     assert "check   2 test images of photos: logits within" in outcome.out
+
+
+def test_json_of_both_files(reslab, here: Path) -> None:
+    """What was written and how it agrees; of eight bits also how both do on the test images."""
+    outcome = reslab("export", "mine.safetensors", "data=photos", "--int8", "--json")
+    told = json.loads(outcome.out)
+    assert (told["path"], told["checked_on"], told["same_guess"]) == ("mine.onnx", "test images of photos", 2)
+    assert [test["path"] for test in told["tests"]] == ["mine.onnx", "mine-int8.onnx"]
+    assert told["tests"][1]["size_bytes"] < told["tests"][0]["size_bytes"]

@@ -6,10 +6,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated, Any
 
 from cyclopts import App
 
 from reslab.cli.show import console, count, make_table, print_json, progress_console
+from reslab.cli.subjects import WHOLE
 from reslab.errors import UserError, choices, suggest
 
 app = App(name="data", help="Fetch, check, list and shard datasets.")
@@ -103,7 +105,7 @@ def _read_size(text: str) -> int:
 
 
 @app.command
-def check(name: str, *, workers: int | None = None, json: bool = False) -> None:
+def check(name: str, *, workers: Annotated[int | None, WHOLE] = None, json: bool = False) -> None:
     """Check every byte of a dataset, or every photograph of a folder, files or shards; end with 1 if that has errors.
 
     Parameters
@@ -141,26 +143,41 @@ def check(name: str, *, workers: int | None = None, json: bool = False) -> None:
 
 
 @app.command(name="list")
-def list_datasets() -> None:
-    """List the datasets and whether they are here."""
+def list_datasets(*, json: bool = False) -> None:
+    """List the datasets and whether they are here.
+
+    Parameters
+    ----------
+    json
+        Print JSON.
+    """
+    from reslab.data.store import data_root
+
+    rows = list(_describe_datasets())
+    if json:
+        print_json(rows)
+        return
+    table = make_table(f"Datasets ({data_root()})", "name", "classes", "training", "test", "size", "here<")
+    for row in rows:
+        here = "yes" if row["here"] else f"no: reslab data fetch {row['name']}"
+        counts = [count(row[part]) for part in ("classes", "train", "test")]
+        table.add_row(row["name"], *counts, "x".join(map(str, row["shape"])), here)
+    console.print(table)
+
+
+def _describe_datasets() -> Iterator[dict[str, Any]]:
     from reslab.data.digits import load_digits
     from reslab.data.sources import PUBLISHED
     from reslab.data.store import data_root
 
-    table = make_table(f"Datasets ({data_root()})", "name", "classes", "training", "test", "size", "here<")
     digits = load_digits()
-    table.add_row(digits.name, "10", count(len(digits.train)), count(len(digits.test)), "1x8x8", "yes")
+    sizes = {"train": len(digits.train), "test": len(digits.test), "shape": digits.train.images.shape[1:]}
+    yield {"name": digits.name, "classes": len(digits.class_names), **sizes, "here": True}
     for dataset in PUBLISHED.values():
+        height, width, channels = dataset.image_shape
+        sizes = {"train": dataset.num_train, "test": dataset.num_test, "shape": (channels, height, width)}
         here = (data_root() / dataset.name).is_dir()
-        table.add_row(
-            dataset.name,
-            str(len(dataset.class_names)),
-            count(dataset.num_train),
-            count(dataset.num_test),
-            "{2}x{0}x{1}".format(*dataset.image_shape),
-            "yes" if here else f"no: reslab data fetch {dataset.name}",
-        )
-    console.print(table)
+        yield {"name": dataset.name, "classes": len(dataset.class_names), **sizes, "here": here}
 
 
 @contextmanager

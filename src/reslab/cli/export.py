@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reslab.cli.show import console, count, make_table, print_heading, progress_console
+from reslab.cli.show import console, count, make_table, print_heading, print_json, progress_console
 from reslab.cli.subjects import is_file, runs_root
 from reslab.cli.trained import ImageWord, load_trained, note_bad, preprocess_fields, read_image_words, refuse_unknown
 from reslab.errors import UserError, choices
@@ -27,6 +28,7 @@ def export(
     out: Path | None = None,
     int8: bool = False,
     runs: Path | None = None,
+    json: bool = False,
 ) -> None:
     """Write a network for another runtime, and check that it gives there what it gives here.
 
@@ -47,6 +49,8 @@ def export(
         images.
     runs
         The folder for runs; RESLAB_RUNS, or runs.
+    json
+        Print JSON.
     """
     paths, fields = read_image_words(words)
     refuse_unknown("export", fields, ("weights", "data", "data.on_bad_image"))
@@ -78,14 +82,20 @@ def export(
         what, pictures = choose_pictures(deployed, images=images, data=data, on_bad=on_bad)
         status.update(f"writing {path}, and checking it")
         parity = write_export(deployed, path, format, pictures)
-        _print_written(trained.origin, deployed, path, format)
-        _print_parity(parity, what)
-        if labelled is None:
-            return
-        small = path.with_name(f"{path.stem}-int8{path.suffix}")
-        scores = export_int8(deployed, path, small, labelled, tell=status.update)
-    console.print(f"\nwrote {small}", soft_wrap=True)
-    _print_scores(scores, (path, small), data=labelled.name)
+        written = {"subject": trained.origin, "path": str(path), "checked_on": what, **asdict(parity)}
+        if not json:
+            _print_written(trained.origin, deployed, path, format)
+            _print_parity(parity, what)
+        if labelled is not None:
+            small = path.with_name(f"{path.stem}-int8{path.suffix}")
+            scores = export_int8(deployed, path, small, labelled, tell=status.update)
+            tests = [{"path": str(file), **asdict(score)} for file, score in zip((path, small), scores, strict=True)]
+            written |= {"tested_on": labelled.name, "tests": tests}
+            if not json:
+                console.print(f"\nwrote {small}", soft_wrap=True)
+                _print_scores(scores, (path, small), data=labelled.name)
+    if json:
+        print_json(written)
 
 
 def _pass_over(error: UserError) -> None:

@@ -77,6 +77,7 @@ def run_together(
     One that fails leaves the others alone: `warn` is told at once, and what went wrong is returned in the end, by
     the trial's id. A wish to stop stops all of them.
     """
+    together = min(together, max(1, len(trials)))
     halt = threading.Event()
     failures: dict[str, str] = {}
 

@@ -73,6 +73,14 @@ def test_each_ends_as_it_would_have_alone(device: str, tmp_path: Path) -> None:
     assert (sitting["together"], sitting["capture"]) == (3, device == "cuda")
 
 
+def test_one_is_alone_however_many_there_could_be(tmp_path: Path) -> None:
+    """And its record says so: speed and memory are its own."""
+    (trial, *_) = TRIALS
+    ride([trial], tmp_path, at_once=8)
+    (sitting,) = RunDirectory.of(trial, tmp_path).read("provenance")["sittings"]
+    assert sitting["together"] == 1
+
+
 @devices
 @pytest.mark.parametrize("at_once", [1, 2])
 def test_one_that_diverges_leaves_the_others_alone(device: str, at_once: int, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from types import FrameType
 
 from reslab.errors import UserError
 
-SECONDS_TO_END = 5.0  # for those that are left when one has failed: long enough to say what they noticed
+SECONDS_TO_END = 10.0  # for those that are left when one has failed: long enough to say what they noticed
 SECONDS_BETWEEN_LOOKS = 0.05
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.photographs import make_photos
 from tests.trials import PHOTO_FIELDS, make_photo_trial, outcome, stop_after
 
 from reslab.cli import main
-from reslab.data.photos.folder import PhotoDataset
+from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
 from reslab.networks import create_model, load_model, save_model
@@ -154,3 +155,17 @@ def test_weights_are_not_passed_over(photos: PhotoDataset, weights: str, tmp_pat
     """A trial that starts from scratch says so to whoever gives it weights."""
     with pytest.raises(UserError, match="the trial starts from scratch, not from weights="):
         run_trial(make_photo_trial(photos), photos, tmp_path / "runs", weights=weights)
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_images_that_were_trained_on_are_told(seed: int, tmp_path: Path) -> None:
+    """A folder without a val, of which another seed held out others for the weights to start from; the same is fine."""
+    flat = make_photos(tmp_path / "photos", train=8) / "train"
+    first = read_folder(flat, seed=3)
+    before = run_trial(make_photo_trial(first, data__held_out_seed="3"), first, tmp_path / "before")
+    photos, said = read_folder(flat, seed=seed), []
+    trial = make_photo_trial(photos, weights=str(before.weights), data__held_out_seed=str(seed))
+    run_trial(trial, photos, tmp_path / "runs", weights=before.weights, warn=said.append)
+    told = [sentence for sentence in said if "with other images held out" in sentence]
+    assert len(told) == (seed != 3)
+    assert all("write data.held_out_seed=3" in sentence for sentence in told)

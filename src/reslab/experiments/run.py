@@ -20,7 +20,7 @@ from reslab.evaluation.classification import Scores
 from reslab.evaluation.multilabel import LabelScores
 from reslab.experiments.labelled import LabelledTask, log_scores
 from reslab.experiments.recording import Recorder
-from reslab.experiments.starting import initialize, load_start, warn_of_other_preparation
+from reslab.experiments.starting import initialize, load_start, warn_of_other_preparation, warn_of_seen_images
 from reslab.experiments.tasks import make_task, refuse_unfit_trial
 from reslab.networks import Network, measure_cost, save_model
 from reslab.networks.capture import alone
@@ -117,6 +117,7 @@ def _begin_network(
         started = load_start(network, trial, weights)
         if started is not None:
             warn_of_other_preparation(started, task.preprocess, warn)
+            warn_of_seen_images(started, trial.data, warn)
     if trial.recipe.freeze is not None:
         freeze(network, trial.recipe.freeze)
     return network

@@ -185,3 +185,10 @@ def test_paths_may_be_relative_and_absolute(reslab, here: Path) -> None:
     outcome = reslab("predict", "mine.safetensors", "photos/b", str(here / "photos/a"))
     assert outcome.code == 0, outcome.err
     assert "photos/b/photo-0.png" in outcome.out
+
+
+def test_a_single_path_is_told_whole(reslab, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the slash it begins with."""
+    monkeypatch.setenv("COLUMNS", "300")
+    photo = here / "photos" / "a" / "photo-0.png"
+    assert f"\n{photo} " in reslab("predict", "mine.safetensors", str(photo)).out

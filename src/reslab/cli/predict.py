@@ -102,7 +102,7 @@ def _print_table(predictions: list[Prediction]) -> None:
         first, *others = prediction.guesses
         style = "green" if first.probability >= SURE else "" if first.probability >= UNSURE else "yellow"
         table.add_row(
-            prediction.image.removeprefix(f"{folder}/"),
+            _place(prediction.image, folder),
             _name(first),
             Text(_percent(first.probability), style=style),
             Text(", ".join(map(_written, others)), style="dim"),
@@ -117,11 +117,15 @@ def _print_labels(predictions: list[Prediction]) -> None:
         written = list(map(_written, prediction.guesses))
         had = len(prediction.labels or ())
         table.add_row(
-            prediction.image.removeprefix(f"{folder}/"),
+            _place(prediction.image, folder),
             Text(", ".join(written[:had]) or "none", style="bold" if had else ""),
             Text(", ".join(written[had:]), style="dim"),
         )
     console.print(table)
+
+
+def _place(image: str, folder: str) -> str:
+    return image.removeprefix(f"{folder}/") if folder else image
 
 
 def _name(guess: Guess) -> Text:

@@ -7,6 +7,7 @@ from reslab.paper.claims import CLAIMS
 
 
 def find_claim(table: str, row: str, quantity: str = "") -> Claim:
-    """Return the claim of a row, of which there is one."""
-    (claim,) = [claim for claim in CLAIMS[table] if claim.row == row and quantity in claim.quantity]
+    """Return the claim of a row whose quantity has these words in it, of which there is one."""
+    words = f" {quantity} " if quantity else ""
+    (claim,) = [claim for claim in CLAIMS[table] if claim.row == row and words in f" {claim.quantity} "]
     return claim

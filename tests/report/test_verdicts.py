@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.claims import find_claim
 
 from reslab.errors import UserError
 from reslab.paper.claim import IMAGENET_IMAGES, Claim, Setting
@@ -59,11 +60,6 @@ def record(
 def judge_one(claim: Claim, root: Path) -> Verdict:
     (verdict,) = judge([claim], list_runs(root))
     return verdict
-
-
-def find_claim(table: str, row: str, quantity: str) -> Claim:
-    (claim,) = [claim for claim in CLAIMS[table] if (claim.row, claim.quantity) == (row, quantity)]
-    return claim
 
 
 def test_a_full_run_near_the_number_reproduces_it(tmp_path: Path) -> None:
@@ -429,6 +425,9 @@ def test_skipping_bad_images_counts_where_the_test_lacks_some(tmp_path: Path) ->
     run.write("trial", trial_to_dict(replace(run.trial(), data=data)))
     verdict = judge_one(claim, tmp_path)
     assert (verdict.word, verdict.remarks) == ("reproduced", "bad training images, if there were any, skipped")
+    for skipped, remark in ((0, ""), (1200, "bad training images skipped, 1,200 at most")):
+        run.finish(run.result() | {"skipped_training_images": skipped})
+        assert judge_one(claim, tmp_path).remarks == remark
     run.finish(run.result() | {"skipped_images": 2})
     verdict = judge_one(claim, tmp_path)
     assert verdict.word == "reduced setting"

@@ -71,9 +71,10 @@ def export(
         trained = load_trained(subject, fields, runs_root(runs))
         images = find_images(paths)
         deployed = deploy(trained, preprocess_fields(fields))
+        data = None
         if "data" in fields:
             data = open_data(fields["data"], held_out_seed=trained.held_out_seed)
-        else:
+        elif int8 or not images:
             data = find_own_data(trained)
             if on_bad is None and trained.skipped_bad:
                 on_bad = _pass_over

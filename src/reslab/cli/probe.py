@@ -34,22 +34,21 @@ def probe(subject: str, *words: str, layer: str | None = None, json: bool = Fals
     refuse_unknown("probe", fields, ("weights", "data", "seed", "data.on_bad_image"))
     if names or "data" not in fields:
         raise UserError(f"probe takes one network and its data; write data={names[0] if names else 'FOLDER'}")
-    seed = fields.get("seed", "0")
-    if not seed.isdecimal():
-        raise UserError(f"seed is {seed!r}; give a whole number of 0 or more")
     with note_bad(fields) as on_bad, progress_console.status("loading") as status:
         from reslab.data.catalogue import open_data
         from reslab.delivery.pictures import label_pictures
         from reslab.experiments.probe import open_extractor, probe_layers
+        from reslab.experiments.trials import read_seed
         from reslab.networks.execution import choose_device
 
+        seed = read_seed(fields.get("seed", "0"))
         trained = load_trained(subject, fields, runs_root(runs))
         data = label_pictures(open_data(fields["data"], held_out_seed=trained.held_out_seed), on_bad=on_bad)
         device = choose_device()
         extractor = open_extractor(trained, preprocess_fields(fields), device=device)
         status.stop()
         with image_bar("probing", len(data.train) + len(data.test)) as progress:
-            found = probe_layers(extractor, data, layer=layer, seed=int(seed), progress=progress)
+            found = probe_layers(extractor, data, layer=layer, seed=seed, progress=progress)
     if json:
         print_json(
             {"subject": trained.origin, "data": data.name, "layers": {name: asdict(one) for name, one in found.items()}}

@@ -87,7 +87,7 @@ def _open(fields: Mapping[str, str], *members: Trained) -> Dataset | PhotoDatase
     (name, origin), *_ = names.items()
     if name in LOADERS:
         return load_dataset(name)
-    dataset = find_own_data(members[0])
+    dataset = next(filter(None, map(find_own_data, members)), None)
     if dataset is None:
         raise UserError(f"{origin} was trained on a folder named {name}, wherever that lies now; write data=PATH")
     refuse_other_draws(members, dataset)

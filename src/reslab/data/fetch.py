@@ -41,7 +41,6 @@ FAILURES = (
     http.client.HTTPException,
     subprocess.SubprocessError,
 )
-# Told what is being done, how many bytes of it are done, and how many there are, if that is known.
 
 
 def fetch(dataset: Published, *, source: str | None = None, watch: Watch = lambda what, done, total: None) -> Path:

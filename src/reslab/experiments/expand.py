@@ -18,6 +18,7 @@ from reslab.experiments.trials import refuse_without_files
 from reslab.paper.claim import IMAGENET, Claim, Setting
 from reslab.paper.measurements import Logged
 from reslab.spec.codec import override
+from reslab.spec.recipe import change_recipe
 from reslab.spec.trial import DataSpec, Trial
 
 FREE_FIELDS = ("data.split", "data.on_bad_image", "network.checkpointing")
@@ -117,5 +118,5 @@ def _overridden(trial: Trial, overrides: Mapping[str, Any]) -> Trial:
         trial,
         data=override(trial.data, groups["data"]),
         network=override(trial.network, groups["network"]),
-        recipe=override(trial.recipe, groups["recipe"]),
+        recipe=change_recipe(trial.recipe, groups["recipe"]),
     )

@@ -142,7 +142,7 @@ def run_missing(
     device: str,
     together: int = 1,
     compile: bool = False,
-    begin: Callable[[Trial], Callable[[int, dict[str, float]], None]],
+    begin: Callable[[Trial], Progress],
     warn: Callable[[str], None],
     should_stop: Callable[[], bool],
     measure: Callable[[RunDirectory], None] = lambda run: None,

@@ -11,7 +11,7 @@ from reslab.data.dataset import count_held_back
 from reslab.errors import UserError
 from reslab.spec import find
 from reslab.spec.codec import convert, override
-from reslab.spec.recipe import Recipe, find_recipe
+from reslab.spec.recipe import Recipe, change_recipe, find_recipe
 from reslab.spec.toml import read_toml
 from reslab.spec.trial import DataSpec, Trial, trial_from_dict
 
@@ -53,7 +53,7 @@ def read_trial(
         data=data,
         network=find(fields["network"], implied | groups["network"]),
         recipe=recipe,
-        seed=_read_seed(fields.get("seed", "0")),
+        seed=read_seed(fields.get("seed", "0")),
         task=dataset.task,
     )
     if weights is None:
@@ -106,8 +106,8 @@ def read_trial_file(path: Path, fields: dict[str, str]) -> Trial:
         trial,
         data=override(trial.data, groups["data"]),
         network=override(trial.network, groups["network"]),
-        recipe=override(trial.recipe, groups["recipe"]),
-        seed=_read_seed(fields["seed"]) if "seed" in fields else trial.seed,
+        recipe=change_recipe(trial.recipe, groups["recipe"]),
+        seed=read_seed(fields["seed"]) if "seed" in fields else trial.seed,
     )
 
 
@@ -123,7 +123,8 @@ def _group(fields: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return groups
 
 
-def _read_seed(text: str) -> int:
+def read_seed(text: str) -> int:
+    """Read a whole number of 0 or more."""
     if not text.isdecimal():
         raise UserError(f"seed is {text!r}; give a whole number of 0 or more")
     return int(text)

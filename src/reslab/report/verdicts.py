@@ -229,9 +229,13 @@ def _precisions(pieces: Iterable[_Evidence]) -> list[str]:
 
 
 def _skipping(pieces: Iterable[_Evidence]) -> list[str]:
-    """Say where others may have stood in for training images: how many is not written down."""
-    skipping = any(piece.trial.data.on_bad_image == "skip" for piece in pieces)
-    return ["bad training images, if there were any, skipped"] if skipping else []
+    """Say for how many training images others stood in; early versions did not count them."""
+    skipping = [piece for piece in pieces if piece.trial.data.on_bad_image == "skip"]
+    counts = [piece.record and piece.record.result.get("skipped_training_images") for piece in skipping]
+    known = [count for count in counts if count is not None]
+    if len(known) < len(counts):
+        return ["bad training images, if there were any, skipped"]
+    return [f"bad training images skipped, {max(known):,} at most"] if any(known) else []
 
 
 def _read(run: RunDirectory) -> _Evidence:

@@ -311,20 +311,19 @@ def find_recipe(name: str, overrides: Mapping[str, Any] | None = None) -> Recipe
     if name not in RECIPES and not name.endswith(".toml"):
         known = f"; there are {', '.join(RECIPES)}, and files that end in .toml"
         raise UserError(f"there is no recipe '{name}'{suggest(name, RECIPES) or known}")
-    changes = dict(overrides or {})
-    recipe = override(RECIPES[name] if name in RECIPES else _read_recipe(Path(name)), changes)
-    _refuse_idle(recipe.schedule, changes)
-    return recipe
+    return change_recipe(RECIPES[name] if name in RECIPES else _read_recipe(Path(name)), overrides or {})
 
 
-def _refuse_idle(schedule: ScheduleSpec, changes: Mapping[str, Any]) -> None:
-    """Refuse fields of a schedule that were asked for and that its kind does not heed."""
+def change_recipe(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
+    """Return a recipe with dotted fields overridden; refuse those of a schedule that its kind does not heed."""
+    changed = override(recipe, changes)
     for name, kinds in KINDS_WITH.items():
-        if f"schedule.{name}" in changes and schedule.kind not in kinds:
+        if f"schedule.{name}" in changes and changed.schedule.kind not in kinds:
             raise UserError(
-                f"recipe.schedule.{name} is nothing to a {schedule.kind} schedule; "
+                f"recipe.schedule.{name} is nothing to a {changed.schedule.kind} schedule; "
                 f"leave it out, or write recipe.schedule.kind={kinds[-1]}"
             )
+    return changed
 
 
 def _read_recipe(path: Path) -> Recipe:

@@ -29,7 +29,6 @@ WNID = re.compile(r"n\d{8}")
 TRAIN_IMAGE = re.compile(r"n\d{8}_\d+\.JPEG")
 VAL_IMAGE = re.compile(r"ILSVRC2012_val_(\d{8})\.JPEG")
 ROOM = 1.02  # files take more on a disk than in an archive
-# Told what is being done, how many bytes of it are done, and how many there are.
 
 
 @dataclass(frozen=True)

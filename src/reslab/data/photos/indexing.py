@@ -15,7 +15,7 @@ import os
 import re
 import tarfile
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reslab.data.photos.folder import SUFFIXES
+from reslab.data.photos.wrong import Tell, Wrong, refuse
 from reslab.data.store import data_root
 from reslab.errors import UserError
 from reslab.files import atomic_write
@@ -33,20 +34,6 @@ COMPRESSIONS = {b"\x1f\x8b": "gunzip", b"BZh": "bunzip2", b"\xfd7zXZ": "unxz", b
 MOST_DIGITS = 9  # of a label
 TAIL_BYTES = 2**20  # looked at behind the end
 Place = tuple[str, int, int]  # a member's name, offset and length
-Tell = Callable[["WrongShard"], None]
-
-
-class WrongShard(UserError):
-    """A shard that cannot be taken."""
-
-    def __init__(self, path: Path, sentence: str) -> None:
-        super().__init__(sentence)
-        self.shard, self.trouble = path.name, sentence.removeprefix(str(path)).removeprefix("/").strip()
-
-
-def refuse(shard: WrongShard) -> None:
-    """Stop at a wrong shard, which who looks for all of them does not."""
-    raise shard
 
 
 @dataclass(frozen=True)
@@ -91,6 +78,11 @@ def index_shards(root: Path, shards: Sequence[str], *, tell: Tell = refuse) -> I
     return index
 
 
+def wrong_shard(path: Path, sentence: str) -> Wrong:
+    """Return a sentence that begins with a shard's path as what is wrong with it."""
+    return Wrong(sentence, place=path.name, trouble=sentence.removeprefix(str(path)).lstrip("/ "))
+
+
 def split_name(name: str) -> tuple[str, str] | None:
     """Return a member's key, and what it is of its sample (``.jpg``, ``.cls``); None where it is of none."""
     match = SAMPLE.fullmatch(name)
@@ -106,7 +98,7 @@ def _look_through(root: Path, shards: Sequence[str], tell: Tell) -> Index:
         try:
             samples = _read_samples(root / shard)
         except UserError as error:
-            tell(WrongShard(root / shard, str(error)))
+            tell(wrong_shard(root / shard, str(error)))
             left_out.append(shard)
             continue
         for (name, offset, length), label in samples:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reslab.data.photos.folder import HELD_OUT, PhotoDataset, PhotoSplit, folder_name
+from reslab.data.photos.wrong import Tell, Wrong, refuse
 from reslab.errors import UserError
 from reslab.files import is_file
 from reslab.spec.trial import TaskName
 
 LISTS, VAL_LIST = ("train.csv", "labels.csv"), "val.csv"
-Tell = Callable[["WrongLine"], None]
 COLUMNS = "image,CLASS,CLASS with 0 or 1 below, or image,labels with semicolons between labels"
 
 
@@ -48,18 +48,6 @@ class MultiLabelDataset(PhotoDataset):
         return digest.hexdigest()
 
 
-class WrongLine(UserError):
-    """A line of a list that cannot be taken; `place` names list and line."""
-
-    def __init__(self, path: Path, number: int, trouble: str) -> None:
-        super().__init__(f"{path}, line {number}: {trouble}")
-        self.place, self.trouble = f"{path.name}, line {number}", trouble
-
-
-def _refuse(line: WrongLine) -> None:
-    raise line
-
-
 def find_list(root: Path) -> Path | None:
     """Return the list of a folder's training images and their labels, where it has one that may be seen."""
     found: list[Path] = []
@@ -70,7 +58,7 @@ def find_list(root: Path) -> Path | None:
     return found[0] if found else None
 
 
-def read_labelled(root: Path, *, seed: int = 0, tell: Tell = _refuse) -> MultiLabelDataset:
+def read_labelled(root: Path, *, seed: int = 0, tell: Tell = refuse) -> MultiLabelDataset:
     """Read a folder with a list of labels; `seed` draws what is held out where there is no list for the test.
 
     `tell` hears of every line that cannot be taken; where it does not raise, the line is left out.
@@ -130,8 +118,8 @@ def _read_list(path: Path, tell: Tell) -> _List:
                 try:
                     image, names = _read_row(path, rows.line_num, row, header)
                     if image in lines:
-                        raise WrongLine(path, rows.line_num, f"{image} again, after line {lines[image]}; keep one")
-                except WrongLine as line:
+                        raise _wrong_line(path, rows.line_num, f"{image} again, after line {lines[image]}; keep one")
+                except Wrong as line:
                     tell(line)
                     continue
                 labels[image], lines[image] = names, rows.line_num
@@ -170,21 +158,25 @@ def _refuse_header(path: Path, header: Sequence[str]) -> None:
 def _read_row(path: Path, number: int, row: Sequence[str], header: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """Return the image of a line and its labels."""
     if len(row) != len(header):
-        raise WrongLine(path, number, f"{len(row)} cells, where the first line has {len(header)}; correct it")
+        raise _wrong_line(path, number, f"{len(row)} cells, where the first line has {len(header)}; correct it")
     cells = [cell.strip() for cell in row]
     image = PurePosixPath(cells[0])
     if not cells[0] or image.is_absolute() or ".." in image.parts:
         trouble = f"'{cells[0]}' is no path of an image under {path.parent}; write it from there"
-        raise WrongLine(path, number, trouble)
+        raise _wrong_line(path, number, trouble)
     if not is_file(path.parent / image):
-        raise WrongLine(path, number, f"there is no image {path.parent / image}; add it, or remove the line")
+        raise _wrong_line(path, number, f"there is no image {path.parent / image}; add it, or remove the line")
     if _is_long(header):
         names = [name.strip() for name in cells[1].split(";")]
         return image.as_posix(), tuple(dict.fromkeys(name for name in names if name))
     for name, cell in zip(header[1:], cells[1:], strict=True):
         if cell not in ("0", "1"):
-            raise WrongLine(path, number, f"{name} is '{cell}'; write 0 or 1")
+            raise _wrong_line(path, number, f"{name} is '{cell}'; write 0 or 1")
     return image.as_posix(), tuple(name for name, cell in zip(header[1:], cells[1:], strict=True) if cell == "1")
+
+
+def _wrong_line(path: Path, number: int, trouble: str) -> Wrong:
+    return Wrong(f"{path}, line {number}: {trouble}", place=f"{path.name}, line {number}", trouble=trouble)
 
 
 def _read_val(path: Path, trained: _List, tell: Tell) -> _List:

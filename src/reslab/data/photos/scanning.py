@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from reslab.data.photos.folder import SUFFIXES, VAL_NAMES, PhotoDataset, PhotoSplit, Trail
-from reslab.data.photos.indexing import WrongShard
-from reslab.data.photos.labels import WrongLine, find_list, read_labelled
+from reslab.data.photos.labels import find_list, read_labelled
 from reslab.data.photos.members import Stored
 from reslab.data.photos.shards import has_shards, read_shards
+from reslab.data.photos.wrong import Wrong
 
 Trouble = tuple[str, str, str]  # its kind, the path under the root, a word about it
 
@@ -49,15 +49,15 @@ def scan_photos(root: Path) -> Scan:
 
 def _scan_shards(root: Path) -> Scan:
     """Find the images in shards; shards that cannot be taken are left out."""
-    wrong: list[WrongShard] = []
+    wrong: list[Wrong] = []
     scan = _scan_dataset(read_shards(root, tell=wrong.append))
-    troubles = tuple(("wrong shard", shard.shard, shard.trouble) for shard in wrong)
+    troubles = tuple(("wrong shard", shard.place, shard.trouble) for shard in wrong)
     return replace(scan, troubles=scan.troubles + troubles)
 
 
 def _scan_listed(root: Path) -> Scan:
     """Find the images on lists; others are passed over, and lines that cannot be taken left out."""
-    wrong: list[WrongLine] = []
+    wrong: list[Wrong] = []
     scan = _scan_dataset(read_labelled(root, tell=wrong.append))
     listed = {photo.path for photo in scan.photos}
     found = (path.relative_to(root).as_posix() for path in sorted(root.rglob("*")) if _is_image(path))

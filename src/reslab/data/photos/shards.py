@@ -25,9 +25,10 @@ from reslab.data.photos.folder import (
     folder_name,
     read_folder,
 )
-from reslab.data.photos.indexing import Index, Tell, WrongShard, index_shards, refuse
+from reslab.data.photos.indexing import Index, index_shards, wrong_shard
 from reslab.data.photos.labels import find_list, read_labelled
 from reslab.data.photos.members import Member
+from reslab.data.photos.wrong import Tell, refuse
 from reslab.errors import UserError
 from reslab.files import list_folder
 from reslab.spec.codec import convert
@@ -167,7 +168,7 @@ def _compare_counts(root: Path, contents: Contents, shards: tuple[str, ...], ind
         expected = contents.images[shard]
         if count != expected and shard not in index.left_out:
             found = f"{root / shard} has {count:,} images and {FILE} tells of {expected:,}"
-            tell(WrongShard(root / shard, f"{found}; fetch or write it again, or remove {FILE}"))
+            tell(wrong_shard(root / shard, f"{found}; fetch or write it again, or remove {FILE}"))
 
 
 def _gather(root: Path, shards: tuple[str, ...], index: Index, chosen: NDArray[np.bool_]) -> ShardSplit:

@@ -228,7 +228,7 @@ class Recipe:
 PAPER = Recipe(optimizer=OptimizerSpec(decay="weights"))
 RECIPES: dict[str, Recipe] = {
     "cifar-paper": PAPER,
-    "cifar-paper-110": replace(PAPER, warmup=WarmupSpec()),
+    "cifar-paper-110": replace(PAPER, warmup=WarmupSpec(window=391)),  # an epoch of CIFAR-10
     "highway": replace(
         PAPER,
         iterations=200_000,

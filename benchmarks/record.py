@@ -17,6 +17,8 @@ class Record:
         if path is not None and not path.parent.is_dir():
             sys.exit(f"there is no folder {path.parent} for {path.name}; make it first")
         self.path, self.surroundings = path, describe_surroundings()
+        if path is not None:  # what it holds does not depend on where it lies
+            self.surroundings["command"] = self.surroundings["command"].replace(str(path), path.name)
 
     def keep(self, **numbers: object) -> None:
         """Write all that is known so far."""

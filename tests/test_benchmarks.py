@@ -105,6 +105,7 @@ def test_contenders_take_turns(
         "training: ours": 3,
     }
     assert record["failed"] == {"training: broken": "OSError: no compiler"}
+    assert record["command"] == "resnet50.py --rounds 2 --skip compiled --json out.json"
     assert seen[-4:] == ["peer, eager"] * 2 + ["ours"] * 2
     ours, peer = (record["images_per_second"][f"training: {who}"] for who in ("ours", "peer, eager"))
     assert f"{ours / peer:.2f}" in capsys.readouterr().out

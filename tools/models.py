@@ -85,7 +85,7 @@ def _write_card(name: str, weights: Weights) -> str:
 def _warmup(warmup: Mapping[str, float] | None) -> str:
     if warmup is None:
         return ""
-    below = f"training error is below {warmup['until_error_percent']:g} %"
+    below = f"training error of {warmup['window']:g} iterations is below {warmup['until_error_percent']:g} %"
     return f", and {warmup['learning_rate']:g} at first until the {below}"
 
 

@@ -64,6 +64,24 @@ def test_depth_needs_two_depths(tmp_path: Path) -> None:
     assert line["test"][1] > line["test"][0]
 
 
+def test_what_is_above_60_percent_is_not_displayed_at_first(tmp_path: Path) -> None:
+    """As plain-110 in Fig. 6: it waits to be clicked, and leaves the scale along depth; alone it is shown."""
+    write_run(tmp_path, "plain-110", error_percent=73.0)
+    (alone,) = charts.plot_curves(groups_in(tmp_path), key="k")
+    assert [series["hidden"] for series in alone.content["series"]] == [False]
+    for network in ("plain-20", "plain-56"):
+        write_run(tmp_path, network, error_percent=13.0)
+    groups = groups_in(tmp_path)
+    (plain,) = charts.plot_curves(groups, key="k")
+    assert {series["name"]: series["hidden"] for series in plain.content["series"]} == {
+        "plain-20": False,
+        "plain-56": False,
+        "plain-110": True,
+    }
+    (line,) = charts.plot_depth(groups, key="k")[0].content["series"]
+    assert line["test"][-1] > 70 > 14 > line["ceiling"] >= 13
+
+
 def test_what_is_seen_at_first_has_its_own_colour(tmp_path: Path) -> None:
     """Recipes that are whole come first, then those with the most seeds; the rest wait to be clicked."""
     for rate in range(1, 8):

@@ -108,6 +108,16 @@ def test_what_all_networks_changed_stands_below_their_curves(tmp_path: Path) -> 
     assert "All networks here depart from their recipes: iterations=640 ." in words_of(index_of(tmp_path / "short"))
 
 
+def test_what_is_not_displayed_is_named(tmp_path: Path) -> None:
+    """Below the curves, where there is such a network."""
+    write_run(tmp_path, "plain-56", error_percent=13.0)
+    assert "not displayed" not in words_of(index_of(tmp_path))
+    write_run(tmp_path, "plain-110", error_percent=73.0)
+    assert "Above 60 % and, as in the paper’s figure, not displayed at first: plain-110." in words_of(
+        index_of(tmp_path)
+    )
+
+
 def test_what_responses_are_of_is_told(tmp_path: Path) -> None:
     """Means where there are seeds, else one run's confidence."""
     write_run(tmp_path)

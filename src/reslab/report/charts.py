@@ -70,7 +70,8 @@ def plot_run_curve(group: Group, record: RunRecord, *, key: str) -> list[Plot]:
 def plot_depth(groups: Sequence[Group], *, key: str) -> list[Plot]:
     """The errors at the end against depth, a line for each kind of network that has at least two depths.
 
-    A line joins only what was trained alike: a shortened run would look like what depth does.
+    A line joins only what was trained alike: a shortened run would look like what depth does. Towards a network that
+    curves do not display it leaves the scale.
     """
     lines: dict[tuple[str, str], list[Group]] = {}
     for group in groups:
@@ -88,7 +89,7 @@ def plot_depth(groups: Sequence[Group], *, key: str) -> list[Plot]:
         }
         for shade, (kind, line) in zip(_from_the_last(), deep, strict=False)
     ]
-    return [Plot(key, "depth", "Error against depth", {"series": series})] if series else []
+    return [Plot(key, "depth", "Error against depth", {"series": series}, share=key)] if series else []
 
 
 def plot_responses(groups: Sequence[Group], *, key: str) -> list[Plot]:
@@ -151,8 +152,11 @@ def _curve(group: Group) -> dict[str, Any]:
 
 
 def _ends(line: Sequence[Group]) -> dict[str, Any]:
+    inside = [group for group in line if group.displayed] or line
+    errors = [error for group in inside for run in group.finished if (error := run.test_error_percent) is not None]
     return {
         "x": [group.depth for group in line],
+        "ceiling": max(errors, default=0.0),
         **_errors(
             [spread([run.train_error_percent for run in group.finished]) for group in line],
             [spread([run.test_error_percent for run in group.finished]) for group in line],

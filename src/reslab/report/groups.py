@@ -23,6 +23,7 @@ from reslab.spec.codec import encode
 from reslab.spec.trial import Trial, trial_to_dict
 
 Family = Literal["plain", "residual", "other"]
+HIGHEST_DISPLAYED = 60.0  # percent: Fig. 6 leaves out plain-110, whose error is above that
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,12 @@ class Group:
         return _average([sorted(layers, key=lambda layer: -layer.std) for layers in runs])
 
     @property
+    def displayed(self) -> bool:
+        """Whether a figure shows it at first: one that ended with so large an error would flatten the others."""
+        errors = [run.test_error_percent for run in self.finished if run.test_error_percent is not None]
+        return not errors or statistics.fmean(errors) <= HIGHEST_DISPLAYED
+
+    @property
     def ceiling(self) -> float:
         """The largest error in the second half of the curve: what an axis must reach to show how it ends."""
         later = self.curve[len(self.curve) // 2 :]
@@ -165,8 +172,10 @@ def by_data(groups: Sequence[Group]) -> dict[str, list[Group]]:
 
 
 def shown_at_first(groups: Sequence[Group]) -> list[Group]:
-    """Return those of one chart that have a colour of their own; where none has, the first."""
-    return [group for group in groups if group.shade < len(LIGHT)] or sorted(groups, key=lambda group: group.shade)[:1]
+    """Return those of one chart that have a colour of their own and are displayed, as far as there are any."""
+    coloured = [group for group in groups if group.shade < len(LIGHT)]
+    coloured = coloured or sorted(groups, key=lambda group: group.shade)[:1]
+    return [group for group in coloured if group.displayed] or coloured
 
 
 def family_of(spec: Spec) -> Family:

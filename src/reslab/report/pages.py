@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reslab.report import charts
-from reslab.report.groups import Group, by_data, spread
+from reslab.report.groups import HIGHEST_DISPLAYED, Group, by_data, spread
 from reslab.report.labels import flatten, network_label, shared_departures
 from reslab.report.palette import DARK, LIGHT
 from reslab.report.records import Damage, RunRecord
@@ -40,15 +40,18 @@ def render_index(
     addresses = page_addresses(groups)
     sections = []
     for number, (data, members) in enumerate(by_data(groups).items()):
+        curves = charts.plot_curves(members, key=f"curves-{number}")
+        hidden = {series["name"] for plot in curves for series in plot.content["series"] if series["hidden"]}
         section = {
             "data": data,
-            "curves": charts.plot_curves(members, key=f"curves-{number}"),
+            "curves": curves,
             "depth": charts.plot_depth(members, key=f"depth-{number}"),
             "responses": charts.plot_responses(members, key=f"responses-{number}"),
             "responding": [group.responding for group in members if group.responding],
             "classes": charts.plot_classes(members, key=f"classes-{number}"),
             "seeds": max(len(group.shown) for group in members),
             "departures": shared_departures([run.trial for group in members for run in group.runs]),
+            "undisplayed": [group.label for group in members if not group.displayed and group.label in hidden],
             "left_out": sum(len(group.runs) - len(group.shown) for group in members),
             "figures": {"curves": "", "responses": ""} | dict(figures.get(data, {})),
         }
@@ -73,6 +76,7 @@ def render_index(
             damages=damages,
             addresses=addresses,
             rows_at_first=ROWS_AT_FIRST,
+            highest_displayed=HIGHEST_DISPLAYED,
             plots=_embed(plots),
         )
     )

@@ -106,7 +106,7 @@
       layout({
         // Side by side: on a scale of layers, 20 to 110 would shrink to nothing beside 1202.
         xaxis: { title: { text: "layers" }, type: "category", categoryarray: depths(plot).map(String), tickvals: depths(plot).map(String) },
-        yaxis: { title: { text: "error (%)" }, rangemode: "tozero" },
+        yaxis: { title: { text: "error (%)" }, range: [0, top(plot)] },
       }),
     ],
     responses: (plot, view) => [

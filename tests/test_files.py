@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.closed import close
+from tests.renames import fail_rename
 
 from reslab.errors import UserError
 from reslab.files import (
@@ -21,6 +22,7 @@ from reslab.files import (
     list_folder,
     lock,
     refuse_full_disk,
+    replace_folder,
     temporary_folder,
     write_size,
     write_text,
@@ -66,6 +68,24 @@ def test_a_temporary_folder_goes_away(tmp_path: Path) -> None:
         (folder / "file").write_text("")
         raise FileNotFoundError("inside")
     assert list((tmp_path / "new").iterdir()) == []
+
+
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), KeyboardInterrupt()])
+def test_a_folder_that_cannot_be_replaced_comes_back(
+    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the disk fails between the two renames or the user interrupts."""
+    old, new = tmp_path / "place", tmp_path / "new"
+    for folder in (old, new):
+        folder.mkdir()
+        (folder / folder.name).write_text("")
+    fail_rename(monkeypatch, 2, error)
+    with pytest.raises(type(error)):
+        replace_folder(old, new, aside=tmp_path / "aside")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "place"]
+    assert (old / "place").exists()
+    replace_folder(old, new, aside=tmp_path / "aside")
+    assert (old / "new").exists()
 
 
 def test_what_a_killed_maker_left_goes_next_time(tmp_path: Path) -> None:

@@ -132,6 +132,19 @@ def temporary_folder(parent: Path, name: str) -> Iterator[Path]:
         os.close(hold)
 
 
+def replace_folder(place: Path, new: Path, *, aside: Path) -> None:
+    """Rename the folder `new` to `place`; what was there goes aside, and comes back if the new one does not stand."""
+    if not place.exists():
+        new.rename(place)
+        return
+    place.rename(aside)
+    try:
+        new.rename(place)
+    except BaseException:  # an interrupt too: what is aside goes away with its maker
+        aside.rename(place)
+        raise
+
+
 def _hold(folder: Path) -> int | None:
     """Hold a folder for this process alone; return what lets go of it when closed, or None if it cannot be had."""
     try:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.renames import fail_rename
 
 from reslab.data.catalogue import load_dataset
 from reslab.data.fetch import fetch
@@ -53,6 +54,19 @@ def test_a_dataset_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert {path.name for path in folder.iterdir()} == {"a.npy", "digests.json"}
     assert list(tmp_path.iterdir()) == [folder]
     assert folder.stat().st_mode & 0o055
+
+
+def test_if_the_new_one_cannot_take_its_place_the_old_one_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second of the two renames fails, and what was fetched is still there."""
+    monkeypatch.setenv("RESLAB_DATA", str(tmp_path))
+    folder = save_arrays("x", {"a": np.zeros(1, dtype=np.uint8)})
+    fail_rename(monkeypatch, 2, OSError(5, "Input/output error"))
+    with pytest.raises(UserError, match="Input/output error"):
+        save_arrays("x", {"a": np.ones(1, dtype=np.uint8)})
+    assert np.load(folder / "a.npy") == 0
+    assert list(tmp_path.iterdir()) == [folder]
 
 
 def test_an_unwritable_root_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

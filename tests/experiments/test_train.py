@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 from tests.photographs import make_photos
 
 import reslab
@@ -18,8 +19,10 @@ def test_a_folder_becomes_a_classifier(tmp_path: Path, monkeypatch: pytest.Monke
     steps: list[int] = []
     fields = {"recipe.epochs": 10, "recipe.batch": 8, "network.input_size": 24, "recipe.precision": "fp32"}
     options = {"runs": tmp_path / "runs", "fields": fields, "progress": lambda step, metrics: steps.append(step)}
+    before = torch.get_rng_state()
     run = reslab.train(photos, "cifar-resnet-8", **options)
     assert steps == list(range(1, 21))
+    assert torch.equal(torch.get_rng_state(), before)  # a notebook draws on as if nothing had been trained
     assert run.result()["error_percent"] == 0
     network = reslab.load_model(run.weights)
     photo = photos / "val" / "blues" / "000.jpg"

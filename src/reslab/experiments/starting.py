@@ -21,10 +21,10 @@ INITIALIZING = threading.Lock()  # weights are drawn from torch's generator, whi
 
 
 def initialize(trial: Trial) -> Network:
-    """Return the trial's network with the weights its seed draws."""
-    with INITIALIZING:
-        torch.manual_seed(trial.seed)
-        return build(trial.network)
+    """Return the trial's network with the weights its seed draws; torch's generator is left as the caller had it."""
+    with INITIALIZING, torch.random.fork_rng(devices=()):
+        torch.default_generator.manual_seed(trial.seed)  # the CPU's alone: not those of devices, which are not kept
+        return build(trial.network, device="cpu")
 
 
 def start_from(trial: Trial, weights: str | Path, *, network: str, overrides: Mapping[str, Any]) -> Trial:

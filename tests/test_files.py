@@ -10,7 +10,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.closed import close
+import torch
+from tests.closed import close, umask
 from tests.renames import fail_rename
 
 from reslab.errors import UserError
@@ -27,6 +28,7 @@ from reslab.files import (
     write_size,
     write_text,
 )
+from reslab.networks.weights.sealed import write_tensors
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
@@ -38,6 +40,15 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
         raise RuntimeError
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_the_umask_says_who_may_read(mask: int, mode: int, tmp_path: Path) -> None:
+    """Of text, and of tensors too, for which safetensors makes a file of its own."""
+    with umask(mask):
+        write_text(tmp_path / "notes.txt", "new")
+        write_tensors(tmp_path / "x.safetensors", {"x": torch.zeros(1)}, {})
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {mode}
 
 
 def test_folders_are_made(tmp_path: Path) -> None:

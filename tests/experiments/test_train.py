@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from tests.photographs import make_photos
 
 import reslab
+from reslab import UserError
 from reslab.spec.recipe import find_recipe
 
 
@@ -58,6 +60,20 @@ def test_values_are_taken_as_they_are(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('base = "digits"\niterations = 1\nbatch = 8\n')
     run = reslab.train("digits", "cifar-resnet-8", recipe=tmp_path / "mine.toml", runs=tmp_path)
     assert run.trial().recipe == find_recipe("digits", {"iterations": 1, "batch": 8})
+
+
+def test_specs_and_recipes_are_taken_as_they_are(tmp_path: Path) -> None:
+    """A network nobody named, by a recipe nobody named; the data decides the classes, and weights must fit."""
+    stages = (reslab.StageSpec(width=4, blocks=1), reslab.StageSpec(width=8, blocks=1, stride=2))
+    spec = reslab.NetworkSpec(stem=reslab.StemSpec(width=4, kernel=3), stages=stages, classes=1000)
+    recipe = reslab.Recipe(iterations=2, batch=8, evaluate_every=1)
+    run = reslab.train("digits", spec, recipe=recipe, runs=tmp_path, device="cpu", fields={"recipe.batch": 16})
+    assert run.trial().recipe == replace(recipe, batch=16)
+    assert run.trial().network == replace(spec, classes=10, channels=1, input_size=8)
+    again = reslab.train("digits", spec, recipe=recipe, weights=run.weights, runs=tmp_path)
+    assert again.trial().start is not None
+    with pytest.raises(UserError, match="does not fit the network"):
+        reslab.train("digits", replace(spec, stages=stages[:1]), recipe=recipe, weights=run.weights, runs=tmp_path)
 
 
 def test_what_the_command_line_warns_of_is_warned_of(tmp_path: Path) -> None:

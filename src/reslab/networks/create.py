@@ -35,6 +35,7 @@ STRUCTURE = (
 def create_model(
     name: str,
     weights: str | Path | None = None,
+    *,
     num_classes: int | None = None,
     in_chans: int | None = None,
     **overrides: Any,

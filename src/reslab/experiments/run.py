@@ -30,6 +30,7 @@ from reslab.runs.directory import RunDirectory
 from reslab.runs.provenance import describe_surroundings
 from reslab.spec.codec import encode
 from reslab.spec.trial import Trial
+from reslab.training.checkpoint import newest_step
 from reslab.training.loop import Stopped, Surroundings, fit
 from reslab.training.processes import ALONE, Processes
 from reslab.training.stepping import assemble, mix_seed, reproducible
@@ -113,7 +114,7 @@ def _begin_network(
 ) -> Network:
     """Return the network with what it begins with, and a part of it frozen; a run that goes on loads its own later."""
     network = initialize(trial)
-    if not any(run.checkpoints.glob("step-*")):
+    if not newest_step(run.checkpoints):
         started = load_start(network, trial, weights)
         if started is not None:
             warn_of_other_preparation(started, task.preprocess, warn)
@@ -176,7 +177,7 @@ def _finish(run: RunDirectory, network: Network, trial: Trial, result: dict[str,
 
 def _warn_of_other_count(run: RunDirectory, trial: Trial, count: int, warn: Callable[[str], None]) -> None:
     """Say what changes where a run goes on with another number of processes than it had."""
-    if not list(run.checkpoints.glob("step-*")):
+    if not newest_step(run.checkpoints):
         return
     before = run.read("provenance")["sittings"][-1].get("processes", 1)
     if before != count:

@@ -11,9 +11,10 @@ from reslab.data.photos.folder import PhotoDataset
 from reslab.delivery.export import Deployed, Parity, make_pictures, write_onnx, write_program
 from reslab.delivery.intake import make_intake
 from reslab.delivery.pictures import LabelledData, OnBad, Picture, Pictures, label_pictures, read_images
-from reslab.delivery.quantization import OnnxScore, quantize, refuse_other_classes, score_onnx
+from reslab.delivery.quantization import OnnxScore, quantize, score_onnx
 from reslab.delivery.torchvision import write_torchvision
 from reslab.errors import UserError, choices
+from reslab.experiments.tasks import refuse_other_classes
 from reslab.experiments.trained import Trained, choose_preprocess
 
 WRITERS: dict[str, Callable[[Deployed, Path, Iterable[Picture]], Parity]] = {
@@ -61,7 +62,7 @@ def choose_int8_data(
     if data is None:
         raise UserError("--int8 takes its ranges from images and is measured on some; write data=FOLDER or data=NAME")
     labelled = label_pictures(data, on_bad=on_bad)
-    refuse_other_classes(deployed, labelled.class_names, data=labelled.name)
+    refuse_other_classes(deployed.intake.network, deployed.network, data)
     return labelled
 
 

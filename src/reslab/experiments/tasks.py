@@ -14,6 +14,7 @@ from reslab.experiments.arrays import make_array_task
 from reslab.experiments.labelled import LabelledTask
 from reslab.experiments.multilabel import MultiLabelTask, refuse_single_label_recipe
 from reslab.experiments.photos import PhotoTask, make_photo_task, refuse_photo_recipe, refuse_unfit_recipe
+from reslab.networks import Network
 from reslab.runs.directory import RunDirectory
 from reslab.spec import Spec, name_of
 from reslab.spec.trial import Trial
@@ -57,13 +58,29 @@ def refuse_unfit_trial(trial: Trial, dataset: Dataset | PhotoDataset, *, num_pro
 
 def refuse_misfit(origin: str, spec: Spec, dataset: Dataset | PhotoDataset, *, remedy: str) -> None:
     """Refuse a network whose classes or inputs are not the data's."""
+    _refuse_other_count(origin, spec, dataset, remedy=remedy)
     channels = dataset.channels
-    if spec.classes != len(dataset.class_names):
-        raise UserError(
-            f"{origin} tells {spec.classes} classes apart and {dataset.name} has {len(dataset.class_names)}; {remedy}"
-        )
     if len(spec.input_shape) != 3 or spec.channels != channels:
         raise UserError(
             f"{origin} takes inputs of {' x '.join(map(str, spec.input_shape))} and {dataset.name} has images "
             f"of {channels} channel{'s' if channels > 1 else ''}; {remedy}"
+        )
+
+
+def refuse_other_classes(origin: str, network: Network, dataset: Dataset | PhotoDataset) -> None:
+    """Refuse data whose labels mean something else to a trained network."""
+    remedy = "give the data it was trained for"
+    _refuse_other_count(origin, network.spec, dataset, remedy=remedy)
+    names = network.class_names
+    if names is not None and names != dataset.class_names:
+        one, other = next(pair for pair in zip(names, dataset.class_names, strict=True) if pair[0] != pair[1])
+        raise UserError(
+            f"{origin} was trained for other classes than {dataset.name}'s: '{one}' where that has '{other}'; {remedy}"
+        )
+
+
+def _refuse_other_count(origin: str, spec: Spec, dataset: Dataset | PhotoDataset, *, remedy: str) -> None:
+    if spec.classes != len(dataset.class_names):
+        raise UserError(
+            f"{origin} tells {spec.classes} classes apart and {dataset.name} has {len(dataset.class_names)}; {remedy}"
         )

@@ -11,7 +11,7 @@ from reslab.data.dataset import Dataset
 from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.imagenet import WHOLE
 from reslab.data.photos.labels import find_list
-from reslab.data.photos.shards import read_photos
+from reslab.data.photos.reading import read_photos
 from reslab.data.store import data_root
 from reslab.errors import UserError
 from reslab.experiments.trials import refuse_without_files

@@ -28,7 +28,6 @@ from typing import Any
 import torch
 from rich.console import Console
 from rich.table import Table
-from torch.optim.swa_utils import update_bn
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -43,10 +42,9 @@ from reslab.experiments.starting import initialize
 from reslab.experiments.together import settle
 from reslab.experiments.trials import read_trial
 from reslab.networks.execution import choose_device
-from reslab.networks.randomness import draw_from
 from reslab.spec.trial import Trial, trial_to_dict
 from reslab.training.state import WRONG
-from reslab.training.stepping import assemble, mix_seed, reproducible
+from reslab.training.stepping import assemble, reproducible
 
 Setting = dict[str, str]
 THREADS = torch.get_num_threads()
@@ -84,9 +82,7 @@ def train(trial: Trial, dataset: Dataset, *, device: str, compile: bool) -> Outc
         stepper.advance(step, warmed_at=None)
     tally = state.read_tally()
     state.adopt_average()
-    if recipe.exact_norms:
-        draw_from(network, torch.Generator(device).manual_seed(mix_seed(trial.seed, recipe.iterations)))
-        update_bn(task.images(), network)
+    task.take_exact_norms(network)
     _wait(device)
     moments.append(time.perf_counter())
     scores = task.score(network)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.optim.swa_utils import update_bn
 
 from reslab.data.dataset import Dataset
 from reslab.data.memory import forget_peak_memory
@@ -25,7 +24,6 @@ from reslab.experiments.tasks import make_task, refuse_unfit_trial
 from reslab.networks import Network, measure_cost, save_model
 from reslab.networks.capture import alone
 from reslab.networks.freezing import freeze
-from reslab.networks.randomness import draw_from
 from reslab.runs.directory import RunDirectory
 from reslab.runs.provenance import describe_surroundings
 from reslab.spec.codec import encode
@@ -33,7 +31,7 @@ from reslab.spec.trial import Trial
 from reslab.training.checkpoint import newest_step
 from reslab.training.loop import Stopped, Surroundings, fit
 from reslab.training.processes import ALONE, Processes
-from reslab.training.stepping import assemble, mix_seed, reproducible
+from reslab.training.stepping import assemble, reproducible
 
 
 def run_trial(
@@ -100,7 +98,7 @@ def run_trial(
             task.share_skipped()
             raise
         del stepper  # what iterations needed is free for the test
-        scores = _test(network, task, device)
+        scores = _test(network, task)
         skipped = task.share_skipped()
         if processes.first:
             _label(network, task, dataset, words)
@@ -132,14 +130,10 @@ def _describe_sitting(dataset: Dataset | PhotoDataset, device: str) -> dict[str,
     return surroundings
 
 
-def _test(network: Network, task: LabelledTask, device: str) -> Scores | LabelScores:
+def _test(network: Network, task: LabelledTask) -> Scores | LabelScores:
     """Score the trained network once more: exact statistics, where the recipe asks for them, change what it says."""
-    trial = task.trial
     with alone():
-        if trial.recipe.exact_norms:
-            seed = mix_seed(trial.seed, trial.recipe.iterations)
-            draw_from(network, torch.Generator(device).manual_seed(seed))  # dropout is on
-            update_bn(task.images(), network)
+        task.take_exact_norms(network)
         return task.score(network)
 
 

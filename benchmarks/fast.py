@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
-import platform
 import statistics
 import sys
 import time
@@ -33,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks import airbench_peer
 from benchmarks.arguments import whole
-from benchmarks.record import Record
+from benchmarks.record import Record, describe_machine, name_machine
 from reslab.data.catalogue import load_dataset
 from reslab.data.dataset import Dataset
 from reslab.errors import UserError
@@ -192,8 +190,8 @@ def main() -> None:
     device = choose_device()
     dataset = load_dataset(given.data)
     split = given.split or ("tuning" if given.grid else "full")
-    machine = torch.cuda.get_device_name() if device == "cuda" else platform.processor() or platform.machine()
-    about = f"{machine}, {os.cpu_count()} cores, torch {torch.__version__}, {dataset.name}, {split} split"
+    machine = name_machine(device)
+    about = f"{describe_machine(device)}, {dataset.name}, {split} split"
     console, progress = Console(width=140), Console(stderr=True, width=140)
     asked = " ".join([given.network, f"recipe={given.recipe}", *given.fields])
     console.print(f"{asked}; {about}; means over {given.seeds} seeds", soft_wrap=True)

@@ -113,7 +113,7 @@ def test_another_number_of_processes_goes_on_and_is_told(tmp_path: Path) -> None
     trial = make_shared_trial()
     run_in_processes(train, 2, trial, tmp_path / "mixed", 7)
     (warning,) = train(ALONE, trial, tmp_path / "mixed")
-    assert warning.startswith("the run had 2 processes so far and goes on with 1: the batches are the same")
+    assert warning.startswith("the run goes on with processes=1 (2 so far): the batches are the same")
     run_trial(trial, DIGITS, tmp_path / "one")
     one, mixed = (metrics(trial, tmp_path / name)[-1]["train_loss"] for name in ("one", "mixed"))
     assert mixed == pytest.approx(one, rel=1e-4)

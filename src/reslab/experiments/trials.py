@@ -11,7 +11,7 @@ from reslab.data.dataset import count_held_back
 from reslab.errors import UserError
 from reslab.spec import find
 from reslab.spec.codec import convert, override
-from reslab.spec.recipe import Recipe, find_recipe
+from reslab.spec.recipe import Recipe, change_recipe, find_recipe
 from reslab.spec.toml import read_toml
 from reslab.spec.trial import DataSpec, Trial, change_trial, group_fields, read_seed, trial_from_dict
 
@@ -34,7 +34,7 @@ def read_trial(
     """Make the trial that fields ask for; the data decides image size, channels and classes unless they say so.
 
     Photographs have no size of their own: they are cropped to what the network takes. With `weights` to start from,
-    these say what the fields leave open about the network.
+    these say what the fields leave open about the network. A network may be given as a spec, a recipe as itself.
     """
     groups = group_fields(fields)
     if "network" not in fields:
@@ -44,13 +44,14 @@ def read_trial(
         implied["input_size"] = dataset.side
     epochs = groups["recipe"].pop("epochs", None)
     usual = "photos" if dataset.side is None else RECIPE_OF.get(dataset.name, "cifar-paper")
-    recipe = find_recipe(fields.get("recipe", usual), groups["recipe"])
+    recipe = _choose_recipe(fields.get("recipe", usual), groups["recipe"])
     data = _choose_data(dataset, groups["data"])
     if epochs is not None:
         recipe = _with_epochs(recipe, epochs, images=len(dataset.train) - count_held_back(dataset.train, data.split))
+    network, overrides = fields["network"], implied | groups["network"]
     trial = Trial(
         data=data,
-        network=find(fields["network"], implied | groups["network"]),
+        network=find(network, overrides) if isinstance(network, str) else override(network, overrides),
         recipe=recipe,
         seed=read_seed(fields.get("seed", 0)),
         task=dataset.task,
@@ -59,12 +60,16 @@ def read_trial(
         return trial
     from reslab.experiments.starting import start_from
 
-    return start_from(trial, weights, network=fields["network"], overrides=implied | groups["network"])
+    return start_from(trial, weights, network=network, overrides=overrides)
 
 
 def read_held_out_seed(fields: Mapping[str, Any]) -> int:
     """Return what is to draw the images held out, which decides what the data is."""
     return convert(int, fields.get("data.held_out_seed", "0"), where="data.held_out_seed")
+
+
+def _choose_recipe(recipe: str | Recipe, changes: Mapping[str, Any]) -> Recipe:
+    return change_recipe(recipe, changes) if isinstance(recipe, Recipe) else find_recipe(recipe, changes)
 
 
 def _with_epochs(recipe: Recipe, epochs: Any, *, images: int) -> Recipe:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from reslab.errors import UserError, choices, suggest
 from reslab.spec.catalogue import Spec, name_of, spec_from_dict, spec_to_dict
-from reslab.spec.codec import convert, decode, differing_leaves, encode, override
+from reslab.spec.codec import check_literals, convert, decode, differing_leaves, encode, override
 from reslab.spec.recipe import Recipe, change_recipe
 
 TaskName: TypeAlias = Literal["classification", "multi-label"]
@@ -35,6 +35,9 @@ class DataSpec:
     on_bad_image: OnBadImage = "stop"
     held_out_seed: int = 0
 
+    def __post_init__(self) -> None:
+        check_literals(self, where="data.")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
@@ -51,7 +54,8 @@ class Trial:
     task: TaskName = "classification"
 
     def __post_init__(self) -> None:
-        read_seed(self.seed)
+        check_literals(self)
+        _refuse_seed(self.seed)
 
     @property
     def id(self) -> str:
@@ -65,11 +69,16 @@ class Trial:
 
 
 def read_seed(value: Any) -> int:
-    """Read a seed: each iteration draws from a generator seeded with it and the step together, 32 bits each."""
+    """Read a seed, as a trial takes it."""
     seed = convert(int, value, where="seed")
+    _refuse_seed(seed)
+    return seed
+
+
+def _refuse_seed(seed: int) -> None:
+    # Each iteration draws from a generator seeded with seed and step together, 32 bits each.
     if not 0 <= seed < 2**31:
         raise UserError(f"seed is {seed}; it must be from 0 to {2**31 - 1:,}")
-    return seed
 
 
 def trial_to_dict(trial: Trial) -> dict[str, Any]:

@@ -25,7 +25,6 @@ from reslab.files import (
     refuse_full_disk,
     replace_folder,
     temporary_folder,
-    write_size,
     write_text,
 )
 from reslab.networks.weights.sealed import write_tensors
@@ -149,14 +148,6 @@ def test_what_may_not_be_looked_at_is_neither_there_nor_absent(tmp_path: Path, m
             look(tmp_path / "closed" / "x")
     with pytest.raises(UserError, match=r"closed cannot be read: Permission denied; check its permissions"):
         list_folder(tmp_path / "closed")
-
-
-@pytest.mark.parametrize(
-    ("size", "text"), [(12, "12 B"), (2048, "2.0 KiB"), (5 * 2**20, "5.0 MiB"), (2**43, "8,192.0 GiB")]
-)
-def test_sizes_in_words(size: float, text: str) -> None:
-    """Binary units, up to GiB."""
-    assert write_size(size) == text
 
 
 def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

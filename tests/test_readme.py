@@ -11,11 +11,11 @@ import pytest
 from tests.photographs import make_photos
 
 from reslab.cli import main
-from reslab.cli.show import count
 from reslab.data.catalogue import load_dataset
 from reslab.drawing import draw_blocks, draw_networks
 from reslab.experiments.degradation import degradation_trials, judge_degradation
 from reslab.networks import measure_cost
+from reslab.numbers import count
 from reslab.spec import NetworkSpec, find
 
 REPOSITORY = Path(__file__).parent.parent

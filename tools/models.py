@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reslab.networks import Weights, create_model, read_weights
+from reslab.numbers import count, percent
 from reslab.report.markdown import write_table
-from reslab.report.words import count, percent, short_commit
+from reslab.report.words import short_commit
 from reslab.shipped import FOLDER, list_shipped
 
 DECAYED = {"weights": "kernels and matrices", "all": "all parameters"}

@@ -10,17 +10,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from reslab.cli.show import printed
 from reslab.experiments.costs import BATCHES, count_depths
-from reslab.files import write_size, write_text
+from reslab.files import write_text
 from reslab.networks import measure_cost
+from reslab.numbers import count, duration, percent, printed, write_size
 from reslab.paper.tables import TABLE_6
 from reslab.report.markdown import write_table, write_verdicts
 from reslab.report.pages import WORDS
 from reslab.report.records import RunRecord, read_records
 from reslab.report.reporting import judge_runs, tables_about
 from reslab.report.verdicts import Verdict
-from reslab.report.words import count, duration, ours, percent, place, short_commit
+from reslab.report.words import ours, place, short_commit
 from reslab.spec import find, name_of
 from tools import REPOSITORY, RESULTS, models, speeds
 

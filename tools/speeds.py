@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reslab.files import write_size
+from reslab.numbers import count, percent, write_size
 from reslab.report.markdown import write_table
-from reslab.report.words import count, percent
 from reslab.spec import name_of
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import Trial, trial_from_dict

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from reslab.errors import UserError
+from reslab.numbers import write_size
 
 PARTIAL = ".partial"
 ATTEMPTS = 10
@@ -67,15 +68,6 @@ def refuse_full_disk(path: Path, needed: float, *, remedy: str) -> None:
         raise UserError(
             f"{path} needs {write_size(needed)} of disk and {write_size(free)} are free; free some space or {remedy}"
         )
-
-
-def write_size(size: float) -> str:
-    """Write a number of bytes in words: 185.5 MiB."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024 or unit == "GiB":
-            break
-        size /= 1024
-    return f"{size:.0f} {unit}" if unit == "B" else f"{size:,.1f} {unit}"
 
 
 @contextlib.contextmanager

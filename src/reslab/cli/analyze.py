@@ -6,10 +6,11 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from reslab.cli.show import console, count, make_table, print_heading, print_json, progress_console
+from reslab.cli.show import console, make_table, print_heading, print_json, progress_console
 from reslab.cli.subjects import runs_root, split_words
 from reslab.cli.trained import image_bar, load_inputs, load_trained, refuse_unknown
 from reslab.errors import UserError, choices
+from reslab.numbers import count
 from reslab.spec import name_of
 
 SPREAD = ("mean", "median", "largest", "smallest")

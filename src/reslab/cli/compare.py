@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from reslab.cli.compare_runs import compare_runs
-from reslab.cli.show import console, count, make_table, print_json, progress_console
+from reslab.cli.show import console, make_table, print_json, progress_console
 from reslab.cli.subjects import read_spec, runs_root, split_words, take_count
 from reslab.errors import UserError
-from reslab.files import write_size
+from reslab.numbers import count, write_size
 from reslab.runs.directory import RunDirectory, is_run, match_runs, only_run
 from reslab.spec import differences, find, name_of
 

@@ -10,9 +10,10 @@ from typing import Annotated, Any
 
 from cyclopts import App
 
-from reslab.cli.show import console, count, make_table, print_json, progress_console
+from reslab.cli.show import console, make_table, print_json, progress_console
 from reslab.cli.subjects import WHOLE
 from reslab.errors import UserError, choices, suggest
+from reslab.numbers import count
 
 app = App(name="data", help="Fetch, check, list and shard datasets.")
 

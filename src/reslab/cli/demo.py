@@ -11,7 +11,7 @@ from reslab.cli.analyze import SPREAD, mean_std, spread
 from reslab.cli.progress import Rate, StopSignals
 from reslab.cli.show import console, make_table, progress_console
 from reslab.cli.subjects import runs_root
-from reslab.report.words import duration
+from reslab.numbers import duration
 
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset

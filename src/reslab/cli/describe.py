@@ -6,10 +6,10 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reslab.cli.show import console, count, make_table, print_heading, print_json, progress_console, shape
+from reslab.cli.show import console, make_table, print_heading, print_json, progress_console, shape
 from reslab.cli.subjects import read_spec, split_words, take_count
 from reslab.errors import UserError
-from reslab.files import write_size
+from reslab.numbers import count, write_size
 from reslab.spec import Spec, name_of, spec_to_dict
 from reslab.spec.codec import encode
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reslab.cli.show import console, count, print_heading, progress_console
+from reslab.cli.show import console, print_heading, progress_console
 from reslab.cli.subjects import runs_root
 from reslab.cli.trained import (
     ImageWord,
@@ -17,6 +17,7 @@ from reslab.cli.trained import (
 )
 from reslab.errors import UserError
 from reslab.files import is_folder, list_folder
+from reslab.numbers import count
 from reslab.spec import name_of
 
 

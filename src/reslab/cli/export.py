@@ -7,11 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reslab.cli.show import console, count, make_table, print_heading, print_json, progress_console
+from reslab.cli.show import console, make_table, print_heading, print_json, progress_console
 from reslab.cli.subjects import is_file, runs_root
 from reslab.cli.trained import ImageWord, load_trained, note_bad, preprocess_fields, read_image_words, refuse_unknown
 from reslab.errors import UserError, choices
-from reslab.files import write_size
+from reslab.numbers import count, write_size
 from reslab.spec import name_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from rich.text import Text
 
-from reslab.cli.show import console, count, make_table, print_heading, print_json, progress_console
+from reslab.cli.show import console, make_table, print_heading, print_json, progress_console
 from reslab.cli.subjects import WHOLE, runs_root
 from reslab.cli.trained import (
     ImageWord,
@@ -20,6 +20,7 @@ from reslab.cli.trained import (
     refuse_unknown,
 )
 from reslab.errors import UserError
+from reslab.numbers import count
 from reslab.spec import name_of
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from reslab.cli.show import console, count, make_table, print_heading, print_json, progress_console
+from reslab.cli.show import console, make_table, print_heading, print_json, progress_console
 from reslab.cli.subjects import runs_root, split_words
 from reslab.cli.trained import image_bar, load_trained, note_bad, preprocess_fields, refuse_unknown
 from reslab.errors import UserError
+from reslab.numbers import count
 from reslab.spec import name_of
 from reslab.spec.trial import read_seed
 

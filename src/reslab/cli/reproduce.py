@@ -15,13 +15,13 @@ from reslab.cli.show import console, make_table, print_json, progress_console
 from reslab.cli.subjects import WHOLE, runs_root, split_words
 from reslab.cli.table_1 import reproduce_table_1
 from reslab.errors import UserError, choices, suggest
-from reslab.files import write_size
+from reslab.numbers import duration, signed, write_size
 from reslab.paper.claim import CIFAR10, IMAGENET, Claim
 from reslab.paper.claims import CLAIMS
 from reslab.report.markdown import gather_remarks
 from reslab.report.reporting import Judgement, judge_runs
 from reslab.report.verdicts import Verdict
-from reslab.report.words import duration, ours, place, signed
+from reslab.report.words import ours, place
 from reslab.spec.codec import encode
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from cyclopts import App
 from reslab.cli.show import console, make_table, print_heading, print_json, progress_console
 from reslab.cli.subjects import runs_root
 from reslab.errors import UserError
-from reslab.files import write_size
-from reslab.report.words import duration
+from reslab.numbers import duration, write_size
 from reslab.runs.directory import RunDirectory, find_run, list_runs
 from reslab.runs.pruning import find_waste, prune
 from reslab.runs.timings import Timings, read_timings

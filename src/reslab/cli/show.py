@@ -43,18 +43,6 @@ def make_table(title: str, *columns: str) -> Table:
     return table
 
 
-def count(number: int) -> str:
-    """Format a count exactly: 25,557,032."""
-    return f"{number:,}"
-
-
-def printed(number: float | None) -> str:
-    """Format a number as the paper prints it: 3.8G, 0.27M; nothing where it prints none."""
-    if number is None:
-        return ""
-    return f"{number / 1e9:g}G" if number >= 1e9 else f"{number / 1e6:g}M"
-
-
 def shape(sizes: tuple[int, ...]) -> str:
     """Format a shape without its batch: 64x56x56."""
     return "x".join(map(str, sizes[1:])) or "-"

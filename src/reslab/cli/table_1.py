@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reslab.cli.show import console, count, make_table, print_json, printed, progress_console
-from reslab.files import write_size
-from reslab.report.words import duration
+from reslab.cli.show import console, make_table, print_json, progress_console
+from reslab.numbers import count, duration, printed, write_size
 
 if TYPE_CHECKING:
     from reslab.experiments.costs import Counted, Measured

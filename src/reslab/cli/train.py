@@ -16,8 +16,7 @@ from reslab.cli.show import console, progress_console
 from reslab.cli.subjects import WHOLE, runs_root, split_words
 from reslab.errors import UserError
 from reslab.experiments.trials import read_held_out_seed, read_trial, read_trial_file
-from reslab.files import write_size
-from reslab.report.words import duration
+from reslab.numbers import duration, write_size
 from reslab.spec.toml import write_toml
 from reslab.spec.trial import Trial, trial_to_dict
 

@@ -19,10 +19,11 @@ from reslab.data.memory import free_memory, used_memory
 from reslab.data.photos.folder import PhotoDataset
 from reslab.experiments.arrays import make_array_task
 from reslab.experiments.sizes import data_bytes, measure_sizes, part_of, trial_bytes
-from reslab.files import refuse_full_disk, write_size
+from reslab.files import refuse_full_disk
 from reslab.networks import build
 from reslab.networks.execution import Execution
 from reslab.networks.timing import Timing, measure_fastest
+from reslab.numbers import write_size
 from reslab.runs.directory import RunDirectory
 from reslab.spec.trial import Trial
 from reslab.training.checkpoint import KEPT, newest_step

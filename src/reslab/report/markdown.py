@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from reslab.numbers import signed
 from reslab.report.verdicts import Verdict
-from reslab.report.words import ours, signed
+from reslab.report.words import ours
 
 
 def write_verdicts(verdicts: Sequence[Verdict]) -> str:

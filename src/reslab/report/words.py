@@ -1,52 +1,16 @@
-"""How numbers stand in the pages: units are in the heading, so that a column can be compared by eye."""
+"""How spreads, places and moments stand in the pages; units are in the heading: columns are compared by eye."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
+from reslab.numbers import count, duration, mebibytes, millions, number, percent, signed
 from reslab.report.groups import Spread
 from reslab.report.labels import write_value
 from reslab.report.verdicts import Verdict
 
-MINUTE, HOUR, DAY = 60, 3600, 86400
 PLACES = {"shortcuts": "Beyond the paper: shortcuts and order on CIFAR-10"}
-
-
-def percent(value: float | None) -> str:
-    """Write an error: 8.75."""
-    return "" if value is None else f"{value:.2f}"
-
-
-def count(value: float | None) -> str:
-    """Write a whole number: 269,722."""
-    return "" if value is None else f"{value:,.0f}"
-
-
-def millions(value: float | None) -> str:
-    """Write a count in millions: 40.6."""
-    return "" if value is None else f"{value / 1e6:,.1f}"
-
-
-def mebibytes(value: float | None) -> str:
-    """Write bytes in MiB: 185.5, and small amounts to two digits: 0.028."""
-    if value is None:
-        return ""
-    return f"{value / 2**20:,.1f}" if value >= 2**20 else f"{value / 2**20:.2g}"
-
-
-def duration(seconds: float | None) -> str:
-    """Write a time in its two largest units: 27 s, 4 min 05 s, 2 h 03 min, 2 d 4 h."""
-    if seconds is None:
-        return ""
-    whole = round(seconds)
-    if whole < MINUTE:
-        return f"{whole} s"
-    if whole < HOUR:
-        return f"{whole // MINUTE} min {whole % MINUTE:02d} s"
-    if whole < DAY:
-        return f"{whole // HOUR} h {whole % HOUR // MINUTE:02d} min"
-    return f"{whole // DAY} d {whole % DAY // HOUR} h"
 
 
 def spread_words(value: Spread | None) -> str:
@@ -61,16 +25,6 @@ def ours(verdict: Verdict) -> str:
     if verdict.mean is None:
         return " → ".join(percent(value) for value in verdict.values)
     return spread_words(Spread(verdict.mean, verdict.std, verdict.n))
-
-
-def signed(value: float | None) -> str:
-    """Write a difference with its sign: −0.12."""
-    return "" if value is None else f"{value:+.2f}".replace("-", "−")
-
-
-def number(value: float | None) -> str:
-    """Write a number as it was given, to four digits."""
-    return "" if value is None else f"{value:.4g}"
 
 
 def short_commit(commit: str) -> str:

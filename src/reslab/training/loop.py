@@ -127,7 +127,7 @@ def _end_warmup(recipe: Recipe, position: Position, tally: Tally) -> None:
 
 def _describe(tally: Tally, recipe: Recipe, position: Position) -> dict[str, float]:
     iterations = position.step - position.judged_at
-    warmed = {} if position.warmed_at is None else {"warmed_up_after": position.warmed_at}
+    warmed: dict[str, float] = {} if position.warmed_at is None else {"warmed_up_after": position.warmed_at}
     return warmed | {
         "step": position.step,
         "images": position.step * recipe.batch,

@@ -128,8 +128,8 @@ def test_many_classes_are_told_by_the_scarcest_and_the_richest(reslab, tmp_path:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["cifr10"], "there is no dataset and no folder 'cifr10'; did you mean 'cifar10'?"),
-        (["flowers"], "there is no dataset and no folder 'flowers'; give a path"),
+        (["cifr10"], "there is neither a dataset nor a folder 'cifr10'; did you mean 'cifar10'?"),
+        (["flowers"], "there is neither a dataset nor a folder 'flowers'; give a path"),
         (["nowhere/flowers"], "there is no folder nowhere/flowers; give one that has train/<class>/"),
         (["digits", "--workers", "0"], "--workers is 0; give 1 or more"),
     ],

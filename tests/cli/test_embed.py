@@ -50,7 +50,7 @@ def test_images_with_several_labels_are_images(reslab, here: Path) -> None:
         (["photos", "--out", "f.npy"], "name a file that ends in .safetensors"),
         (["--out", "f.safetensors"], "embed needs images"),
         (["photos", "--out", "f.safetensors", "--layer", "conv9"], "has no layer 'conv9'"),
-        (["photos", "--out", "f.safetensors", "data=digits"], "embed knows no field 'data'"),
+        (["photos", "--out", "f.safetensors", "data=digits"], "embed has no field 'data'"),
         (["photos/bad", "data.on_bad_image=skip", "--out", "f.safetensors"], "there is no image that can be read"),
         (["none.png", "--out", "f.safetensors"], "none.png cannot be read"),
     ],

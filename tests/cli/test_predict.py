@@ -162,7 +162,7 @@ def test_an_image_that_does_not_fit_is_skipped_too(reslab, here: Path) -> None:
         (["mine.safetensors"], "predict needs an image; give files, folders, or -"),
         (["mine.safetensors", "none.jpg"], "none.jpg cannot be read: No such file or directory; check the file"),
         (["mine.safetensors", "photos", "--top", "0"], "top is 0"),
-        (["mine.safetensors", "photos", "size=3"], "predict knows no field 'size'"),
+        (["mine.safetensors", "photos", "size=3"], "predict has no field 'size'"),
         (["mine.safetensors", "bad.jpg", "data.on_bad_image=hide"], "choose stop or skip"),
         (["resnet-18", "photos"], "'resnet-18' without weights has random ones"),
         (["cifar-resnet-8 shortcut=B", "weights=bare.pth", "photos"], "does not say how its images are prepared; give"),

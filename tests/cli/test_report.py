@@ -48,7 +48,7 @@ def test_damage_is_told_and_survived(reslab, tmp_path: Path) -> None:
     write_run(tmp_path, seed=2)
     outcome = reslab("report", "--runs", str(tmp_path))
     assert outcome.code == 0
-    assert f"warning: {bad.path.name}: " in outcome.out
+    assert f"warning: {bad.path.name}: " in outcome.err
     assert bad.path.name in (tmp_path / "report" / "index.html").read_text()
 
 

@@ -38,7 +38,9 @@ def test_names_come_before_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     folder = open_data("./digits")
     assert isinstance(folder, PhotoDataset)
     assert folder.class_names == ("class0", "class1")
-    with pytest.raises(UserError, match=r"'digit' is no dataset and no folder of photographs; did you mean 'digits'\?"):
+    with pytest.raises(
+        UserError, match=r"'digit' is neither a dataset nor a folder of photographs; did you mean 'digits'\?"
+    ):
         open_data("digit")
     with pytest.raises(UserError, match=r"there are digits, .*, and folders such as data=PATH"):
         open_data("photographs/of/mine")

@@ -54,7 +54,7 @@ def test_there_and_back(network: Network, photos: Path, tmp_path: Path) -> None:
     with safe_open(path, framework="pt") as file:
         assert json.loads(file.metadata()["reslab-embedding"])["subject"] == "mine"
     path.write_bytes(b"nothing")
-    with pytest.raises(UserError, match="is no file of features"):
+    with pytest.raises(UserError, match="is not a file of features"):
         read_embedding(path)
 
 

@@ -93,7 +93,7 @@ def test_a_size_nothing_is_said_about_is_told(network: Network) -> None:
 
 def test_networks_that_take_no_pictures_are_refused(network: Network) -> None:
     """Sequences, other channels, no preprocessing, sizes that do not pass."""
-    with pytest.raises(UserError, match="which are no pictures"):
+    with pytest.raises(UserError, match="which are not pictures"):
         make_intake(create_model("cifar-resnet-8", dimensions=1))
     with pytest.raises(UserError, match="does not say how its images are prepared"):
         make_intake(create_model("cifar-resnet-8"))

@@ -89,7 +89,7 @@ def test_several_labels_have_probabilities_of_their_own(network: Network, photos
         predictor.predict(image, threshold=2)
     network.task = "classification"
     assert predictor.predict(image)[0].labels is None
-    with pytest.raises(UserError, match="threshold is for networks of several labels an image"):
+    with pytest.raises(UserError, match="threshold is for networks of several labels per image"):
         predictor.predict(image, threshold=0.5)
 
 

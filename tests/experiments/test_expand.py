@@ -38,7 +38,7 @@ def test_fields_can_be_changed() -> None:
     fields = {"recipe.iterations": "80", "data.split": "tuning", "network.checkpointing": "true"}
     (trial, _) = expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides=fields)
     assert (trial.recipe.iterations, trial.data.split, trial.network.checkpointing) == (80, "tuning", True)
-    with pytest.raises(UserError, match=r"recipe\.schedule\.final is nothing to a steps schedule"):
+    with pytest.raises(UserError, match=r"recipe\.schedule\.final means nothing to a steps schedule"):
         expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides={"recipe.schedule.final": "0.1"})
     with pytest.raises(UserError, match=r"data\.on_bad_image is for folders of photographs; cifar10 has no files"):
         expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides={"data.on_bad_image": "skip"})

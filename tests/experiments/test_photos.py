@@ -285,7 +285,7 @@ def test_from_the_command_line(photos: PhotoDataset, tmp_path: Path, capsys: pyt
     with pytest.raises(SystemExit) as error:
         main(["train", f"data={tmp_path}/nowhere", "network=resnet-20"])
     assert error.value.code
-    assert "is no dataset and no folder of photographs" in capsys.readouterr().err
+    assert "is neither a dataset nor a folder of photographs" in capsys.readouterr().err
 
 
 def test_the_words_of_classes_go_with_the_weights(photos: PhotoDataset, tmp_path: Path) -> None:

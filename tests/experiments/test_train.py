@@ -93,14 +93,14 @@ def test_what_the_command_line_warns_of_is_warned_of(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["data", "network", "weights", "recipe", "seed"])
 def test_arguments_are_no_fields(name: str, tmp_path: Path) -> None:
     """One that was given as a field was once ignored."""
-    with pytest.raises(reslab.UserError, match=f"'{name}' is an argument of train and no field"):
+    with pytest.raises(reslab.UserError, match=f"'{name}' is an argument of train, not a field"):
         reslab.train("digits", "cifar-resnet-8", runs=tmp_path, fields={name: "cifar10"})
     assert not list(tmp_path.iterdir())
 
 
 def test_mistakes_are_told_as_on_the_command_line(tmp_path: Path) -> None:
     """In one sentence."""
-    with pytest.raises(reslab.UserError, match="'nothing' is no dataset and no folder of photographs"):
+    with pytest.raises(reslab.UserError, match="'nothing' is neither a dataset nor a folder of photographs"):
         reslab.train("nothing", "resnet-20", runs=tmp_path)
     with pytest.raises(reslab.UserError, match="a trial has no field 'epochs'"):
         reslab.train("digits", "resnet-20", runs=tmp_path, fields={"epochs": 3})

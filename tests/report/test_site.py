@@ -90,9 +90,9 @@ def test_what_is_no_report_is_never_replaced(tmp_path: Path) -> None:
     write_run(tmp_path / "runs")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("years of work")
-    with pytest.raises(UserError, match="is no report and is not empty"):
+    with pytest.raises(UserError, match="is not a report and is not empty"):
         write(tmp_path / "runs", tmp_path / "mine")
-    with pytest.raises(UserError, match="is no report and is not empty"):
+    with pytest.raises(UserError, match="is not a report and is not empty"):
         write(tmp_path / "runs", tmp_path / "runs")
     with pytest.raises(UserError, match="is a file"):
         write(tmp_path / "runs", tmp_path / "mine" / "thesis.tex")

@@ -31,7 +31,9 @@ def test_the_papers_recipe() -> None:
 def test_what_a_schedule_does_not_heed_is_refused(name: str, field: str, kind: str) -> None:
     """It would be recorded and not be done; another kind may be asked for all the same."""
     value = "[0.5]" if field == "drops" else "0.5"
-    with pytest.raises(UserError, match=rf"schedule\.{field} is nothing to a .* write recipe\.schedule\.kind={kind}"):
+    with pytest.raises(
+        UserError, match=rf"schedule\.{field} means nothing to a .* write recipe\.schedule\.kind={kind}"
+    ):
         find_recipe(name, {f"schedule.{field}": value})
     assert find_recipe(name, {"schedule.kind": kind, f"schedule.{field}": value}).schedule.kind == kind
 

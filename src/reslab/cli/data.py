@@ -127,7 +127,9 @@ def check(name: str, *, workers: Annotated[int | None, WHOLE] = None, json: bool
 
         root = Path(name).expanduser()
         if "/" not in name and not root.exists():
-            raise UserError(f"there is no dataset and no folder '{name}'{suggest(name, LOADERS) or '; give a path'}")
+            raise UserError(
+                f"there is neither a dataset nor a folder '{name}'{suggest(name, LOADERS) or '; give a path'}"
+            )
         if not check_photos(root, workers=workers, json=json):
             sys.exit(1)
         return

@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from reslab.cli.analyze import SPREAD, mean_std, spread
 from reslab.cli.progress import Rate, StopSignals
-from reslab.cli.show import console, make_table, progress_console
+from reslab.cli.show import console, make_table, progress_console, warn
 from reslab.cli.subjects import runs_root
 from reslab.numbers import duration
 
@@ -71,7 +71,7 @@ def _train(trials: dict[Key, Trial], digits: Dataset, root: Path, *, device: str
                 root,
                 device=device,
                 progress=lambda step, metrics, bar=bars[key]: progress.update(bar, completed=step),
-                warn=lambda sentence: progress.console.print(f"warning: {sentence}", soft_wrap=True),
+                warn=warn,
                 should_stop=stop.wanted,
             )
             progress.update(bars[key], completed=trial.recipe.iterations)

@@ -50,7 +50,7 @@ def predict(
     top
         How many classes to name.
     threshold
-        For networks of several labels an image: the probability from which an image has a label; 0.5.
+        For networks of several labels per image: the probability from which an image has a label; 0.5.
     json
         Print JSON.
     explain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reslab.cli.show import console, progress_console
+from reslab.cli.show import console, progress_console, warn
 from reslab.cli.subjects import runs_root
 
 
@@ -23,6 +23,6 @@ def report(*, out: Path | None = None, runs: Path | None = None) -> None:
 
         written = report_runs(runs_root(runs), out=out)
     for damage in written.damages:
-        console.print(f"warning: {damage.id}: {damage.sentence}", soft_wrap=True)
+        warn(f"{damage.id}: {damage.sentence}")
     count = "1 run" if written.num_runs == 1 else f"{written.num_runs} runs"
     console.print(f"{count}: wrote {written.index}", soft_wrap=True)

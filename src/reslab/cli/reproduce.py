@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from reslab.cli.progress import StopSignals, TrialBars, make_bars
-from reslab.cli.show import console, make_table, print_json, progress_console
+from reslab.cli.show import console, make_table, print_json, progress_console, warn
 from reslab.cli.subjects import WHOLE, runs_root, split_words
 from reslab.cli.table_1 import reproduce_table_1
 from reslab.errors import UserError, choices, suggest
@@ -108,7 +108,7 @@ def reproduce(
     if from_ is not None and data is None:
         _tell_of_other_photographs(claims, judged, root)
     for damage in judged.damages:
-        progress_console.print(f"warning: {damage.id}: {damage.sentence}", soft_wrap=True)
+        warn(f"{damage.id}: {damage.sentence}")
     if json:
         print_json([_plain(verdict) for verdict in judged.verdicts])
     else:
@@ -222,7 +222,7 @@ def _run(
             compile=compile,
             begin=TrialBars(progress, plan.missing).begin,
             testing=testing,
-            warn=lambda sentence: progress.console.print(f"warning: {sentence}", soft_wrap=True),
+            warn=warn,
             should_stop=stop.wanted,
         )
     return plan.claims
@@ -250,7 +250,7 @@ def _tell_needs(plan: Plan) -> None:
         soft_wrap=True,
     )
     if warning := check_room_for_set(estimate, missing, plan.root, device=plan.device):
-        progress_console.print(f"warning: {warning}", soft_wrap=True)
+        warn(warning)
 
 
 def _print(judged: Judgement, root: Path) -> None:

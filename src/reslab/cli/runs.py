@@ -9,7 +9,7 @@ from typing import Any
 
 from cyclopts import App
 
-from reslab.cli.show import console, make_table, print_heading, print_json, progress_console
+from reslab.cli.show import console, make_table, print_heading, print_json, warn
 from reslab.cli.subjects import runs_root
 from reslab.errors import UserError
 from reslab.numbers import duration, write_size
@@ -132,7 +132,7 @@ def _summarize_if_whole(run: RunDirectory) -> dict[str, Any]:
     try:
         return _summarize(run)
     except UserError as error:
-        progress_console.print(f"warning: {error}", soft_wrap=True)
+        warn(str(error))
         return {"id": run.path.name, "state": "damaged", **dict.fromkeys(("seed", *SCORES)), **asdict(Timings())}
 
 

@@ -21,6 +21,11 @@ def print_heading(subject: str, rest: str) -> None:
     console.print(Text.assemble((subject, "bold"), f"  {rest}"), soft_wrap=True)
 
 
+def warn(sentence: str) -> None:
+    """Print a warning beside the progress, where it disturbs no output."""
+    progress_console.print(f"warning: {sentence}", soft_wrap=True)
+
+
 def print_json(data: Any) -> None:
     """Print plain data as JSON, and nothing else."""
     print(json.dumps(data, indent=2))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from reslab.cli.processes import is_started_by_launcher, run_in_processes
 from reslab.cli.progress import StopSignals, TrialBars, make_bars, summarize
-from reslab.cli.show import console, progress_console
+from reslab.cli.show import console, progress_console, warn
 from reslab.cli.subjects import WHOLE, runs_root, split_words
 from reslab.errors import UserError
 from reslab.experiments.trials import read_held_out_seed, read_trial, read_trial_file
@@ -112,7 +112,7 @@ def train(
             return
         console.print("\n".join(_describe(estimate, trial, count)), soft_wrap=True)
         if group.first and (warning := check_room(estimate, run, device=device)):
-            progress_console.print(f"warning: {warning}", soft_wrap=True)
+            warn(warning)
         with StopSignals() as stop, make_bars() as progress:
             run_trial(
                 trial,
@@ -123,7 +123,7 @@ def train(
                 processes=group,
                 compile=compile,
                 progress=TrialBars(progress, [trial]).begin(trial),
-                warn=lambda sentence: progress.console.print(f"warning: {sentence}", soft_wrap=True),
+                warn=warn,
                 should_stop=stop.wanted,
             )
         if group.first:

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from reslab.cli.show import progress_console
+from reslab.cli.show import progress_console, warn
 from reslab.cli.subjects import is_file, split_subject, split_words, take_count
 from reslab.errors import UserError, choices
 from reslab.runs.directory import match_runs, only_run
@@ -102,7 +102,7 @@ def _make_warner() -> Callable[[str], None]:
     def warn(sentence: str) -> None:
         if sentence not in told:
             told.add(sentence)
-            progress_console.print(f"warning: {sentence}", soft_wrap=True)
+            warn(sentence)
 
     return warn
 
@@ -151,7 +151,7 @@ def note_bad(fields: Mapping[str, str]) -> Iterator[Callable[[BadImage], None] |
     noted: dict[str, None] = {}
     yield lambda error: noted.update({drop_advice(str(error)): None})
     for sentence in noted:
-        progress_console.print(f"warning: skipped: {sentence}", soft_wrap=True)
+        warn(f"skipped: {sentence}")
 
 
 def preprocess_fields(fields: Mapping[str, str]) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def refuse_unknown(verb: str, fields: Mapping[str, str], known: tuple[str, ...])
     """Refuse a field that `verb` does not know."""
     for field in fields:
         if field not in known and not field.startswith("preprocess."):
-            raise UserError(f"{verb} knows no field '{field}'; there are {choices([*known, 'preprocess.FIELD'])}")
+            raise UserError(f"{verb} has no field '{field}'; there are {choices([*known, 'preprocess.FIELD'])}")
 
 
 class _Rate(ProgressColumn):

@@ -34,4 +34,4 @@ def open_data(text: str, *, held_out_seed: int = 0) -> Dataset | PhotoDataset:
     if text and is_folder(Path(text)):
         return read_photos(Path(text), seed=held_out_seed)
     known = suggest(text, LOADERS) or f"; there are {', '.join(LOADERS)}, and folders such as data=PATH"
-    raise UserError(f"'{text}' is no dataset and no folder of photographs{known}")
+    raise UserError(f"'{text}' is neither a dataset nor a folder of photographs{known}")

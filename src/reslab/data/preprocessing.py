@@ -78,7 +78,9 @@ def _crop(pixels: Tensor, side: int) -> Tensor:
 def _refuse_other_channels(values: tuple[float, ...], name: str, pixels: Tensor) -> None:
     channels = pixels.shape[-3]
     if len(values) not in (1, channels):
-        raise UserError(f"{name} has {len(values)} values and the images have {channels} channels; give one a channel")
+        raise UserError(
+            f"{name} has {len(values)} values and the images have {channels} channels; give one for every channel"
+        )
 
 
 def _per_channel(values: tuple[float, ...], pixels: Tensor) -> Tensor:

@@ -127,7 +127,7 @@ def read_embedding(path: Path) -> Embedding:
             about = json.loads((file.metadata() or {})[KEY])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError, KeyError, ValueError) as error:
-        raise UserError(f"{path} is no file of features; write one with `reslab embed`") from error
+        raise UserError(f"{path} is not a file of features; write one with `reslab embed`") from error
     names = about["class_names"]
     return Embedding(
         layer=about["layer"],

@@ -79,7 +79,7 @@ def make_intake(
     name, shape = name_of(network.spec), network.spec.input_shape
     if len(shape) != 3 or shape[0] not in (1, 3):
         raise UserError(
-            f"{name} takes inputs of {' x '.join(map(str, shape))}, which are no pictures; "
+            f"{name} takes inputs of {' x '.join(map(str, shape))}, which are not pictures; "
             "give a network of two dimensions and 1 or 3 channels"
         )
     chosen = preprocess or network.preprocess

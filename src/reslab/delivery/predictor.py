@@ -1,6 +1,6 @@
 """What a trained network takes pictures for: its first few guesses, each with its probability.
 
-One trained for several labels an image gives those above a threshold; each has a probability of its own.
+One trained for several labels per image gives those above a threshold; each has a probability of its own.
 
 The preprocessing travels with the weights, so a predictor needs a network and nothing else.
 """
@@ -97,7 +97,7 @@ class Predictor:
             raise UserError(
                 f"threshold is {threshold:g}; give a probability from 0 to 1"
                 if several
-                else "threshold is for networks of several labels an image, and this one is of one class; leave it out"
+                else "threshold is for networks of several labels per image, and this one is of one class; leave it out"
             )
         least = THRESHOLD if threshold is None else threshold
         predictions: list[Prediction] = []

@@ -52,8 +52,6 @@ def _build(spec: Spec) -> nn.Module:
         return torchvision.models.get_model(spec.architecture, weights=None, num_classes=spec.classes, **options)
     blocks = [stage.blocks for stage in spec.stages] if isinstance(spec, NetworkSpec) else []
     if not isinstance(spec, NetworkSpec) or len(blocks) != STAGES or spec.channels != 3:
-        raise UserError(
-            f"torchvision builds nothing like {name_of(spec)}; export it as onnx or torch-export, which need no such"
-        )
+        raise UserError(f"torchvision builds nothing like {name_of(spec)}; export it as onnx or torch-export instead")
     block = Bottleneck if spec.block == "bottleneck" else BasicBlock
     return ResNet(block, blocks, num_classes=spec.classes)

@@ -1,4 +1,4 @@
-"""The task of several labels an image: every class is a question of its own, answered by a sigmoid.
+"""The task of several labels per image: every class is a question of its own, answered by a sigmoid.
 
 The loss is the mean binary cross-entropy over classes and images. Smoothing draws 0 and 1 towards a half; balanced
 weights make the yes and the no of each class count the same.

@@ -43,7 +43,7 @@ def train(
     fields = dict(fields or {})
     for name in NAMED:
         if name in fields:
-            raise UserError(f"'{name}' is an argument of train and no field; write train(..., {name}=...)")
+            raise UserError(f"'{name}' is an argument of train, not a field; write train(..., {name}=...)")
     named: dict[str, Any] = {"network": network, "seed": str(seed)}
     if recipe is not None:
         named["recipe"] = recipe if isinstance(recipe, Recipe) else str(recipe)

@@ -81,7 +81,7 @@ def _check_free(out: Path, place: Path) -> None:
         try:
             ours = set(json.loads((place / MARKER).read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
-            raise UserError(f"{out} is no report and is not empty; choose another --out") from None
+            raise UserError(f"{out} is not a report and is not empty; choose another --out") from None
         strange = sorted(present - ours)
         if strange:
             raise UserError(f"{out} holds {strange[0]}, which no report wrote; move it away or choose another --out")

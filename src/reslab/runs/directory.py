@@ -94,7 +94,7 @@ class RunDirectory:
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise UserError(f"{self.path} has no {name}.json; it is no run, or has not come so far") from None
+            raise UserError(f"{self.path} has no {name}.json; it is not a run, or has not got that far") from None
         except PermissionError as error:
             raise UserError(f"{path} cannot be read: {error.strerror}; check the run's permissions") from error
         except (OSError, ValueError, RecursionError) as error:

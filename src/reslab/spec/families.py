@@ -72,7 +72,7 @@ def dense(depth: int, *, width: int = 64, channels: int = 64, shortcut: Shortcut
     """Return a stack of fully-connected residual blocks for vectors: 2n+2 layers of one width."""
     if depth < 4 or depth % 2:
         raise UserError(
-            f"depth {depth} is not 2n+2: a dense stack has two layers a block, so choose an even depth >= 4"
+            f"depth {depth} is not 2n+2: a dense stack has two layers per block, so choose an even depth >= 4"
         )
     return NetworkSpec(
         stem=StemSpec(kernel=1, width=width),

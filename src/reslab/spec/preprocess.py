@@ -33,7 +33,9 @@ class Preprocess:
     def __post_init__(self) -> None:
         check_literals(self)
         if len(self.mean) != len(self.std):
-            raise UserError(f"mean has {len(self.mean)} values and std {len(self.std)}; give one of each a channel")
+            raise UserError(
+                f"mean has {len(self.mean)} values and std {len(self.std)}; give one of each for every channel"
+            )
         if any(value <= 0 for value in self.std):
             raise UserError(f"std is {self.std}; every value must be above 0")
         if self.per_pixel_mean and any(self.mean):

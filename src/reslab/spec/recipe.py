@@ -321,7 +321,7 @@ def change_recipe(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
     for name, kinds in KINDS_WITH.items():
         if f"schedule.{name}" in changes and changed.schedule.kind not in kinds:
             raise UserError(
-                f"recipe.schedule.{name} is nothing to a {changed.schedule.kind} schedule; "
+                f"recipe.schedule.{name} means nothing to a {changed.schedule.kind} schedule; "
                 f"leave it out, or write recipe.schedule.kind={kinds[-1]}"
             )
     return changed

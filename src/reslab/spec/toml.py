@@ -27,7 +27,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}; check its name") from error
     except ValueError as error:  # bad TOML, or bytes that are no text
-        raise UserError(f"{path} is no TOML: {error}; correct it there") from error
+        raise UserError(f"{path} is not TOML: {error}; correct it there") from error
 
 
 def _write_table(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:

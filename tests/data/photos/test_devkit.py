@@ -27,7 +27,9 @@ def test_words_and_truth(tmp_path: Path) -> None:
 def test_a_damaged_kit_is_named(content: bytes, tmp_path: Path) -> None:
     """Cut short, or something else."""
     (tmp_path / "ILSVRC2012_devkit_t12.tar.gz").write_bytes(content)
-    with pytest.raises(UserError, match=r"devkit_t12\.tar\.gz is no development kit that can be read .*fetch it again"):
+    with pytest.raises(
+        UserError, match=r"devkit_t12\.tar\.gz is not a development kit that can be read .*fetch it again"
+    ):
         read_devkit(tmp_path)
 
 

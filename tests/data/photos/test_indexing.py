@@ -96,7 +96,7 @@ def test_a_link_is_no_image(tmp_path: Path) -> None:
         member = tarfile.TarInfo("1.jpg")
         member.type, member.linkname = tarfile.LNKTYPE, "0.jpg"
         archive.addfile(member)
-    with pytest.raises(UserError, match=r"1\.jpg is no plain file; write the shard anew"):
+    with pytest.raises(UserError, match=r"1\.jpg is not a plain file; write the shard anew"):
         index_shards(tmp_path, [SHARD])
 
 

@@ -105,7 +105,7 @@ def test_it_is_known_by_content(tmp_path: Path) -> None:
         ("image,cat,dog\na.jpg,1,0\nb.jpg,1,0\n", "has the label 'dog'; add one, or remove the column"),
         ("image,labels\na.jpg,\n", "no image of .* has a label"),
         ("image,cat\na.jpg,1\n", r"no image could be held out of .* give val\.csv too"),
-        ("image,cat\n\xff.jpg,1\n", "is no CSV in UTF-8"),
+        ("image,cat\n\xff.jpg,1\n", "is not CSV in UTF-8"),
     ],
 )
 def test_mistakes_are_told_with_their_line(text: str, sentence: str, tmp_path: Path) -> None:

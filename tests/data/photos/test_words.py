@@ -22,5 +22,5 @@ def test_words_come_back(tmp_path: Path) -> None:
 def test_another_file_is_named(text: str, tmp_path: Path) -> None:
     """With the remedy."""
     (tmp_path / "classes.json").write_text(text)
-    with pytest.raises(UserError, match=r"classes\.json .*; mend it or remove it"):
+    with pytest.raises(UserError, match=r"classes\.json .*; correct it or remove it"):
         read_words(tmp_path)

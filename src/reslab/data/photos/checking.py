@@ -32,9 +32,9 @@ class Kind:
 
 
 KINDS = {
-    "unreadable": Kind("error", "cannot be decoded; mend it or remove it"),
+    "unreadable": Kind("error", "cannot be decoded; correct it or remove it"),
     "wrong shard": Kind("error", "cannot be taken; mend it, fetch it or write it again"),
-    "wrong line": Kind("error", "of a list; mend it or remove it"),
+    "wrong line": Kind("error", "of a list; correct it or remove it"),
     "closed folder": Kind("error", "cannot be entered; check its permissions"),
     "empty class": Kind("error", "has no images; fill it or remove it"),
     "class only in val": Kind("error", "nothing is trained on it"),

@@ -36,7 +36,7 @@ def read_devkit(source: Path) -> Devkit | None:
         meta, truth = (_read_member(path, member) for member in (META, TRUTH))
         return _join(meta, truth.decode("ascii"))
     except (OSError, EOFError, ValueError, LookupError, TypeError, tarfile.TarError, zlib.error) as error:
-        raise UserError(f"{path} is no development kit that can be read ({error}); fetch it again") from error
+        raise UserError(f"{path} is not a development kit that can be read ({error}); fetch it again") from error
 
 
 def _read_member(path: Path, member: str) -> bytes:

@@ -70,7 +70,7 @@ def prepare_imagenet(source: Path, out: Path, *, watch: Watch = lambda what, don
             _bring_val(val, out / "val", kit, watch)
     except OSError as error:
         raise UserError(
-            f"cannot write {out}: {error.strerror}; the same command goes on once that is mended"
+            f"cannot write {out}: {error.strerror}; the same command goes on once that is put right"
         ) from error
     write_words(out, kit.words)
     return Prepared(out, _count(out))
@@ -196,7 +196,7 @@ def _classes(archive: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:
     """Yield the archives within the training archive, by class."""
     for member, name in _files(archive):
         if not WNID.fullmatch(name.removesuffix(".tar")) or not name.endswith(".tar"):
-            raise UserError(f"{archive.name} holds '{name}', which is no class of ILSVRC-2012; fetch it again")
+            raise UserError(f"{archive.name} holds '{name}', which is not a class of ILSVRC-2012; fetch it again")
         yield name.removesuffix(".tar"), member
 
 
@@ -204,7 +204,7 @@ def _images(archive: tarfile.TarFile, pattern: re.Pattern[str]) -> Iterator[tupl
     for member, name in _files(archive):
         image = archive.extractfile(member) if pattern.fullmatch(name) else None
         if image is None:
-            raise UserError(f"{archive.name} holds '{name}', which is no image of ILSVRC-2012; fetch it again")
+            raise UserError(f"{archive.name} holds '{name}', which is not an image of ILSVRC-2012; fetch it again")
         yield name, image
 
 

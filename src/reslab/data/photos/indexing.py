@@ -134,7 +134,7 @@ def _read_shard(path: Path) -> tuple[dict[str, Place], dict[str, int]]:
                     if found is None or member.isdir():
                         continue
                     if not member.isreg() or member.issparse():
-                        raise UserError(f"{path}/{name} is no plain file; write the shard anew, links followed")
+                        raise UserError(f"{path}/{name} is not a plain file; write the shard anew, links followed")
                     if key in found:
                         what = "image" if found is images else "label"
                         raise UserError(f"{path} has a second {what} with the key '{key}', {name}; rename one of them")

@@ -127,7 +127,7 @@ def _read_list(path: Path, tell: Tell) -> _List:
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}; check its permissions") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path} is no CSV in UTF-8: {error}; write it again") from error
+        raise UserError(f"{path} is not CSV in UTF-8: {error}; write it again") from error
     if not labels:
         raise UserError(f"{path} names no image; add a line for each")
     by_column = not _is_long(header)

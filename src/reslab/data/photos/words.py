@@ -28,7 +28,7 @@ def read_words(root: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise UserError(f"{path} cannot be read: {error}; mend it or remove it") from error
+        raise UserError(f"{path} cannot be read: {error}; correct it or remove it") from error
     if not isinstance(words, dict) or not all(isinstance(word, str) for word in words.values()):
-        raise UserError(f"{path} does not give each class's folder its words; mend it or remove it")
+        raise UserError(f"{path} does not give each class's folder its words; correct it or remove it")
     return words

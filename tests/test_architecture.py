@@ -39,7 +39,6 @@ TESTED_ELSEWHERE = {
     "networks/fused/stem.py": ("networks/fused/test_normalization.py", "normalization with a pool behind it"),
     "networks/fused/stem_kernels.py": ("networks/fused/test_normalization.py", "kernels, beside torch's"),
     "paper/claim.py": ("paper/test_cifar.py", "claims as there are"),
-    "paper/figures.py": ("paper/test_cifar.py", "readings, which are data"),
 }
 OF_THE_WHOLE = {"architecture", "benchmarks", "hub", "readme", "results", "scaling", "wheel"}
 # In a process of its own: whoever imports torch fails, wherever that stands, and whatever it would catch.

@@ -84,7 +84,7 @@ def test_a_stopped_run_has_every_evaluation_once(tmp_path: Path) -> None:
 
 
 def test_without_the_package_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And nothing said; the run's provenance has no version of it."""
+    """And nothing said."""
     monkeypatch.setitem(sys.modules, "tensorboard.summary.writer.record_writer", None)
     board = Board(tmp_path / "board")
     board.begin(0)

@@ -26,6 +26,7 @@ docs: .venv/ready-dev
 
 results: .venv/ready-dev
 	$(BIN)/python -m tools.pages
+	$(BIN)/python -m tools.figures
 
 bench: .venv/ready-dev
 	$(BIN)/python benchmarks/networks.py

@@ -1,15 +1,26 @@
-"""Folders without permission, for tests that root runs too, who may read everything."""
+"""Who may read what: folders without permission, for root too, who may read everything, and any tester's umask."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+
+@contextlib.contextmanager
+def umask(mask: int) -> Iterator[None]:
+    """Let files and folders be made with this umask meanwhile."""
+    before = os.umask(mask)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def close(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.closed import close
+import torch
+from tests.closed import close, umask
+from tests.renames import fail_rename
 
 from reslab.errors import UserError
 from reslab.files import (
@@ -21,10 +23,12 @@ from reslab.files import (
     list_folder,
     lock,
     refuse_full_disk,
+    replace_folder,
     temporary_folder,
     write_size,
     write_text,
 )
+from reslab.networks.weights.sealed import write_tensors
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
@@ -36,6 +40,15 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
         raise RuntimeError
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_the_umask_says_who_may_read(mask: int, mode: int, tmp_path: Path) -> None:
+    """Of text, and of tensors too, for which safetensors makes a file of its own."""
+    with umask(mask):
+        write_text(tmp_path / "notes.txt", "new")
+        write_tensors(tmp_path / "x.safetensors", {"x": torch.zeros(1)}, {})
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {mode}
 
 
 def test_folders_are_made(tmp_path: Path) -> None:
@@ -66,6 +79,24 @@ def test_a_temporary_folder_goes_away(tmp_path: Path) -> None:
         (folder / "file").write_text("")
         raise FileNotFoundError("inside")
     assert list((tmp_path / "new").iterdir()) == []
+
+
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), KeyboardInterrupt()])
+def test_a_folder_that_cannot_be_replaced_comes_back(
+    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the disk fails between the two renames or the user interrupts."""
+    old, new = tmp_path / "place", tmp_path / "new"
+    for folder in (old, new):
+        folder.mkdir()
+        (folder / folder.name).write_text("")
+    fail_rename(monkeypatch, 2, error)
+    with pytest.raises(type(error)):
+        replace_folder(old, new, aside=tmp_path / "aside")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "place"]
+    assert (old / "place").exists()
+    replace_folder(old, new, aside=tmp_path / "aside")
+    assert (old / "new").exists()
 
 
 def test_what_a_killed_maker_left_goes_next_time(tmp_path: Path) -> None:

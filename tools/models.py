@@ -14,8 +14,8 @@ ABOUT = """\
 # Models
 
 Weights that come with the package, trained by us on the 50,000 training images of CIFAR-10 by the paper's recipe
-(section 4.2): of each network the seed nearest the mean test error of all seeds we trained, at the end of training.
-`python -m tools.ship` chose and tested them; `make results` writes this page from the files themselves.
+(section 4.2): of each network the seed nearest the mean test error of all its seeds by this recipe, at the end of
+training. `python -m tools.ship` chose and tested them; `make results` writes this page from the files themselves.
 
 {table}
 

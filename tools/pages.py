@@ -6,6 +6,7 @@ by hand, and a test compares them with what the records say.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from reslab.files import write_size, write_text
 from reslab.networks import measure_cost
 from reslab.paper.tables import TABLE_6
 from reslab.report.markdown import write_table, write_verdicts
-from reslab.report.pages import WORDS, tabulate_verdicts
+from reslab.report.pages import WORDS
 from reslab.report.records import RunRecord, read_records
 from reslab.report.reporting import judge_runs, tables_about
 from reslab.report.verdicts import Verdict
@@ -24,6 +25,7 @@ from reslab.spec import find, name_of
 from tools import REPOSITORY, RESULTS, models, speeds
 
 SUMMED_UP = ("table-6", "fig-1", "fig-6", "fig-7")
+FIGURES = {name: f"pictures/{name}.svg" for name in ("fig-6", "fig-7")}  # which tools/figures.py draws
 ABOUT_RESULTS = """\
 # Results
 
@@ -73,14 +75,14 @@ def _replace_blocks(path: Path, blocks: Mapping[str, str]) -> str:
 
 
 def _write_summary(tables: Mapping[str, Sequence[Verdict]]) -> str:
-    """Count the verdicts of each table and figure, and of the orders that were run those that hold."""
-    counted = {name: counts for name, _, counts in tabulate_verdicts([v for vs in tables.values() for v in vs])}
-    words = [word for word in WORDS if any(word in counts for counts in counted.values())]
+    """Count the verdicts on the numbers of each table and figure, and of the orders that were run those that hold."""
+    numbers = {name: Counter(verdict.word for verdict in _numbers(verdicts)) for name, verdicts in tables.items()}
+    words = [word for word in WORDS if any(counts[word] for counts in numbers.values())]
     rows = [
-        [place(name), *[str(counted[name].get(word, "")) for word in words], _count_orders(verdicts)]
+        [place(name), *[str(numbers[name][word] or "") for word in words], _count_orders(verdicts)]
         for name, verdicts in tables.items()
     ]
-    return write_table(("claims of", *words, "orders that hold"), rows)
+    return write_table(("numbers of", *words, "orders that hold"), rows)
 
 
 def _count_orders(verdicts: Sequence[Verdict]) -> str:
@@ -91,6 +93,10 @@ def _count_orders(verdicts: Sequence[Verdict]) -> str:
 def _orders(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Return the verdicts on several networks together: what the figures are about."""
     return [verdict for verdict in verdicts if len(verdict.claim.settings) > 1]
+
+
+def _numbers(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    return [verdict for verdict in verdicts if len(verdict.claim.settings) < 2]
 
 
 def _write_orders(tables: Mapping[str, Sequence[Verdict]]) -> str:
@@ -130,6 +136,8 @@ def _write_results(tables: Mapping[str, Sequence[Verdict]], records: Sequence[Ru
     parts += ["## Table 1", "`reslab reproduce table-1`", _write_table_1(), speeds.write_depths()]
     for name, verdicts in tables.items():
         parts += [f"## {place(name)}", f"`reslab reproduce {name} --from results`", write_verdicts(verdicts)]
+        if name in FIGURES:
+            parts += [f"![{place(name)} by our runs]({FIGURES[name]})"]
         if name == "table-6":
             parts += ["Its networks counted, beside what it prints (`reslab describe NAME`):", _write_counts()]
     counts = {run: [] for run in (record.id for record in records)}
@@ -145,7 +153,7 @@ def _write_results(tables: Mapping[str, Sequence[Verdict]], records: Sequence[Ru
         "test error %",
         "time",
         "device",
-        "commit",
+        "commits",
         "in",
     )
     parts += [
@@ -155,7 +163,7 @@ def _write_results(tables: Mapping[str, Sequence[Verdict]], records: Sequence[Ru
         speeds.write_fast(),
         "## Runs",
         "Each is a folder of that name in a folder of `results/`, with its trial, command, logs and result. "
-        "The time is that of its sittings, in which it may have shared the device.",
+        "The time is that of its sittings, in which it may have shared the device; the commits are theirs.",
         write_table(heads, [_run_cells(record, counts[record.id]) for record in records], left=(0, 1, 7, 8, 9)),
     ]
     return "\n\n".join(parts) + "\n"
@@ -197,7 +205,7 @@ def _run_cells(record: RunRecord, counted: Sequence[str]) -> list[str]:
         percent(record.test_error_percent),
         duration(record.timings.seconds),
         f"{record.device}, {record.trial.recipe.precision}",
-        short_commit(record.commit),
+        ", ".join(dict.fromkeys(short_commit(sitting.commit) for sitting in record.sittings)),
         ", ".join(counted),
     ]
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         Network,
         build,
         create_model,
+        deepen,
         foreign_state_dict,
         load_model,
         measure_cost,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         save_model,
     )
     from reslab.spec import NetworkSpec, Preprocess, StageSpec, StemSpec, find, list_models
+    from reslab.spec.recipe import Recipe, find_recipe
 
 __version__ = "0.1.0"
 
@@ -31,12 +33,15 @@ __all__ = [
     "NetworkSpec",
     "Predictor",
     "Preprocess",
+    "Recipe",
     "StageSpec",
     "StemSpec",
     "UserError",
     "build",
     "create_model",
+    "deepen",
     "find",
+    "find_recipe",
     "foreign_state_dict",
     "list_models",
     "load_model",
@@ -51,10 +56,12 @@ _HOMES = {
     "reslab.errors": ("UserError",),
     "reslab.experiments.train": ("train",),
     "reslab.spec": ("NetworkSpec", "Preprocess", "StageSpec", "StemSpec", "find", "list_models"),
+    "reslab.spec.recipe": ("Recipe", "find_recipe"),
     "reslab.networks": (
         "Network",
         "build",
         "create_model",
+        "deepen",
         "foreign_state_dict",
         "load_model",
         "measure_cost",

@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import glob
 import os
+import secrets
 import shutil
 import stat
 import tempfile
@@ -76,19 +77,20 @@ def write_size(size: float) -> str:
 def atomic_write(path: Path) -> Iterator[Path]:
     """Yield a temporary neighbour of `path` that replaces it once written and synced to disk.
 
-    If the body fails, `path` keeps its old content and no temporary file stays behind.
+    If the body fails, `path` keeps its old content and no temporary file stays behind. Who may read it is the umask's
+    to say, whatever the body writes with.
     """
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}{PARTIAL}"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=PARTIAL, dir=path.parent)
+        temporary.touch(exist_ok=False)
+        permissions = stat.S_IMODE(temporary.stat().st_mode)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}; choose a writable place") from error
-    os.close(handle)
-    temporary = Path(name)
     try:
         yield temporary
         _sync(temporary)
-        temporary.chmod(0o644)
+        temporary.chmod(permissions)  # safetensors puts a file of its own there, for its owner alone
         temporary.replace(path)
         _sync(path.parent)
     except OSError as error:
@@ -130,6 +132,19 @@ def temporary_folder(parent: Path, name: str) -> Iterator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(hold)
+
+
+def replace_folder(place: Path, new: Path, *, aside: Path) -> None:
+    """Rename the folder `new` to `place`; what was there goes aside, and comes back if the new one does not stand."""
+    if not place.exists():
+        new.rename(place)
+        return
+    place.rename(aside)
+    try:
+        new.rename(place)
+    except BaseException:  # an interrupt too: what is aside goes away with its maker
+        aside.rename(place)
+        raise
 
 
 def _hold(folder: Path) -> int | None:

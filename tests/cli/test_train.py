@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -12,6 +13,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+
+from reslab.training.processes import Processes
 
 SHORT = ["recipe.iterations=12", "recipe.batch=16", "recipe.evaluate_every=6"]
 
@@ -93,6 +96,20 @@ def test_a_dry_run_counts_its_processes(reslab) -> None:
     alone, shared = reslab(*words).out, reslab(*words, "--processes", "2").out
     line = next(line for line in alone.splitlines() if "iterations of" in line)
     assert line.replace("), seed", ") by 2 processes, seed") in shared.splitlines()
+
+
+@pytest.mark.parametrize("batch", [16, 2])
+def test_processes_that_a_launcher_started_are_counted_first(
+    batch: int, reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch that they cannot share is refused as it is, before anything is reckoned with a share of it."""
+    three = contextlib.nullcontext(Processes(rank=0, count=3))
+    monkeypatch.setattr("reslab.training.processes.joined", lambda: three)
+    words = ["train", "network=cifar-resnet-8", "recipe.iterations=1", f"recipe.batch={batch}"]
+    outcome = reslab(*words, "--runs", str(tmp_path / "runs"))
+    assert outcome.code == 2
+    assert f"recipe.batch is {batch}, which 3 processes cannot share evenly; choose a multiple of 3" in outcome.err
+    assert outcome.out == ""
 
 
 def test_other_data_than_the_files_is_refused(reslab, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -68,3 +69,12 @@ def test_a_full_split_is_the_data() -> None:
     """Nothing is held back."""
     assert DATASET.divide("full") == (DATASET.train, DATASET.test)
     assert count_held_back(DATASET.train, "full") == 0
+
+
+def test_a_fingerprint_is_taken_once_and_is_of_the_dataset_it_was_taken_of() -> None:
+    """Not of those made from it; where it is sent to another process, it goes along."""
+    assert DIGITS.fingerprint is DIGITS.fingerprint
+    turned = replace(DIGITS, train=Split(DIGITS.train.images, 9 - DIGITS.train.labels))
+    assert turned.fingerprint != DIGITS.fingerprint
+    assert replace(turned, train=DIGITS.train).fingerprint == DIGITS.fingerprint
+    assert pickle.loads(pickle.dumps(turned)).fingerprint == turned.fingerprint

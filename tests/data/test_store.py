@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.closed import umask
+from tests.renames import fail_rename
 
 from reslab.data.catalogue import load_dataset
 from reslab.data.fetch import fetch
@@ -46,13 +48,27 @@ def test_stored_digests_are_needed(publish: Callable[[str], Published]) -> None:
 
 
 def test_a_dataset_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the one before stays, nothing temporary either, and others may read it."""
+    """Nothing of the one before stays, nothing temporary either, and others may read it if the umask lets them."""
     monkeypatch.setenv("RESLAB_DATA", str(tmp_path))
     save_arrays("x", {"a": np.zeros(1, dtype=np.uint8), "b": np.zeros(1, dtype=np.uint8)})
-    folder = save_arrays("x", {"a": np.ones(1, dtype=np.uint8)})
+    with umask(0o022):
+        folder = save_arrays("x", {"a": np.ones(1, dtype=np.uint8)})
     assert {path.name for path in folder.iterdir()} == {"a.npy", "digests.json"}
     assert list(tmp_path.iterdir()) == [folder]
-    assert folder.stat().st_mode & 0o055
+    assert folder.stat().st_mode & 0o777 == 0o755
+
+
+def test_if_the_new_one_cannot_take_its_place_the_old_one_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second of the two renames fails, and what was fetched is still there."""
+    monkeypatch.setenv("RESLAB_DATA", str(tmp_path))
+    folder = save_arrays("x", {"a": np.zeros(1, dtype=np.uint8)})
+    fail_rename(monkeypatch, 2, OSError(5, "Input/output error"))
+    with pytest.raises(UserError, match="Input/output error"):
+        save_arrays("x", {"a": np.ones(1, dtype=np.uint8)})
+    assert np.load(folder / "a.npy") == 0
+    assert list(tmp_path.iterdir()) == [folder]
 
 
 def test_an_unwritable_root_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

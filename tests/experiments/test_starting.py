@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from tests.photographs import make_photos
-from tests.trials import PHOTO_FIELDS, make_photo_trial, outcome, stop_after
+from tests.trials import PHOTO_FIELDS, make_digits_trial, make_photo_trial, outcome, stop_after
 
 from reslab.cli import main
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
-from reslab.networks import create_model, load_model, save_model
+from reslab.experiments.starting import initialize
+from reslab.networks import build, create_model, load_model, save_model
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
 from reslab.training.loop import Stopped
@@ -23,6 +25,19 @@ from reslab.training.loop import Stopped
 def weights(tmp_path: Path) -> str:
     torch.manual_seed(3)
     return str(save_model(create_model("cifar-resnet-8", num_classes=5), tmp_path / "before.safetensors"))
+
+
+def test_the_seed_alone_draws_the_weights_and_the_callers_generator_is_left() -> None:
+    """Whatever was drawn before, and as torch.manual_seed would; a notebook goes on with its own numbers."""
+    trial = replace(make_digits_trial(), seed=5)
+    torch.manual_seed(3)
+    numbers = torch.rand(4)
+    torch.manual_seed(3)
+    network = initialize(trial)
+    assert torch.equal(torch.rand(4), numbers)
+    torch.manual_seed(5)
+    drawn = build(trial.network).state_dict()
+    assert all(torch.equal(tensor, drawn[name]) for name, tensor in network.state_dict().items())
 
 
 def start(photos: PhotoDataset, weights: str, **fields: str) -> Trial:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from tests.photographs import make_photos
 
 import reslab
+from reslab import UserError
 from reslab.spec.recipe import find_recipe
 
 
@@ -18,8 +21,10 @@ def test_a_folder_becomes_a_classifier(tmp_path: Path, monkeypatch: pytest.Monke
     steps: list[int] = []
     fields = {"recipe.epochs": 10, "recipe.batch": 8, "network.input_size": 24, "recipe.precision": "fp32"}
     options = {"runs": tmp_path / "runs", "fields": fields, "progress": lambda step, metrics: steps.append(step)}
+    before = torch.get_rng_state()
     run = reslab.train(photos, "cifar-resnet-8", **options)
     assert steps == list(range(1, 21))
+    assert torch.equal(torch.get_rng_state(), before)  # a notebook draws on as if nothing had been trained
     assert run.result()["error_percent"] == 0
     network = reslab.load_model(run.weights)
     photo = photos / "val" / "blues" / "000.jpg"
@@ -55,6 +60,20 @@ def test_values_are_taken_as_they_are(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('base = "digits"\niterations = 1\nbatch = 8\n')
     run = reslab.train("digits", "cifar-resnet-8", recipe=tmp_path / "mine.toml", runs=tmp_path)
     assert run.trial().recipe == find_recipe("digits", {"iterations": 1, "batch": 8})
+
+
+def test_specs_and_recipes_are_taken_as_they_are(tmp_path: Path) -> None:
+    """A network nobody named, by a recipe nobody named; the data decides the classes, and weights must fit."""
+    stages = (reslab.StageSpec(width=4, blocks=1), reslab.StageSpec(width=8, blocks=1, stride=2))
+    spec = reslab.NetworkSpec(stem=reslab.StemSpec(width=4, kernel=3), stages=stages, classes=1000)
+    recipe = reslab.Recipe(iterations=2, batch=8, evaluate_every=1)
+    run = reslab.train("digits", spec, recipe=recipe, runs=tmp_path, device="cpu", fields={"recipe.batch": 16})
+    assert run.trial().recipe == replace(recipe, batch=16)
+    assert run.trial().network == replace(spec, classes=10, channels=1, input_size=8)
+    again = reslab.train("digits", spec, recipe=recipe, weights=run.weights, runs=tmp_path)
+    assert again.trial().start is not None
+    with pytest.raises(UserError, match="does not fit the network"):
+        reslab.train("digits", replace(spec, stages=stages[:1]), recipe=recipe, weights=run.weights, runs=tmp_path)
 
 
 def test_what_the_command_line_warns_of_is_warned_of(tmp_path: Path) -> None:

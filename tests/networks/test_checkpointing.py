@@ -9,9 +9,11 @@ import sys
 
 import pytest
 import torch
+from torch import Tensor, nn
 
 from reslab.networks import create_model
-from reslab.networks.randomness import draw_from
+from reslab.networks.checkpointing import run_checkpointed
+from reslab.networks.randomness import Dropout, draw_from
 
 PEAK = """
 import json, resource, sys, torch
@@ -45,6 +47,27 @@ def test_gradients_and_buffers_are_the_same(overrides: dict[str, object], own: b
     for name, buffer in network.named_buffers():
         assert torch.equal(buffer, twin.get_buffer(name)), name
     assert network.get_buffer("stem.norm.num_batches_tracked") == 2
+
+
+class FailsAgain(nn.Module):
+    """Passes its input on the first time, without gradients, and fails the second time."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if torch.is_grad_enabled():
+            raise MemoryError
+        return x
+
+
+def test_a_second_pass_that_fails_leaves_the_generator_where_it_was() -> None:
+    """Whoever catches the error draws on, and not the same again."""
+    segment = nn.Sequential(FailsAgain(), Dropout(0.5))
+    generator = torch.Generator()
+    draw_from(segment, generator)
+    loss = run_checkpointed([segment], torch.ones(8, requires_grad=True)).sum()
+    now = generator.get_state()
+    with pytest.raises(MemoryError):
+        loss.backward()
+    assert torch.equal(generator.get_state(), now)
 
 
 def test_evaluation_with_gradients_leaves_statistics_alone() -> None:

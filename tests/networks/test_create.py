@@ -8,8 +8,11 @@ import pytest
 import torch
 
 from reslab.errors import UserError
-from reslab.networks import build, create_model, foreign_state_dict, load_model, save_model
-from reslab.spec import NetworkSpec
+from reslab.networks import Weights, build, create_model, foreign_state_dict, load_model, save_model
+from reslab.networks.create import adopt_weights
+from reslab.networks.freezing import head_parameters
+from reslab.spec import NetworkSpec, find
+from reslab.spec.codec import override
 
 
 @pytest.fixture
@@ -97,6 +100,26 @@ def test_other_classes_get_a_fresh_head(torchvision_file: Path) -> None:
     for name, tensor in network.state_dict().items():
         if not name.startswith("classifier"):
             assert torch.equal(tensor, trained.state_dict()[name]), name
+
+
+@pytest.mark.parametrize("name", ["googlenet", "densenet-121"])
+def test_borrowed_networks_get_fresh_heads_too(name: str, tmp_path: Path) -> None:
+    """GoogLeNet has three; all else is as it was."""
+    trained = create_model(name)
+    network = create_model(name, weights=save_model(trained, tmp_path), num_classes=2)
+    before = trained.state_dict()
+    fresh = {key for key, tensor in network.state_dict().items() if tensor.shape != before[key].shape}
+    assert fresh == head_parameters(network.spec)
+    assert all(torch.equal(tensor, before[key]) for key, tensor in network.state_dict().items() if key not in fresh)
+
+
+def test_other_classes_are_no_excuse_for_another_body() -> None:
+    """Only the classifier may be fresh: of another width, no stage is left as it was drawn."""
+    spec = find("cifar-resnet-8")
+    weights = Weights(spec=spec, tensors=build(spec).state_dict())
+    network = build(override(spec, {"classes": 7, "stages.2.width": 48}))
+    with pytest.raises(UserError, match=r"wide\.pth does not fit the network; of the wrong shape: blocks\.conv4"):
+        adopt_weights(network, weights, origin="wide.pth")
 
 
 def test_our_files_load_by_name_too(tmp_path: Path) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.renames import fail_rename
 from tests.runs_by_hand import CLASSES, SITTING, write_run
 
 from reslab.errors import UserError
@@ -136,15 +136,7 @@ def test_if_the_new_one_cannot_take_its_place_the_old_one_returns(
     """The second of the two renames fails."""
     write_run(tmp_path / "runs")
     out = write(tmp_path / "runs", tmp_path / "out").parent
-    rename, seen = os.rename, []
-
-    def fail_once(source: Any, target: Any, **rest: Any) -> None:
-        seen.append(target)
-        if len(seen) == 2:
-            raise OSError(5, "Input/output error")
-        rename(source, target, **rest)
-
-    monkeypatch.setattr(os, "rename", fail_once)
+    fail_rename(monkeypatch, 2, OSError(5, "Input/output error"))
     with pytest.raises(UserError, match="Input/output error"):
         write(tmp_path / "runs", out)
     assert (out / "index.html").exists()

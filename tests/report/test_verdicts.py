@@ -62,6 +62,17 @@ def judge_one(claim: Claim, root: Path) -> Verdict:
     return verdict
 
 
+def test_shared_normalization_is_told(tmp_path: Path) -> None:
+    """Processes without sync_norms normalize their own shares, as the paper's GPUs did: it is told, and no more."""
+    for seed, processes, synchronized in ((1, 1, False), (2, 8, False), (3, 8, True)):
+        trial = trial_of("resnet-20", seed, sync_norms=synchronized)
+        run = record(tmp_path, trial)
+        run.begin(trial, {"processes": processes})
+    verdict = judge_one(SHALLOW, tmp_path)
+    assert (verdict.word, verdict.n) == ("reproduced", 3)
+    assert verdict.remarks == "normalized over 16 of 128 images at a time"
+
+
 def test_a_full_run_near_the_number_reproduces_it(tmp_path: Path) -> None:
     """Mean and standard deviation over the seeds, the difference, the runs."""
     runs = [record(tmp_path, trial_of("resnet-20", seed), error) for seed, error in ((1, 8.5), (2, 8.9), (3, 8.7))]

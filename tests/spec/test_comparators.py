@@ -21,9 +21,9 @@ def test_highway_depth_counts_its_layers() -> None:
     ("make", "sentence"),
     [
         (lambda: LeNetSpec(input_size=28), "at least 32"),
-        (lambda: TorchvisionSpec(architecture="vgg11"), "choose alexnet"),  # pyright: ignore[reportArgumentType]
+        (lambda: TorchvisionSpec(architecture="vgg11"), "architecture is 'vgg11'; choose alexnet"),  # pyright: ignore[reportArgumentType]
         (lambda: HighwaySpec(stages=()), "at least one stage"),
-        (lambda: LeNetSpec(classes=0), "classes is 0"),
+        (lambda: LeNetSpec(classes=0), "classes is 0; it must be at least 1 and at most 10,000,000"),
         (lambda: HighwaySpec(stages=(StageSpec(blocks=0, width=3),)), "stages.0 needs"),
         (lambda: HighwaySpec(stages=(StageSpec(blocks=1, width=3, stride=2),)), "stride 1"),
         (lambda: replace(highway(19), neck=0), "neck is 0"),

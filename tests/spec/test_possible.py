@@ -32,6 +32,7 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
     ({"dropout": 1.0}, "dropout is 1.0; it is a probability"),
     ({"squeeze_excitation": -1}, "squeeze_excitation is -1"),
     ({"shortcut": "D"}, "shortcut is 'D'; choose none, A, B, C or gated"),
+    ({"dimensions": 4}, "dimensions is 4; choose 0, 1, 2 or 3"),
     ({"norm": "layer"}, "norm is 'layer'; choose batch, none, group or frozen"),
 ]
 

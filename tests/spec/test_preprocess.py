@@ -37,3 +37,9 @@ def test_it_is_told_in_words() -> None:
     assert PER_PIXEL_MEAN.describe() == "pixels 0-1, per-pixel mean"
     assert AUTHORS.describe() == "BGR pixels 0-255, resize 256, crop 224, mean 103.063 115.903 123.152"
     assert TORCHVISION_EFFICIENTNET.describe().endswith("bicubic, mean 0.485 0.456 0.406, std 0.229 0.224 0.225")
+
+
+def test_an_order_of_channels_that_is_none_is_refused() -> None:
+    """It would be read as RGB."""
+    with pytest.raises(UserError, match="channel_order is 'GBR'; choose RGB or BGR"):
+        Preprocess(channel_order="GBR")  # pyright: ignore[reportArgumentType]

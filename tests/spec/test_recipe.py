@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from reslab.errors import UserError
 from reslab.spec.codec import encode
-from reslab.spec.recipe import RECIPES, find_recipe
+from reslab.spec.recipe import RECIPES, AugmentationSpec, OptimizerSpec, Recipe, ScheduleSpec, find_recipe
 from reslab.spec.toml import write_toml
 
 
@@ -72,6 +74,28 @@ def test_mistakes_are_named(changes: dict[str, object], sentence: str) -> None:
     """The field, its value and the remedy."""
     with pytest.raises(UserError, match=sentence):
         find_recipe("cifar-paper", changes)
+
+
+@pytest.mark.parametrize(
+    ("make", "fields", "sentence"),
+    [
+        (
+            ScheduleSpec,
+            {"kind": "cosin"},
+            "recipe.schedule.kind is 'cosin'; choose steps, cosine, constant or one-cycle",
+        ),
+        (ScheduleSpec, {"fall": "Linear"}, "recipe.schedule.fall is 'Linear'; choose linear or cosine"),
+        (OptimizerSpec, {"decay": None}, "recipe.optimizer.decay is None; choose all or weights"),
+        (AugmentationSpec, {"policy": "auto"}, "recipe.augmentation.policy is 'auto'; choose none, trivial or rand"),
+        (Recipe, {"precision": "fp16"}, "recipe.precision is 'fp16'; choose fp32 or bf16"),
+        (Recipe, {"centring": "mean"}, "recipe.centring is 'mean'; choose mean-image or imagenet"),
+    ],
+)
+def test_mistakes_in_python_are_named_too(make: Callable[..., object], fields: dict[str, Any], sentence: str) -> None:
+    """Nothing was converted there, and the schedule would be constant, the precision fp32."""
+    with pytest.raises(UserError) as caught:
+        make(**fields)
+    assert str(caught.value) == sentence
 
 
 def test_unknown_recipes_are_told() -> None:

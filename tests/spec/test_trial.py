@@ -38,12 +38,16 @@ def test_equal_trials_share_an_id() -> None:
 
 
 def test_nonsense_is_refused() -> None:
-    """Negative seeds and other tasks."""
+    """Negative seeds, other tasks and splits."""
     for seed in (-1, 2**31):
         with pytest.raises(UserError, match=f"seed is {seed}; it must be from 0"):
             replace(TRIAL, seed=seed)
     with pytest.raises(UserError, match="task is None; choose classification or multi-label"):
         trial_from_dict({})
+    with pytest.raises(UserError, match="task is 'detection'; choose classification or multi-label"):
+        replace(TRIAL, task="detection")
+    with pytest.raises(UserError, match=r"data\.split is 'tunning'; choose full or tuning"):
+        replace(TRIAL.data, split="tunning")
 
 
 def test_an_id_is_of_what_is_not_by_default() -> None:

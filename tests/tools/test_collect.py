@@ -32,7 +32,7 @@ def test_records_are_brought_home(tmp_path: Path) -> None:
         *("trial.json", "provenance.json", "metrics.jsonl", "timings.jsonl", "result.json"),
         *("analysis/responses.json", "analysis/10-crop.json", "analysis/multi-scale.json"),
     }
-    run.finish(run.result() | {"error_percent": 1.0})
+    run.finish(run.result() | {"params": 1})
     with pytest.raises(UserError, match=r"is here already and its result\.json differs"):
         collect(run, tmp_path / "home")
     assert main([str(tmp_path / "runs"), "--into", str(tmp_path / "home")]) == 1
@@ -49,6 +49,15 @@ def test_places_on_a_machine_stay_there(word: str, tmp_path: Path) -> None:
     assert not (tmp_path / "home").exists()
     run.write("provenance", {"sittings": [SITTING | {"command": "reslab train recipe=a/b.toml --runs ../runs"}]})
     collect(run, tmp_path / "home")
+
+
+@pytest.mark.parametrize("error", [1.0, "six", None])
+def test_a_result_is_the_end_of_its_log(error: object, tmp_path: Path) -> None:
+    """One that says something else was changed by hand."""
+    run = write_run(tmp_path / "runs")
+    run.finish(run.result() | {"step": 64_000, "error_percent": error})
+    with pytest.raises(UserError, match="is not the last error of its log"):
+        collect(run, tmp_path / "home")
 
 
 def test_only_whole_runs_come_home(tmp_path: Path) -> None:

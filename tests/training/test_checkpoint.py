@@ -103,7 +103,7 @@ def test_a_place_that_became_read_only_is_told(tmp_path: Path, monkeypatch: pyte
     def refuse(*args: object, **kwargs: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr("reslab.files.tempfile.mkstemp", refuse)
+    monkeypatch.setattr(Path, "touch", refuse)
     with pytest.raises(UserError, match=r"cannot write .*step-00000002.*Read-only file system; choose"):
         save(tmp_path, 2)
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000001.safetensors"]

@@ -88,8 +88,8 @@ def train(
     if run.state == "finished" and not dry_run:
         console.print(f"{run.path} is finished: {summarize(run.result())}", soft_wrap=True)
         return
-    refuse_unfit_trial(trial, dataset, num_processes=processes)
     if processes > 1 and not dry_run:
+        refuse_unfit_trial(trial, dataset, num_processes=processes)
         options = [*(["--runs", str(runs)] if runs else []), *["--compile"] * compile]
         code = run_in_processes(["train", *fields, *options], processes)
         if code:
@@ -97,6 +97,7 @@ def train(
         return
     with joined() as group:
         count = max(processes, group.count)
+        refuse_unfit_trial(trial, dataset, num_processes=count)
         if not group.first:
             console.quiet = progress_console.quiet = True
         if not dry_run:

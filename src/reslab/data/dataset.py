@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sized
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -61,7 +62,7 @@ class Dataset:
         indices = np.arange(len(self.train))
         return self.train.take(indices[:first]), self.train.take(indices[first:])
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over all arrays: what the data is, wherever it lies."""
         digest = hashlib.sha256()

@@ -16,7 +16,7 @@ import numpy as np
 from reslab.data.dataset import Bytes, Dataset, Split
 from reslab.data.sources import Published
 from reslab.errors import UserError
-from reslab.files import temporary_folder
+from reslab.files import replace_folder, temporary_folder
 
 ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
 
@@ -47,19 +47,17 @@ def check_arrays(dataset: Published, arrays: Mapping[str, Bytes]) -> None:
 
 
 def save_arrays(name: str, arrays: Mapping[str, Bytes]) -> Path:
-    """Write a dataset's arrays and their digests; the folder appears whole or not at all."""
+    """Write a dataset's arrays and their digests; the folder appears whole, or stays as it was."""
     folder = data_root() / name
     try:
         with temporary_folder(folder.parent, name) as temporary:
-            new, old = temporary / "new", temporary / "old"
+            new = temporary / "new"
             new.mkdir()
             for array_name, array in arrays.items():
                 np.save(new / f"{array_name}.npy", array, allow_pickle=False)
             digests = {array_name: digest(array) for array_name, array in arrays.items()}
             (new / "digests.json").write_text(json.dumps(digests, indent=2) + "\n", encoding="utf-8")
-            if folder.exists():
-                folder.rename(old)
-            new.rename(folder)
+            replace_folder(folder, new, aside=temporary / "old")
     except OSError as error:
         raise UserError(f"cannot write {folder}: {error.strerror}; set RESLAB_DATA to a writable place") from error
     return folder

@@ -21,7 +21,7 @@ from reslab.delivery.intake import make_batches, make_intake, tell_misfit
 from reslab.delivery.pictures import Image, OnBad, as_sequence, read_images
 from reslab.errors import UserError
 from reslab.networks import Network
-from reslab.networks.execution import Execution
+from reslab.networks.execution import Execution, choose_device
 from reslab.spec import Preprocess
 from reslab.spec.codec import convert
 
@@ -51,6 +51,7 @@ class Prediction:
 class Predictor:
     """A network ready for pictures: files, or arrays of bytes (height, width, RGB).
 
+    The network itself is put into eval mode and onto `device`, by default a GPU where there is one.
     `preprocess` replaces what came with the weights; `channels_last` is the layout of memory it runs in. `bf16`
     is for speed on a GPU: probabilities are then those of a test but for bfloat16's rounding.
     """
@@ -62,8 +63,9 @@ class Predictor:
         preprocess: Preprocess | None = None,
         channels_last: bool = True,
         precision: Precision = "fp32",
-        device: str = "cpu",
+        device: str | None = None,
     ) -> None:
+        device = device or choose_device()
         bf16 = convert(Precision, precision, where="precision") == "bf16"
         execution = Execution(channels_last=channels_last)
         self.intake = make_intake(network, preprocess=preprocess, execution=execution, device=device)

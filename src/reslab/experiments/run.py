@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,10 @@ from reslab.spec.codec import encode
 from reslab.spec.trial import Trial
 from reslab.training.loop import Stopped, Surroundings, fit
 from reslab.training.processes import ALONE, Processes
-from reslab.training.stepping import assemble, mix_seed, reproducible
+from reslab.training.stepping import Runtime, assemble, mix_seed, reproducible
+
+# What a sitting records that decides on the last bits.
+MEANS = ("device", *[field.name for field in fields(Runtime)], "processes")
 
 
 def run_trial(
@@ -70,9 +74,10 @@ def run_trial(
             network, task, trial.recipe, seed=trial.seed, device=device, compile=compile, processes=processes
         )
         if processes.first:
-            _warn_of_other_count(run, trial, processes.count, warn)
             shared = {"together": together, "processes": processes.count}
-            run.begin(trial, _describe_sitting(dataset, device) | asdict(stepper.runtime) | shared)
+            sitting = _describe_sitting(dataset, device) | asdict(stepper.runtime) | shared
+            _warn_of_other_means(run, trial, sitting, warn)
+            run.begin(trial, sitting)
         recorder = Recorder(run, batch=trial.recipe.batch, device=device)
         if together == 1:
             forget_peak_memory(device)
@@ -174,20 +179,28 @@ def _finish(run: RunDirectory, network: Network, trial: Trial, result: dict[str,
     run.finish(result)
 
 
-def _warn_of_other_count(run: RunDirectory, trial: Trial, count: int, warn: Callable[[str], None]) -> None:
-    """Say what changes where a run goes on with another number of processes than it had."""
-    if not list(run.checkpoints.glob("step-*")):
+def _warn_of_other_means(
+    run: RunDirectory, trial: Trial, sitting: Mapping[str, Any], warn: Callable[[str], None]
+) -> None:
+    """Say what changes where a run goes on by other means than it had: another device, other kernels or processes."""
+    if not any(run.checkpoints.glob("step-*")):
         return
-    before = run.read("provenance")["sittings"][-1].get("processes", 1)
-    if before != count:
-        part = trial.recipe.batch // trial.recipe.accumulate // count
-        norms = "" if trial.recipe.sync_norms else f", and {part} images at a time are normalized"
-        mixed = trial.recipe.augmentation.mixup or trial.recipe.augmentation.cutmix
-        mixing = ", images are mixed with others than before" if mixed else ""
-        warn(
-            f"the run had {before} process{'es' * (before > 1)} so far and goes on with {count}: "
-            f"the batches are the same, sums are taken in another order{mixing}{norms}"
-        )
+    before = {"processes": 1} | run.read("provenance")["sittings"][-1]
+    other = [name for name in MEANS if name in before and before[name] != sitting[name]]
+    if not other:
+        return
+    changes = [f"{name}={json.dumps(sitting[name])} ({json.dumps(before[name])} so far)" for name in other]
+    effects = ["the batches are the same", "sums are taken in another order"]
+    if "processes" in other:
+        if trial.recipe.augmentation.mixup or trial.recipe.augmentation.cutmix:
+            effects.append("images are mixed with others than before")
+        if not trial.recipe.sync_norms:
+            part = trial.recipe.batch // trial.recipe.accumulate // sitting["processes"]
+            effects.append(f"{part} images at a time are normalized")
+    warn(
+        f"the run goes on with {', '.join(changes)}: {', '.join(effects)}, "
+        "and it will not end bit for bit as it would have"
+    )
 
 
 def _name_device(device: str) -> str:

@@ -14,22 +14,23 @@ from reslab.errors import UserError
 from reslab.networks import Network, Weights, build, create_model, read_weights
 from reslab.networks.create import adopt_weights
 from reslab.networks.weights.sealed import seal
-from reslab.spec import Preprocess
+from reslab.spec import Preprocess, Spec
 from reslab.spec.trial import DataSpec, Trial
 
 INITIALIZING = threading.Lock()  # weights are drawn from torch's generator, which all threads share
 
 
 def initialize(trial: Trial) -> Network:
-    """Return the trial's network with the weights its seed draws."""
-    with INITIALIZING:
-        torch.manual_seed(trial.seed)
-        return build(trial.network)
+    """Return the trial's network with the weights its seed draws; torch's generator is left as the caller had it."""
+    with INITIALIZING, torch.random.fork_rng(devices=()):
+        torch.default_generator.manual_seed(trial.seed)  # the CPU's alone: not those of devices, which are not kept
+        return build(trial.network, device="cpu")
 
 
-def start_from(trial: Trial, weights: str | Path, *, network: str, overrides: Mapping[str, Any]) -> Trial:
-    """Return the trial with these weights to start from, its network being what they were trained for."""
-    spec = create_model(network, weights, **dict(overrides)).spec
+def start_from(trial: Trial, weights: str | Path, *, network: str | Spec, overrides: Mapping[str, Any]) -> Trial:
+    """Return the trial with these weights to start from; a network by name is then what they were trained for."""
+    named = isinstance(network, str)
+    spec = create_model(network, weights, **dict(overrides)).spec if named else trial.network
     return replace(trial, network=spec, start=seal({}, read_weights(weights, like=spec).tensors))
 
 

@@ -13,36 +13,42 @@ from reslab.experiments.run import run_trial
 from reslab.experiments.trials import read_held_out_seed, read_trial
 from reslab.networks.execution import choose_device
 from reslab.runs.directory import RunDirectory, default_root
+from reslab.spec import Spec
+from reslab.spec.recipe import Recipe
 
 NAMED = ("data", "network", "weights", "recipe", "seed")  # arguments, and no fields
 
 
 def train(
     data: str | Path,
-    network: str,
+    network: str | Spec,
     *,
     weights: str | Path | None = None,
-    recipe: str | Path | None = None,
+    recipe: str | Path | Recipe | None = None,
     runs: str | Path | None = None,
     seed: int = 0,
+    device: str | None = None,
     fields: Mapping[str, Any] | None = None,
     progress: Callable[[int, dict[str, float]], None] = lambda step, metrics: None,
     warn: Callable[[str], None] = warnings.warn,
 ) -> RunDirectory:
     """Train `network` on a dataset or a folder of photographs, or go on where it was left; return the run.
 
-    `recipe` is a name or a TOML file, by default the data's own; `fields` are those of the command line, such as
-    {"recipe.epochs": 20}, as text or as values; `weights` are what it starts from, if anything; `runs` is the folder
-    for runs, by default RESLAB_RUNS, or runs. `warn` is told of bad images that are skipped, and the like.
-    The run has `result()`, and `weights` to load. A GPU is used where there is one.
+    `network` is a name or a spec, whose classes, channels and image size the data decides. `recipe` is a name, a TOML
+    file or a Recipe, by default the data's own; `fields` are those of the command line, such as {"recipe.epochs": 20},
+    as text or as values; `weights` are what it starts from, if anything; `runs` is the folder for runs, by default
+    RESLAB_RUNS, or runs; `device` is a GPU where there is one. `warn` is told of bad images that are skipped, and the
+    like. The run has `result()`, and `weights` to load.
     """
     fields = dict(fields or {})
     for name in NAMED:
         if name in fields:
             raise UserError(f"'{name}' is an argument of train and no field; write train(..., {name}=...)")
-    named = {"network": network, "seed": str(seed)} | ({"recipe": str(recipe)} if recipe is not None else {})
+    named: dict[str, Any] = {"network": network, "seed": str(seed)}
+    if recipe is not None:
+        named["recipe"] = recipe if isinstance(recipe, Recipe) else str(recipe)
     dataset = open_data(str(data), held_out_seed=read_held_out_seed(fields))
     trial = read_trial(named | fields, dataset, weights=weights)
     root = Path(runs) if runs else default_root()
-    device = choose_device()
+    device = device or choose_device()
     return run_trial(trial, dataset, root, weights=weights, device=device, progress=progress, warn=warn)

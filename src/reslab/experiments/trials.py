@@ -35,7 +35,7 @@ def read_trial(
     """Make the trial that fields ask for; the data decides image size, channels and classes unless they say so.
 
     Photographs have no size of their own: they are cropped to what the network takes. With `weights` to start from,
-    these say what the fields leave open about the network.
+    these say what the fields leave open about the network. A network may be given as a spec, a recipe as itself.
     """
     groups = _group(fields)
     if "network" not in fields:
@@ -45,13 +45,14 @@ def read_trial(
         implied["input_size"] = dataset.side
     epochs = groups["recipe"].pop("epochs", None)
     usual = "photos" if dataset.side is None else RECIPE_OF.get(dataset.name, "cifar-paper")
-    recipe = find_recipe(fields.get("recipe", usual), groups["recipe"])
+    recipe = _choose_recipe(fields.get("recipe", usual), groups["recipe"])
     data = _choose_data(dataset, groups["data"])
     if epochs is not None:
         recipe = _with_epochs(recipe, epochs, images=len(dataset.train) - count_held_back(dataset.train, data.split))
+    network, overrides = fields["network"], implied | groups["network"]
     trial = Trial(
         data=data,
-        network=find(fields["network"], implied | groups["network"]),
+        network=find(network, overrides) if isinstance(network, str) else override(network, overrides),
         recipe=recipe,
         seed=read_seed(fields.get("seed", "0")),
         task=dataset.task,
@@ -60,12 +61,16 @@ def read_trial(
         return trial
     from reslab.experiments.starting import start_from
 
-    return start_from(trial, weights, network=fields["network"], overrides=implied | groups["network"])
+    return start_from(trial, weights, network=network, overrides=overrides)
 
 
 def read_held_out_seed(fields: Mapping[str, Any]) -> int:
     """Return what is to draw the images held out, which decides what the data is."""
     return convert(int, fields.get("data.held_out_seed", "0"), where="data.held_out_seed")
+
+
+def _choose_recipe(recipe: str | Recipe, changes: Mapping[str, Any]) -> Recipe:
+    return change_recipe(recipe, changes) if isinstance(recipe, Recipe) else find_recipe(recipe, changes)
 
 
 def _with_epochs(recipe: Recipe, epochs: Any, *, images: int) -> Recipe:

@@ -3,6 +3,7 @@
 from reslab.networks.build import build
 from reslab.networks.cost import Cost, LayerCost, measure_cost
 from reslab.networks.create import create_model, foreign_state_dict, load_model, save_model
+from reslab.networks.deepening import deepen
 from reslab.networks.network import Network
 from reslab.networks.weights.file import Weights
 from reslab.networks.weights.reading import read_weights
@@ -14,6 +15,7 @@ __all__ = [
     "Weights",
     "build",
     "create_model",
+    "deepen",
     "foreign_state_dict",
     "load_model",
     "measure_cost",

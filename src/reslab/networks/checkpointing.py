@@ -48,8 +48,10 @@ def _drawing_again(segment: nn.Module, drawn: Tensor | None) -> Iterator[None]:
         return
     now = generator.get_state()
     generator.set_state(drawn)
-    yield
-    generator.set_state(now)
+    try:
+        yield
+    finally:
+        generator.set_state(now)
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from typing import Any
 
 from reslab.errors import UserError
 from reslab.networks.build import build
+from reslab.networks.freezing import head_parameters
 from reslab.networks.network import Network
 from reslab.networks.weights.adapters import to_foreign
 from reslab.networks.weights.file import Weights, write_weights
@@ -34,6 +35,7 @@ STRUCTURE = (
 def create_model(
     name: str,
     weights: str | Path | None = None,
+    *,
     num_classes: int | None = None,
     in_chans: int | None = None,
     **overrides: Any,
@@ -102,10 +104,11 @@ def foreign_state_dict(network: Network, target: str) -> dict[str, Any]:
 
 
 def adopt_weights(network: Network, weights: Weights, *, origin: str) -> None:
-    """Load weights into a network as they were trained for; one for other classes keeps its own classifier."""
+    """Load weights into a network as they were trained for; for other classes, only its classifier stays its own."""
     tensors = dict(weights.tensors)
     if network.spec.classes != weights.spec.classes:
-        tensors |= _fresh_head(network, weights.spec)
+        drawn = network.state_dict()
+        tensors |= {name: drawn[name] for name in head_parameters(network.spec)}
     load_tensors(network, tensors, origin=origin)
 
 
@@ -134,12 +137,6 @@ def _unwrap(network: Any) -> Network:
             f"{changed[0]} is not as the network's spec says; build it with the fields you need (classes=...)"
         )
     return network
-
-
-def _fresh_head(network: Network, trained: Spec) -> dict[str, Any]:
-    """Return the tensors whose shape hangs on the number of classes, as `network` drew them."""
-    shapes = {name: tensor.shape for name, tensor in build(trained, device="meta").state_dict().items()}
-    return {name: tensor for name, tensor in network.state_dict().items() if tensor.shape != shapes.get(name)}
 
 
 def _refuse_contradictions(asked: Spec, explicit: set[str], trained: Spec, *, origin: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reslab.report import charts
-from reslab.report.groups import HIGHEST_DISPLAYED, Group, by_data, spread
+from reslab.report.groups import HIGHEST_DISPLAYED, Group, Spread, by_data, spread
 from reslab.report.labels import flatten, network_label, shared_departures
 from reslab.report.palette import DARK, LIGHT
 from reslab.report.records import Damage, RunRecord
@@ -161,10 +161,10 @@ def _embed(plots: Sequence[charts.Plot]) -> dict[str, Any]:
     return {plot.key: {"kind": plot.kind, "share": plot.share or plot.key, **plot.content} for plot in plots}
 
 
-def _best(members: Sequence[Group]) -> tuple[Group, RunRecord] | None:
-    """Return the finished run with the lowest test error on one dataset."""
-    finished = [(group, run) for group in members for run in group.finished]
-    return min(finished, key=lambda pair: pair[1].test_error_percent or 0.0, default=None)
+def _best(members: Sequence[Group]) -> tuple[Group, Spread] | None:
+    """Return the network with the lowest test error on one dataset, in the mean over its seeds."""
+    means = [(group, found) for group in members if (found := _seed_spreads(group)[1]) is not None]
+    return min(means, key=lambda pair: pair[1].mean, default=None)
 
 
 def _seed_spreads(group: Group) -> tuple[Any, Any]:

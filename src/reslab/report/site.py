@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from reslab.errors import UserError
-from reslab.files import temporary_folder
+from reslab.files import replace_folder, temporary_folder
 from reslab.report.figures import draw_figures
 from reslab.report.groups import group_runs
 from reslab.report.pages import page_addresses, render_index, render_run
@@ -67,7 +67,7 @@ def _replacing(out: Path) -> Iterator[Path]:
             yield folder
             files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
             (folder / MARKER).write_text(json.dumps([*files, MARKER], indent=1) + "\n", encoding="utf-8")
-            _put(folder, place, aside=temporary / "old")
+            replace_folder(place, folder, aside=temporary / "old")
     except OSError as error:
         raise UserError(f"cannot write {out}: {error.strerror}; free some space or choose another --out") from error
 
@@ -87,19 +87,6 @@ def _check_free(out: Path, place: Path) -> None:
             raise UserError(f"{out} holds {strange[0]}, which no report wrote; move it away or choose another --out")
     elif place.exists():
         raise UserError(f"{out} is a file; choose a folder with --out")
-
-
-def _put(folder: Path, place: Path, *, aside: Path) -> None:
-    """Rename `folder` to `place`; what was there goes aside, and comes back if the new one does not stand."""
-    if not place.exists():
-        folder.rename(place)
-        return
-    place.rename(aside)
-    try:
-        folder.rename(place)
-    except OSError:
-        aside.rename(place)
-        raise
 
 
 def _plotly() -> Path:

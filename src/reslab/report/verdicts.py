@@ -92,6 +92,7 @@ class _Evidence:
     name: str
     trial: Trial
     record: Record | None
+    processes: int = 1
 
 
 @dataclass
@@ -128,6 +129,7 @@ def _judge(claim: Claim, pieces: Sequence[_Evidence]) -> Verdict:
                 *lacks,
                 *[f"{field} {_written(ours)} for {_written(asked)}" for field, ours, asked in kind],
                 *_precisions(piece for runs in chosen for piece, _ in runs),
+                *_normalizing(piece for runs in chosen for piece, _ in runs),
                 *_skipping(piece for runs in chosen for piece, _ in runs),
                 *([f"{_count(left_out)} in another setting left out"] if left_out else []),
                 *remarks,
@@ -228,6 +230,13 @@ def _precisions(pieces: Iterable[_Evidence]) -> list[str]:
     return [f"in {precision}" for precision in sorted(found)]
 
 
+def _normalizing(pieces: Iterable[_Evidence]) -> list[str]:
+    """Say over how many images batches were normalized where processes shared them: the paper's GPUs did so too."""
+    shared = [piece for piece in pieces if piece.processes > 1 and not piece.trial.recipe.sync_norms]
+    shares = {piece.trial.recipe.batch // piece.processes: piece.trial.recipe.batch for piece in shared}
+    return [f"normalized over {share} of {batch} images at a time" for share, batch in sorted(shares.items())]
+
+
 def _skipping(pieces: Iterable[_Evidence]) -> list[str]:
     """Say for how many training images others stood in; early versions did not count them."""
     skipping = [piece for piece in pieces if piece.trial.data.on_bad_image == "skip"]
@@ -252,7 +261,16 @@ def _read(run: RunDirectory) -> _Evidence:
             responses=_read_part(run, "responses"),
             tests={protocol: found for protocol, found in tests.items() if found is not None},
         )
-    return _Evidence(run.path.name, trial, record)
+    return _Evidence(run.path.name, trial, record, _most_processes(run))
+
+
+def _most_processes(run: RunDirectory) -> int:
+    """Return how many processes shared a run's batches at most; early versions did not write it down."""
+    try:
+        sittings = run.read("provenance")["sittings"]
+    except (UserError, KeyError):
+        return 1
+    return max((sitting.get("processes", 1) for sitting in sittings), default=1)
 
 
 def _read_part(run: RunDirectory, name: str) -> dict[str, Any] | None:

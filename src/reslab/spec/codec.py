@@ -1,7 +1,8 @@
 """Frozen dataclasses to plain data and back, and dotted overrides: strict keys, typed values.
 
 `encode` and `decode` are inverse; `override(spec, {"stages.0.width": "32"})` changes one leaf. Values may
-be strings (from a command line) or already typed; either way a wrong one is named with what is allowed.
+be strings (from a command line) or already typed; either way a wrong one is named with what is allowed. Specs that
+are built in Python call `check_literals` to have the same said.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from reslab.errors import UserError, choices, suggest
@@ -34,7 +36,7 @@ def encode(value: Any, *, sparse: bool = False) -> Any:
 
 def decode(cls: type[T], data: Mapping[str, Any], *, where: str = "") -> T:
     """Build `cls` from plain data; unknown keys and wrong values are refused by name."""
-    hints = typing.get_type_hints(cls)
+    hints = _hints(cls)
     if not isinstance(data, Mapping):
         raise UserError(f"{where.rstrip('.') or cls.__name__} is {data!r}; give a table of fields")
     names = [field.name for field in fields(cls)]  # pyright: ignore[reportArgumentType]
@@ -47,6 +49,14 @@ def decode(cls: type[T], data: Mapping[str, Any], *, where: str = "") -> T:
     if missing:
         raise UserError(f"{where.rstrip('.') or cls.__name__} lacks {choices(missing)}")
     return cls(**values)
+
+
+def check_literals(spec: object, *, where: str = "") -> None:
+    """Refuse a field of `spec` that is none of the values its Literal allows."""
+    for name, allowed in _literals(type(spec)).items():
+        value = getattr(spec, name)
+        if value not in allowed:
+            raise UserError(f"{where}{name} is {value!r}; choose {choices(allowed)}")
 
 
 def differing_leaves(one: Any, other: Any) -> dict[str, tuple[Any, Any]]:
@@ -104,6 +114,16 @@ def convert(hint: Any, value: Any, *, where: str) -> Any:
             return None
         return convert(next(arg for arg in args if arg is not type(None)), value, where=where)
     return _scalar(hint, value, where)
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+@cache
+def _literals(cls: type) -> dict[str, tuple[Any, ...]]:
+    return {name: get_args(hint) for name, hint in _hints(cls).items() if get_origin(hint) is Literal}
 
 
 def _overlay(data: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,10 +6,12 @@ Highway networks and LeNet-5 are built here; the others come from torchvision un
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 from reslab.errors import UserError, choices
+from reslab.spec.codec import check_literals
 from reslab.spec.network import StageSpec
+from reslab.spec.possible import check_counts
 
 TorchvisionName = Literal[
     "alexnet",
@@ -33,9 +35,8 @@ class ImageSpec:
     input_size: int = 224
 
     def __post_init__(self) -> None:
-        for field in ("classes", "channels", "input_size"):
-            if not 1 <= getattr(self, field) <= 10_000_000:
-                raise UserError(f"{field} is {getattr(self, field)}; it must be at least 1 and at most 10,000,000")
+        check_literals(self)
+        check_counts({"classes": self.classes, "channels": self.channels, "input_size": self.input_size})
 
     @property
     def depth(self) -> int | None:
@@ -113,11 +114,6 @@ class TorchvisionSpec(ImageSpec):
     kind: ClassVar[str] = "torchvision"
 
     architecture: TorchvisionName
-
-    def __post_init__(self) -> None:
-        if self.architecture not in get_args(TorchvisionName):
-            raise UserError(f"architecture is {self.architecture!r}; choose {choices(get_args(TorchvisionName))}")
-        super().__post_init__()
 
 
 def highway(depth: int) -> HighwaySpec:

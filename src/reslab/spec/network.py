@@ -11,6 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
+from reslab.spec.codec import check_literals
+from reslab.spec.possible import check
+
 Block = Literal["single", "basic", "bottleneck"]
 Shortcut = Literal["none", "A", "B", "C", "gated"]
 Order = Literal["post", "pre", "bn-after-addition", "relu-before-addition"]
@@ -124,8 +127,7 @@ class NetworkSpec:
     checkpointing: bool = False
 
     def __post_init__(self) -> None:
-        from reslab.spec.possible import check  # it needs the names above
-
+        check_literals(self)
         check(self)
 
     @property

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from reslab.errors import UserError
+from reslab.spec.codec import check_literals
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,7 @@ class Preprocess:
     std: tuple[float, ...] = (1.0,)
 
     def __post_init__(self) -> None:
+        check_literals(self)
         if len(self.mean) != len(self.std):
             raise UserError(f"mean has {len(self.mean)} values and std {len(self.std)}; give one of each a channel")
         if any(value <= 0 for value in self.std):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from reslab.errors import UserError, choices, suggest
-from reslab.spec.codec import overlay, override
+from reslab.spec.codec import check_literals, overlay, override
 from reslab.spec.toml import read_toml
 
 Edges: TypeAlias = Literal["zero", "reflect"]
@@ -24,13 +24,14 @@ Crop: TypeAlias = Literal["padded", "shorter-side", "resized"]
 def _demand(
     spec: object, part: str, *, above: Mapping[str, float] | None = None, least: Mapping[str, float] | None = None
 ) -> None:
-    """Refuse a field of a part of a recipe that is not above, or not at least, what it must be."""
+    """Refuse a field of a part of a recipe that has no such value, or is not above, or at least, what it must be."""
+    where = f"recipe.{part}." if part else "recipe."
+    check_literals(spec, where=where)
     for words, bounds in (("above", above or {}), ("at least", least or {})):
         for name, bound in bounds.items():
             value = getattr(spec, name)
             if value < bound or (words == "above" and value == bound):
-                field = f"recipe.{part}.{name}" if part else f"recipe.{name}"
-                raise UserError(f"{field} is {value:g}; it must be {words} {bound:g}")
+                raise UserError(f"{where}{name} is {value:g}; it must be {words} {bound:g}")
 
 
 @dataclass(frozen=True, kw_only=True)

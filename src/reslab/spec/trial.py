@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from reslab.errors import UserError, choices, suggest
 from reslab.spec.catalogue import Spec, name_of, spec_from_dict, spec_to_dict
-from reslab.spec.codec import convert, decode, differing_leaves, encode
+from reslab.spec.codec import check_literals, convert, decode, differing_leaves, encode
 from reslab.spec.recipe import Recipe
 
 TaskName: TypeAlias = Literal["classification", "multi-label"]
@@ -34,6 +34,9 @@ class DataSpec:
     on_bad_image: OnBadImage = "stop"
     held_out_seed: int = 0
 
+    def __post_init__(self) -> None:
+        check_literals(self, where="data.")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
@@ -50,6 +53,7 @@ class Trial:
     task: TaskName = "classification"
 
     def __post_init__(self) -> None:
+        check_literals(self)
         # Each iteration draws from a generator seeded with seed and step together, 32 bits each.
         if not 0 <= self.seed < 2**31:
             raise UserError(f"seed is {self.seed}; it must be from 0 to {2**31 - 1:,}")

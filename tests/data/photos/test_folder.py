@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -111,10 +112,19 @@ def test_names_that_are_no_utf8_have_a_fingerprint(photos: Path) -> None:
     path = photos / "train" / "ant" / os.fsdecode(b"caf\xe9.png")
     path.write_bytes(b"an image")
     dataset = read_folder(photos)
-    assert dataset.fingerprint != before
+    assert read_folder(photos).fingerprint != before
     path.unlink()
     with pytest.raises(UserError, match=r"cannot be read: No such file or directory; replace it or remove it"):
         _ = dataset.fingerprint
+
+
+def test_a_fingerprint_is_taken_once(photos: Path) -> None:
+    """Of a million files that takes a while; the same files with other labels, or others tested on, are other data."""
+    dataset = read_folder(photos)
+    assert dataset.fingerprint is dataset.fingerprint
+    relabelled = replace(dataset, train=replace(dataset.train, labels=1 - dataset.train.labels))
+    turned = replace(dataset, train=dataset.test, test=dataset.train)
+    assert len({dataset.fingerprint, relabelled.fingerprint, turned.fingerprint}) == 3
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

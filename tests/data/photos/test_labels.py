@@ -82,6 +82,7 @@ def test_it_is_known_by_content(tmp_path: Path) -> None:
         if number == 3:
             (root / "a.jpg").write_bytes(b"longer")
         prints.append(read_labelled(root).fingerprint)
+        assert (dataset := read_labelled(root)).fingerprint is dataset.fingerprint  # taken once
     assert prints[0] == prints[1]
     assert len(set(prints)) == 3
 

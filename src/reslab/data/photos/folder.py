@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
@@ -76,9 +77,9 @@ class PhotoDataset:
         """Photographs have none in common."""
         return
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over classes, and names and sizes of the files of both splits."""
+        """SHA-256 over classes, and names, sizes and labels of the files of both splits."""
         digest = hashlib.sha256()
         for name in self.class_names:
             digest.update(f"{name}\n".encode(errors="surrogateescape"))  # names need not be UTF-8

@@ -12,6 +12,7 @@ import csv
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
@@ -34,7 +35,7 @@ class MultiLabelDataset(PhotoDataset):
 
     task: ClassVar[TaskName] = "multi-label"
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over classes, and names, sizes and labels of the files of both splits."""
         digest = hashlib.sha256(b"multi-label\n")

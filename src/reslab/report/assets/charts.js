@@ -132,10 +132,10 @@
         yaxis: { title: { text: "standard deviation" } },
       }),
     ],
-    classes: (plot, _, room) => [
+    classes: (plot, _, room, width) => [
       [heat({
-        x: plot.classes.map(plain), y: plot.rows.map(plain), z: plot.errors, shade: 1, most: 5,
-        text: plot.errors.map((row) => row.map((error) => (room < 22 || error === null ? "" : error.toFixed(room < 38 ? 0 : 1)))),
+        x: plot.classes.map(plain), y: folded(plot, width).map((lines) => lines.map(plain).join("<br>")), z: plot.errors, shade: 1, most: 5,
+        text: plot.errors.map((row) => row.map((error) => (room < 20 || error === null ? "" : error.toFixed(room < 38 ? 0 : 1)))),
         hovertemplate: "%{y}, %{x}: %{z:.2f} %<extra></extra>",
       })],
       layout({
@@ -174,10 +174,20 @@
 
   const visible = (plot) => (plot.series ?? []).filter((series) => !series.hidden);
 
+  // The names of rows in lines: on a phone a word each, which leaves room for the cells.
+  const NARROW = 640;
+  const folded = (plot, width) => (plot.rows ?? []).map((name) => (width < NARROW ? name.split(" ") : [name]));
+  const PIXELS_A_LETTER = 6.5;
+
+  function roomOfCells(plot, width) {
+    const letters = folded(plot, width).flat().map((line) => line.length);
+    return (width - Math.max(80, PIXELS_A_LETTER * Math.max(0, ...letters))) / plot.classes.length;
+  }
+
   function draw(plot) {
     for (const canvas of plot.element.querySelectorAll(".canvas")) {
-      const room = plot.classes ? (canvas.clientWidth - 80) / plot.classes.length : 0;
-      const [traces, shape] = kinds[plot.kind](plot, canvas.dataset.view, room);
+      const room = plot.classes ? roomOfCells(plot, canvas.clientWidth) : 0;
+      const [traces, shape] = kinds[plot.kind](plot, canvas.dataset.view, room, canvas.clientWidth);
       Plotly.react(canvas, traces, shape, { displayModeBar: false, responsive: true, doubleClick: "reset" });
     }
     for (const button of plot.element.querySelectorAll(".legend button[aria-pressed]")) {
@@ -267,7 +277,11 @@
   for (const element of document.querySelectorAll("[data-plot]")) {
     const plot = plots[element.dataset.plot];
     plot.element = element;
-    if (plot.kind === "classes") element.querySelector(".canvas").style.height = `${4.5 + 1.9 * plot.rows.length}rem`;
+    if (plot.kind === "classes") {
+      const canvas = element.querySelector(".canvas");
+      const lines = Math.max(...folded(plot, canvas.clientWidth).map((name) => name.length));
+      canvas.style.height = `${4.5 + (1.1 + 0.8 * lines) * plot.rows.length}rem`;
+    }
     if (plot.series) addLegend(plot);
     observer.observe(element);
   }

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.arguments import listed, network, one_of, whole
 from benchmarks.peers import CifarPeer
 from benchmarks.race import Advance, Contender, Race
-from benchmarks.record import Record
+from benchmarks.record import Record, describe_machine
 from reslab.data.catalogue import load_dataset
 from reslab.data.dataset import Dataset, Split
 from reslab.errors import UserError
@@ -204,8 +203,7 @@ def main() -> None:
     given = parser.parse_args()
     device = choose_device()
     dataset = load_images()
-    machine = torch.cuda.get_device_name() if device == "cuda" else platform.processor() or platform.machine()
-    about = f"{machine}, {os.cpu_count()} cores, torch {torch.__version__}, {dataset.name}, {given.workers} workers"
+    about = f"{describe_machine(device)}, {dataset.name}, {given.workers} workers"
     console = Console(width=120)
     console.print(
         f"{about}; images a second in all, median of {given.rounds} rounds of {given.iterations} x {BATCH}, "

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
-import platform
 import statistics
 import sys
 import time
@@ -28,13 +26,12 @@ from typing import Any
 import torch
 from rich.console import Console
 from rich.table import Table
-from torch.optim.swa_utils import update_bn
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks import airbench_peer
 from benchmarks.arguments import whole
-from benchmarks.record import Record
+from benchmarks.record import Record, describe_machine, name_machine
 from reslab.data.catalogue import load_dataset
 from reslab.data.dataset import Dataset
 from reslab.errors import UserError
@@ -43,10 +40,9 @@ from reslab.experiments.starting import initialize
 from reslab.experiments.together import settle
 from reslab.experiments.trials import read_trial
 from reslab.networks.execution import choose_device
-from reslab.networks.randomness import draw_from
 from reslab.spec.trial import Trial, trial_to_dict
 from reslab.training.state import WRONG
-from reslab.training.stepping import assemble, mix_seed, reproducible
+from reslab.training.stepping import assemble, reproducible
 
 Setting = dict[str, str]
 THREADS = torch.get_num_threads()
@@ -84,9 +80,7 @@ def train(trial: Trial, dataset: Dataset, *, device: str, compile: bool) -> Outc
         stepper.advance(step, warmed_at=None)
     tally = state.read_tally()
     state.adopt_average()
-    if recipe.exact_norms:
-        draw_from(network, torch.Generator(device).manual_seed(mix_seed(trial.seed, recipe.iterations)))
-        update_bn(task.images(), network)
+    task.take_exact_norms(network)
     _wait(device)
     moments.append(time.perf_counter())
     scores = task.score(network)
@@ -196,8 +190,8 @@ def main() -> None:
     device = choose_device()
     dataset = load_dataset(given.data)
     split = given.split or ("tuning" if given.grid else "full")
-    machine = torch.cuda.get_device_name() if device == "cuda" else platform.processor() or platform.machine()
-    about = f"{machine}, {os.cpu_count()} cores, torch {torch.__version__}, {dataset.name}, {split} split"
+    machine = name_machine(device)
+    about = f"{describe_machine(device)}, {dataset.name}, {split} split"
     console, progress = Console(width=140), Console(stderr=True, width=140)
     asked = " ".join([given.network, f"recipe={given.recipe}", *given.fields])
     console.print(f"{asked}; {about}; means over {given.seeds} seeds", soft_wrap=True)

@@ -11,8 +11,6 @@ floats, as its users write it. Ours hands bytes on, as it does beside a GPU, whi
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import statistics
 import sys
 import tempfile
@@ -32,7 +30,7 @@ from torchvision.datasets import ImageFolder
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.arguments import whole
-from benchmarks.record import Record
+from benchmarks.record import Record, describe_machine
 from reslab.data.photos.batches import BadImages, PhotoBatches
 from reslab.data.photos.decoding import read_pixels
 from reslab.data.photos.folder import PhotoDataset, read_folder
@@ -120,7 +118,7 @@ def main() -> None:
             resize_photos(given.folder, folder, (width, height))
         dataset = read_folder(folder)
         sizes = [dataset.train.path(index).stat().st_size for index in range(len(dataset.train))]
-        about = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}"
+        about = describe_machine("cpu")
         console.print(f"{about}; {len(sizes)} photographs of {statistics.mean(sizes) / 1e3:.0f} kB\n")
         table = Table("workers", "peer", "ours, bytes", "ours, floats", box=None, padding=(0, 3, 0, 0))
         records = []

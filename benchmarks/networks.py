@@ -9,8 +9,6 @@ runs once a round, in shuffled order, so that the machine's drift touches all al
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import random
 import statistics
 import sys
@@ -30,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.arguments import whole
 from benchmarks.peers import CifarPeer
-from benchmarks.record import Record
+from benchmarks.record import Record, describe_machine
 from reslab.networks import create_model
 from reslab.networks.execution import EAGER, FAST, Execution, choose_device
 
@@ -54,7 +52,7 @@ def main() -> None:
     options = parser.parse_args()
     device = choose_device()
     console = Console(width=120)
-    about = f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, {device}, torch {torch.__version__}"
+    about = describe_machine(device)
     console.print(f"{about}; images a second, median of {options.rounds} rounds; in brackets: times the peer\n")
     records, record = [], Record(options.json)
     for name, (make_peer, make_ours, shape) in CASES.items():

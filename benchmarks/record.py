@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 import sys
 from pathlib import Path
+
+import torch
 
 from reslab.files import write_text
 from reslab.runs.provenance import describe_surroundings
@@ -24,3 +28,13 @@ class Record:
         """Write all that is known so far."""
         if self.path is not None:
             write_text(self.path, json.dumps({**self.surroundings, **numbers}, indent=2) + "\n")
+
+
+def name_machine(device: str) -> str:
+    """Name what computes: the GPU, or the processor."""
+    return torch.cuda.get_device_name() if device == "cuda" else platform.processor() or platform.machine()
+
+
+def describe_machine(device: str) -> str:
+    """Say on what numbers are measured: what computes, how many cores are beside it, which torch."""
+    return f"{name_machine(device)}, {os.cpu_count()} cores, torch {torch.__version__}"

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
-import platform
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -33,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.arguments import whole
 from benchmarks.race import PEER, TRAINING, Advance, Contender, Race, tabulate, tabulate_profile
-from benchmarks.record import Record
+from benchmarks.record import Record, describe_machine
 from reslab.data.preprocessing import centre_pixels
 from reslab.delivery.inference import FastInference
 from reslab.experiments.labelled import LabelledTask
@@ -253,8 +251,7 @@ def main() -> None:
         sys.exit("resnet50.py: --profile is about kernels of a GPU, and there is none; leave it out")
     started, device = time.perf_counter(), "cuda" if cuda else "cpu"
     sizes = Sizes(network=given.network, batch=given.batch, side=given.side, classes=given.classes, device=device)
-    machine = torch.cuda.get_device_name() if cuda else platform.processor() or platform.machine()
-    about = f"{machine}, {os.cpu_count()} cores, torch {torch.__version__}; {sizes.network}, {sizes.side} pixels"
+    about = f"{describe_machine(device)}; {sizes.network}, {sizes.side} pixels"
 
     kept = Record(given.json)
     race = Race(device=device, save=lambda known: kept.keep(about=about, **known))

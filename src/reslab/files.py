@@ -49,10 +49,15 @@ def _find_mode(path: Path) -> int:
 def list_folder(folder: Path) -> list[Path]:
     """Return what a folder has, by name."""
     try:
-        (folder / "..").stat()  # what may be listed may still not be entered
-        return sorted(Path(entry.path) for entry in os.scandir(folder))
+        return enter_folder(folder)
     except OSError as error:
         raise UserError(f"{folder} cannot be read: {error.strerror}; check its permissions") from error
+
+
+def enter_folder(folder: Path) -> list[Path]:
+    """Return what a folder has, by name; OSErrors are the caller's to tell."""
+    (folder / "..").stat()  # what may be listed may still not be entered
+    return sorted(Path(entry.path) for entry in os.scandir(folder))
 
 
 def refuse_full_disk(path: Path, needed: float, *, remedy: str) -> None:

@@ -38,7 +38,7 @@ def test_a_program(reslab, here: Path) -> None:
         (["mine.safetensors", "--format", "torchvision", "--int8"], "--int8 goes with --format onnx"),
         (["mine.safetensors", "--format", "torchvision"], "something else in torchvision's form"),
         (["mine.safetensors", "--int8", "data=nowhere"], "'nowhere'"),
-        (["mine.safetensors", "--int8", "data=digits"], "digits has other classes than"),
+        (["mine.safetensors", "--int8", "data=digits"], "tells 2 classes apart and digits has 10"),
         (["mine.safetensors", "--int8"], "write data=FOLDER or data=NAME"),
         (["mine.safetensors", "seed=1"], "export knows no field 'seed'"),
         (["mine.safetensors", "preprocess.crop=none"], "add preprocess.crop=16"),

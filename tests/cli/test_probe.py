@@ -55,6 +55,7 @@ def test_bad_images_stop_or_are_named(reslab, here: Path) -> None:
         (["data=phots"], "'phots'"),
         (["data=photos", "--layer", "conv9_x"], "has no layer 'conv9_x'"),
         (["data=photos", "seed=x"], "seed is 'x'"),
+        (["data=photos", "seed=-1"], "seed is -1; it must be from 0"),
         (["data=photos", "recipe=fast"], "probe knows no field 'recipe'"),
         (["data=photos/ants"], "has no folders of images"),
     ],

@@ -7,7 +7,7 @@ import torch
 import torchvision.transforms.v2.functional as theirs
 from torchvision.transforms import InterpolationMode
 
-from reslab.data.preprocessing import preprocess_images
+from reslab.data.preprocessing import centre_pixels, preprocess_images
 from reslab.errors import UserError
 from reslab.spec import Preprocess
 from reslab.spec.preprocess import AUTHORS, PER_PIXEL_MEAN, TORCHVISION, TORCHVISION_EFFICIENTNET
@@ -51,6 +51,17 @@ def test_of_a_mean_image_of_another_size_its_channels_averages_are() -> None:
         plain = preprocess_images(IMAGES, Preprocess(**fields), brightest=255)
         centred = preprocess_images(IMAGES, Preprocess(per_pixel_mean=True, **fields), brightest=255, mean_image=mean)
         assert torch.allclose(centred, plain - mean.mean((1, 2))[:, None, None], atol=1e-6)
+
+
+@pytest.mark.parametrize("side", [40, 16])
+@pytest.mark.parametrize("preprocess", [TORCHVISION, PER_PIXEL_MEAN, Preprocess(std=(0.3,), per_pixel_mean=True)])
+def test_centring_in_place_gives_the_same_bits(preprocess: Preprocess, side: int) -> None:
+    """In the batch it was given."""
+    pixels, mean = IMAGES[..., :40] / 255, torch.rand(3, side, side)
+    centred = centre_pixels(pixels, preprocess, mean_image=mean)
+    assert not torch.equal(centred, pixels)
+    assert centre_pixels(pixels, preprocess, mean_image=mean, in_place=True) is pixels
+    assert torch.equal(centred, pixels)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.trials import DIGITS, make_photo_trial
 from reslab.data.catalogue import open_data
 from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
-from reslab.experiments.export import choose_pictures, deploy, export
+from reslab.experiments.export import choose_int8_data, choose_pictures, deploy, export
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import Trained, find_own_data, load_run
 from reslab.networks import create_model
@@ -76,3 +76,16 @@ def test_data_by_name_is_at_hand_or_not(tmp_path: Path, monkeypatch: pytest.Monk
         data = DataSpec(name=name, fingerprint=DIGITS.fingerprint)
         trained = Trained(origin="mine", network=network, data=data)
         assert choose_pictures(deploy(trained, {}), data=find_own_data(trained))[0].startswith(words)
+
+
+def test_eight_bits_are_tried_on_images_of_its_classes(trained: Trained, tmp_path: Path) -> None:
+    """As many of others, or more of them, are refused."""
+    deployed = deploy(trained, {})
+    assert choose_int8_data(deployed, open_data(str(tmp_path / "photos"))).class_names == ("blues", "greens")
+    (tmp_path / "photos").rename(tmp_path / "others")
+    for part in ("train", "val"):
+        (tmp_path / "others" / part / "greens").rename(tmp_path / "others" / part / "reds")
+    with pytest.raises(UserError, match="other classes than others's: 'greens' where that has 'reds'"):
+        choose_int8_data(deployed, open_data(str(tmp_path / "others")))
+    with pytest.raises(UserError, match="tells 2 classes apart and digits has 10; give the data it was trained for"):
+        choose_int8_data(deployed, DIGITS)

@@ -12,18 +12,17 @@ import pytest
 import torch
 from tests.photographs import make_photos
 from tests.processes import run_in_processes
-from tests.trials import DIGITS, PHOTO_FIELDS, make_photo_trial, outcome, stop_after
+from tests.trials import PHOTO_FIELDS, make_photo_trial, outcome, stop_after
 
 from reslab.cli import main
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit, read_folder
+from reslab.data.photos.reading import read_photos
 from reslab.data.photos.sharding import write_shards
-from reslab.data.photos.shards import read_photos
 from reslab.data.photos.words import write_words
 from reslab.errors import UserError
 from reslab.experiments import photos as of_photos
 from reslab.experiments.photos import make_photo_task
 from reslab.experiments.run import run_trial
-from reslab.experiments.trials import read_trial
 from reslab.networks import load_model
 from reslab.runs.directory import list_runs
 from reslab.runs.log import StepLog
@@ -274,35 +273,6 @@ def test_balanced_sampling_is_shared_and_resumed(uneven: PhotoDataset, tmp_path:
         run(trial, uneven, tmp_path / "parts", should_stop=stop_after(4))
     parts = run_trial(trial, uneven, tmp_path / "parts")
     assert outcome(whole) == outcome(parts)
-
-
-def test_what_does_not_fit_is_told(photos: PhotoDataset, tmp_path: Path) -> None:
-    """A recipe for small images, a tuning split, a network for other classes."""
-    with pytest.raises(UserError, match=r"crop is padded, which is for images of one size"):
-        run(make_photo_trial(photos, recipe="cifar-paper"), photos, tmp_path)
-    with pytest.raises(UserError, match=r"data\.split is tuning"):
-        run(make_photo_trial(photos, data__split="tuning"), photos, tmp_path)
-    with pytest.raises(UserError, match="classes"):
-        run(make_photo_trial(photos, network__classes="5"), photos, tmp_path)
-
-
-def test_what_would_be_recorded_and_not_done_is_refused(photos: PhotoDataset, tmp_path: Path) -> None:
-    """Cutout of photographs; mixing, crops and colours of images of one size."""
-    with pytest.raises(UserError, match=r"augmentation\.cutout is 8, which is for images of one size; leave it out"):
-        run(make_photo_trial(photos, recipe__augmentation__cutout="8"), photos, tmp_path)
-    with pytest.raises(UserError, match=r"resizing\.initial is 0\.5, and crops of 128 pixels do not pass through vit"):
-        run(
-            make_photo_trial(photos, network="vit-b-16", network__input_size="224", recipe__resizing__initial="0.5"),
-            photos,
-            tmp_path,
-        )
-    with pytest.raises(UserError, match=r"resizing\.initial is 0\.9, and no multiple of 32 .* than crops of 64"):
-        run(make_photo_trial(photos, **GROWING | {"recipe__resizing__initial": "0.9"}), photos, tmp_path)
-    fields = {"augmentation.mixup": "0.2", "augmentation.crop": "resized", "centring": "imagenet"}
-    for field, value in (fields | {"resizing.initial": "0.5"}).items():
-        trial = read_trial({"network": "cifar-resnet-8", f"recipe.{field}": value}, DIGITS)
-        with pytest.raises(UserError, match=rf"recipe\.{field} is {value}, which is for photographs"):
-            run_trial(trial, DIGITS, tmp_path)
 
 
 def test_from_the_command_line(photos: PhotoDataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,9 +8,10 @@ import pytest
 from tests.experiments.faults import make_trial
 from tests.multilabel import make_labelled
 from tests.photographs import make_photos
-from tests.trials import DIGITS
+from tests.trials import DIGITS, make_photo_trial
 
 from reslab.data.catalogue import open_data
+from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
 from reslab.experiments.arrays import ArrayTask
 from reslab.experiments.multilabel import MultiLabelTask
@@ -41,3 +42,45 @@ def test_another_task_is_refused(tmp_path: Path) -> None:
     trial = read_trial({**SMALL, "network.classes": str(len(tagged.class_names))}, photos)
     with pytest.raises(UserError, match="the trial's task is classification and tagged is for multi-label"):
         refuse_unfit_trial(trial, tagged)
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"recipe": "cifar-paper"}, "crop is padded, which is for images of one size"),
+        ({"data__split": "tuning"}, r"data\.split is tuning"),
+        ({"network__classes": "5"}, "tells 5 classes apart and photos has 2"),
+        (
+            {"recipe__augmentation__cutout": "8"},
+            r"augmentation\.cutout is 8, which is for images of one size; leave it out",
+        ),
+        (
+            {"network": "vit-b-16", "network__input_size": "224", "recipe__resizing__initial": "0.5"},
+            r"resizing\.initial is 0\.5, and crops of 128 pixels do not pass through vit",
+        ),
+        (
+            {"network__input_size": "64", "recipe__resizing__initial": "0.9"},
+            r"resizing\.initial is 0\.9, and no multiple of 32 .* than crops of 64",
+        ),
+    ],
+)
+def test_what_does_not_fit_photographs_is_told(fields: dict[str, str], sentence: str, photos: PhotoDataset) -> None:
+    """A recipe for small images, a tuning split, a network for other classes; what would be recorded and not done."""
+    with pytest.raises(UserError, match=sentence):
+        refuse_unfit_trial(make_photo_trial(photos, **fields), photos)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("augmentation.mixup", "0.2"),
+        ("augmentation.crop", "resized"),
+        ("centring", "imagenet"),
+        ("resizing.initial", "0.5"),
+    ],
+)
+def test_what_does_not_fit_arrays_is_told(field: str, value: str) -> None:
+    """Mixing, crops, other centring and growing crops are for photographs."""
+    trial = read_trial({"network": "cifar-resnet-8", f"recipe.{field}": value}, DIGITS)
+    with pytest.raises(UserError, match=rf"recipe\.{field} is {value}, which is for photographs"):
+        refuse_unfit_trial(trial, DIGITS)

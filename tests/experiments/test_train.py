@@ -102,7 +102,7 @@ def test_mistakes_are_told_as_on_the_command_line(tmp_path: Path) -> None:
     """In one sentence."""
     with pytest.raises(reslab.UserError, match="'nothing' is no dataset and no folder of photographs"):
         reslab.train("nothing", "resnet-20", runs=tmp_path)
-    with pytest.raises(reslab.UserError, match="train knows no field 'epochs'"):
+    with pytest.raises(reslab.UserError, match="a trial has no field 'epochs'"):
         reslab.train("digits", "resnet-20", runs=tmp_path, fields={"epochs": 3})
     with pytest.raises(reslab.UserError, match=r"data\.held_out_seed is 'x'"):
         reslab.train("digits", "resnet-20", runs=tmp_path, fields={"data.held_out_seed": "x"})

@@ -67,8 +67,9 @@ def test_fields_are_overridden(file: Path) -> None:
     [
         ({"network": "resnet-20"}, "has its network already; change it by network.FIELD"),
         ({"recipe.lr": "1"}, "there is no field 'lr'"),
-        ({"lr": "1"}, "knows no field 'lr'"),
-        ({"seed": "-1"}, "seed is '-1'"),
+        ({"lr": "1"}, "a trial has no field 'lr'"),
+        ({"seed": "-1"}, "seed is -1; it must be from 0"),
+        ({"seed": "x"}, "seed is 'x'; give a whole number"),
     ],
 )
 def test_wrong_fields_are_named(fields: dict[str, str], sentence: str, file: Path) -> None:

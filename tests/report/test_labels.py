@@ -8,7 +8,7 @@ import pytest
 from tests.runs_by_hand import labelled_groups, write_run
 
 from reslab.report.groups import family_of
-from reslab.report.labels import network_label, shared_departures
+from reslab.report.labels import network_label, shared_departures, write_value
 from reslab.spec import find
 
 
@@ -80,3 +80,8 @@ def test_names_are_short_and_unmistakable(name: str, fields: dict[str, object], 
     spec = find(name, fields)
     assert network_label(spec) == label
     assert family_of(spec) == family
+
+
+def test_values_are_written_as_one_types_them() -> None:
+    """Words without quotes, lists and numbers as in JSON."""
+    assert [write_value(value) for value in ("bf16", [0.5, 0.75], 64, None)] == ["bf16", "[0.5, 0.75]", "64", "null"]

@@ -31,8 +31,6 @@ from reslab.report.groups import Spread
         (words.place("fig-7"), "Fig. 7"),
         (words.place("elsewhere"), "elsewhere"),
         (words.moment("2026-11-15T13:25:07+00:00"), "2026-11-15 13:25"),
-        (words.field([0.5, 0.75]), "[0.5, 0.75]"),
-        (words.field("bf16"), "bf16"),
     ],
 )
 def test_numbers_are_written_for_the_eye(written: str, expected: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reslab.errors import UserError
-from reslab.runs.directory import RunDirectory, find_run, list_runs
+from reslab.runs.directory import RunDirectory, find_run, list_runs, match_runs
 from reslab.spec import find
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
@@ -56,6 +56,8 @@ def test_runs_are_found_by_a_beginning_or_a_path(tmp_path: Path) -> None:
         find_run("resnet-21", tmp_path)
     with pytest.raises(UserError, match="there is no run"):
         find_run("x" * 5000, tmp_path)
+    assert match_runs("resnet-20", tmp_path) == list_runs(tmp_path)
+    assert match_runs("resnet-21", tmp_path) == []
 
 
 def test_a_kept_analysis_is_read_or_is_none(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from reslab.errors import UserError
 from reslab.spec import NetworkSpec, Preprocess, StageSpec, cifar
-from reslab.spec.codec import decode, encode, override
+from reslab.spec.codec import decode, encode, flatten, override
 
 
 @pytest.mark.parametrize(
@@ -75,3 +75,10 @@ def test_missing_fields_are_named() -> None:
     """Data without a required field says which."""
     with pytest.raises(UserError, match="stages"):
         decode(NetworkSpec, {"stem": {"kernel": 3, "width": 16}})
+
+
+def test_tables_are_flattened_and_lists_if_asked() -> None:
+    """Into dotted fields; what is empty has none."""
+    data = {"a": {"b": 1, "c": {}}, "d": [{"e": 2}, 3]}
+    assert flatten(data) == {"a.b": 1, "d": [{"e": 2}, 3]}
+    assert flatten(data, "x.", into_lists=True) == {"x.a.b": 1, "x.d.0.e": 2, "x.d.1": 3}

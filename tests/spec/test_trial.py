@@ -10,7 +10,7 @@ import pytest
 from reslab.errors import UserError
 from reslab.spec import find
 from reslab.spec.recipe import Recipe, find_recipe
-from reslab.spec.trial import DataSpec, Trial, trial_from_dict, trial_to_dict
+from reslab.spec.trial import DataSpec, Trial, change_trial, trial_from_dict, trial_to_dict
 
 TRIAL = Trial(
     data=DataSpec(name="cifar10", fingerprint="abc"),
@@ -67,3 +67,16 @@ def test_ids_stay_what_they_were() -> None:
     everything_decays = find_recipe("cifar-paper", {"optimizer.decay": "all"})
     assert replace(TRIAL, recipe=everything_decays).id == "resnet-20-cifar10-9f5dcde6a9a7"
     assert replace(TRIAL, recipe=find_recipe("digits"), network=find("plain-56")).id == "plain-56-cifar10-80b22cb98b88"
+
+
+def test_fields_change_a_trial() -> None:
+    """Its seed and dotted fields; the rest stays, and what it has already is not given anew."""
+    changed = change_trial(TRIAL, {"seed": "2", "recipe.batch": "16", "data.split": "tuning"})
+    assert changed == replace(
+        TRIAL, seed=2, recipe=replace(TRIAL.recipe, batch=16), data=replace(TRIAL.data, split="tuning")
+    )
+    assert change_trial(TRIAL, {}) == TRIAL
+    with pytest.raises(UserError, match=r"has its recipe already; change it by recipe\.FIELD=value"):
+        change_trial(TRIAL, {"recipe": "fast"})
+    with pytest.raises(UserError, match="a trial has no field 'lr'; it has data, network, recipe, seed"):
+        change_trial(TRIAL, {"lr": "1"})

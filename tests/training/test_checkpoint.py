@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from reslab.errors import UserError
-from reslab.training.checkpoint import Checkpoint, load_newest, save_checkpoint
+from reslab.training.checkpoint import Checkpoint, load_newest, newest_step, save_checkpoint
 
 
 def save(folder: Path, step: int) -> Path:
@@ -28,6 +28,7 @@ def test_two_are_kept_and_the_newest_loaded(tmp_path: Path) -> None:
     assert sorted(path.stem for path in tmp_path.iterdir()) == ["step-00000020", "step-00000030"]
     newest = load_newest(tmp_path, pytest.fail)
     assert newest is not None
+    assert newest_step(tmp_path) == newest.step
     assert (newest.step, newest.values) == (30, {"x": [30, None, 0.1]})
     assert torch.equal(newest.tensors["a"], torch.full((50,), 30.0))
 
@@ -35,6 +36,7 @@ def test_two_are_kept_and_the_newest_loaded(tmp_path: Path) -> None:
 def test_none_is_none(tmp_path: Path) -> None:
     """An empty or missing folder has no checkpoint."""
     assert load_newest(tmp_path / "new", pytest.fail) is None
+    assert newest_step(tmp_path / "new") == 0
 
 
 def test_a_damaged_newest_is_named_and_the_previous_used(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from reslab.cli.show import console, count, make_table, print_json, progress_con
 from reslab.cli.subjects import read_spec, runs_root, split_words, take_count
 from reslab.errors import UserError
 from reslab.files import write_size
-from reslab.runs.directory import RunDirectory, find_run, is_run, list_runs
+from reslab.runs.directory import RunDirectory, is_run, match_runs, only_run
 from reslab.spec import differences, find, name_of
 
 
@@ -47,21 +47,25 @@ def compare(*words: str, runs: Path | None = None, json: bool = False) -> None:
 
 def _find_run(subject: str, root: Path) -> RunDirectory | None:
     """Return the run that a subject names; a network's name means the network, and that it could mean more is told."""
-    if is_run(Path(subject)):
-        return RunDirectory(Path(subject).resolve())
-    beginning = [run for run in list_runs(root) if run.path.name.startswith(subject)]
-    if not beginning:
+    matching = match_runs(subject, root)
+    if not matching:
         return None
-    try:
-        find(subject)
-    except UserError:
-        return find_run(subject, root)
+    if is_run(Path(subject)) or not _is_network(subject):
+        return only_run(subject, matching)
     progress_console.print(
-        f"{subject} is taken for the network; runs in {root} whose ids begin so: {len(beginning)}; "
+        f"{subject} is taken for the network; runs in {root} whose ids begin so: {len(matching)}; "
         "give more of an id to compare runs",
         soft_wrap=True,
     )
     return None
+
+
+def _is_network(subject: str) -> bool:
+    try:
+        find(subject)
+    except UserError:
+        return False
+    return True
 
 
 def _compare_networks(subjects: list[str], fields: dict[str, str], *, json: bool) -> None:

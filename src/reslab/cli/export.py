@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from reslab.delivery.export import Deployed, Parity
     from reslab.delivery.quantization import OnnxScore
 
-FORMATS = {"onnx": ".onnx", "torch-export": ".pt2", "torchvision": ".pth"}
-
 
 def export(
     subject: str,
@@ -54,18 +52,18 @@ def export(
     """
     paths, fields = read_image_words(words)
     refuse_unknown("export", fields, ("weights", "data", "data.on_bad_image"))
-    if format not in FORMATS:
-        raise UserError(f"--format is '{format}'; choose {choices(FORMATS)}")
-    if int8 and format != "onnx":
-        raise UserError(f"--int8 goes with --format onnx, not {format}; leave one of them out")
     with note_bad(fields) as on_bad, progress_console.status("loading") as status:
         from reslab.data.catalogue import open_data
         from reslab.delivery.export import require_onnx
         from reslab.delivery.pictures import find_images
-        from reslab.experiments.export import choose_int8_data, choose_pictures, deploy, export_int8
+        from reslab.experiments.export import FORMS, choose_int8_data, choose_pictures, deploy, export_int8
         from reslab.experiments.export import export as write_export
         from reslab.experiments.trained import find_own_data
 
+        if format not in FORMS:
+            raise UserError(f"--format is '{format}'; choose {choices(FORMS)}")
+        if int8 and format != "onnx":
+            raise UserError(f"--int8 goes with --format onnx, not {format}; leave one of them out")
         if format == "onnx":
             require_onnx()
         trained = load_trained(subject, fields, runs_root(runs))
@@ -79,7 +77,7 @@ def export(
             if on_bad is None and trained.skipped_bad:
                 on_bad = _pass_over
         labelled = choose_int8_data(deployed, data, on_bad=on_bad) if int8 else None
-        path = out or Path(_stem(trained.origin) + FORMATS[format])
+        path = out or Path(_stem(trained.origin) + FORMS[format].endings[0])
         what, pictures = choose_pictures(deployed, images=images, data=data, on_bad=on_bad)
         status.update(f"writing {path}, and checking it")
         parity = write_export(deployed, path, format, pictures)

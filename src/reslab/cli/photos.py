@@ -13,7 +13,7 @@ from rich.text import Text
 from reslab.cli.show import console, count, make_table, print_heading, print_json, progress_console
 from reslab.data.photos.checking import KINDS, Checked, Finding, check_folder
 from reslab.data.photos.folder import HELD_OUT
-from reslab.data.photos.shards import read_photos
+from reslab.data.photos.reading import read_photos
 from reslab.data.photos.words import read_words
 
 PATHS_SHOWN = 3

@@ -10,6 +10,7 @@ from reslab.cli.subjects import runs_root, split_words
 from reslab.cli.trained import image_bar, load_trained, note_bad, preprocess_fields, refuse_unknown
 from reslab.errors import UserError
 from reslab.spec import name_of
+from reslab.spec.trial import read_seed
 
 
 def probe(subject: str, *words: str, layer: str | None = None, json: bool = False, runs: Path | None = None) -> None:
@@ -38,10 +39,9 @@ def probe(subject: str, *words: str, layer: str | None = None, json: bool = Fals
         from reslab.data.catalogue import open_data
         from reslab.delivery.pictures import label_pictures
         from reslab.experiments.probe import open_extractor, probe_layers
-        from reslab.experiments.trials import read_seed
         from reslab.networks.execution import choose_device
 
-        seed = read_seed(fields.get("seed", "0"))
+        seed = read_seed(fields.get("seed", 0))
         trained = load_trained(subject, fields, runs_root(runs))
         data = label_pictures(open_data(fields["data"], held_out_seed=trained.held_out_seed), on_bad=on_bad)
         device = choose_device()

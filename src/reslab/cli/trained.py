@@ -15,7 +15,7 @@ from rich.text import Text
 from reslab.cli.show import progress_console
 from reslab.cli.subjects import is_file, split_subject, split_words, take_count
 from reslab.errors import UserError, choices
-from reslab.runs.directory import find_run, is_run, list_runs
+from reslab.runs.directory import match_runs, only_run
 from reslab.shipped import sets_of
 from reslab.spec import find, name_of
 from reslab.spec.codec import convert
@@ -48,11 +48,12 @@ def load_trained(subject: str, fields: Mapping[str, str], root: Path) -> Trained
         return load_file(name, overrides=own)
     if weights is not None:
         return load_file(weights, name=name, overrides=own)
-    if not is_run(Path(name)) and not any(run.path.name.startswith(name) for run in list_runs(root)):
+    matching = match_runs(name, root)
+    if not matching:
         raise UserError(_unknown(name, root))
     if own:
         raise UserError(f"a run has its network: leave {choices(own)} out")
-    return load_run(find_run(name, root))
+    return load_run(only_run(name, matching))
 
 
 def load_inputs(trained: Trained, fields: Mapping[str, str]) -> Inputs:

@@ -8,7 +8,7 @@ from pathlib import Path
 from reslab.data.dataset import Dataset
 from reslab.data.digits import load_digits
 from reslab.data.photos.folder import PhotoDataset
-from reslab.data.photos.shards import read_photos
+from reslab.data.photos.reading import read_photos
 from reslab.data.sources import PUBLISHED
 from reslab.data.store import load_published
 from reslab.errors import UserError, suggest

@@ -32,22 +32,33 @@ def scale_images(images: Tensor, preprocess: Preprocess, *, brightest: int) -> T
     return pixels
 
 
-def centre_pixels(pixels: Tensor, preprocess: Preprocess, *, mean_image: Tensor | None = None) -> Tensor:
-    """Subtract the mean and divide by the deviation; of a mean image of another size, its channels' averages."""
-    mean, std = (_per_channel(getattr(preprocess, name), name, pixels) for name in ("mean", "std"))
-    if preprocess.per_pixel_mean:
-        if mean_image is None:
-            raise UserError(
-                "these weights bring no mean image; give preprocess.mean, and preprocess.per_pixel_mean=false"
-            )
-        channels = len(mean_image), pixels.shape[-3]
-        if channels[0] != channels[1]:
-            raise UserError(
-                f"the mean image has {channels[0]} channels and the images have {channels[1]}; give images of as many"
-            )
-        fits = mean_image.shape == pixels.shape[-3:]
-        mean = (mean_image if fits else mean_image.mean((1, 2), keepdim=True)).to(pixels)
-    return (pixels - mean) / std
+def centre_pixels(
+    pixels: Tensor, preprocess: Preprocess, *, mean_image: Tensor | None = None, in_place: bool = False
+) -> Tensor:
+    """Subtract the mean and divide by the deviation; of a mean image of another size, its channels' averages.
+
+    A large batch is better changed `in_place`; the numbers are the same.
+    """
+    for name in ("mean", "std"):
+        _refuse_other_channels(getattr(preprocess, name), name, pixels)
+    mean = _fit_mean(mean_image, pixels) if preprocess.per_pixel_mean else _per_channel(preprocess.mean, pixels)
+    if not in_place:
+        return (pixels - mean) / _per_channel(preprocess.std, pixels)
+    pixels.sub_(mean)
+    return pixels if set(preprocess.std) == {1} else pixels.div_(_per_channel(preprocess.std, pixels))
+
+
+def _fit_mean(mean_image: Tensor | None, pixels: Tensor) -> Tensor:
+    """Return the mean image, or its mean colour where that is of another size."""
+    if mean_image is None:
+        raise UserError("these weights bring no mean image; give preprocess.mean, and preprocess.per_pixel_mean=false")
+    channels = len(mean_image), pixels.shape[-3]
+    if channels[0] != channels[1]:
+        raise UserError(
+            f"the mean image has {channels[0]} channels and the images have {channels[1]}; give images of as many"
+        )
+    fits = mean_image.shape == pixels.shape[-3:]
+    return (mean_image if fits else mean_image.mean((1, 2), keepdim=True)).to(pixels)
 
 
 def _resize(pixels: Tensor, shorter: int, interpolation: str) -> Tensor:
@@ -64,8 +75,11 @@ def _crop(pixels: Tensor, side: int) -> Tensor:
     return pixels[..., top : top + side, left : left + side]
 
 
-def _per_channel(values: tuple[float, ...], name: str, pixels: Tensor) -> Tensor:
+def _refuse_other_channels(values: tuple[float, ...], name: str, pixels: Tensor) -> None:
     channels = pixels.shape[-3]
     if len(values) not in (1, channels):
         raise UserError(f"{name} has {len(values)} values and the images have {channels} channels; give one a channel")
+
+
+def _per_channel(values: tuple[float, ...], pixels: Tensor) -> Tensor:
     return torch.tensor(values, dtype=pixels.dtype, device=pixels.device)[:, None, None]

@@ -17,9 +17,10 @@ from torch import Tensor
 
 from reslab.data.dataset import Dataset, Split
 from reslab.data.photos.decoding import BadImage, Pixels, read_pixels
-from reslab.data.photos.folder import SUFFIXES, PhotoDataset, PhotoSplit
+from reslab.data.photos.folder import PhotoDataset, PhotoSplit
+from reslab.data.photos.walking import Trail, walk_images
 from reslab.errors import UserError
-from reslab.files import is_file, is_folder, list_folder
+from reslab.files import is_folder
 
 Image = str | Path | Pixels
 
@@ -95,13 +96,13 @@ def label_pictures(data: Dataset | PhotoDataset, *, on_bad: OnBad | None = None)
 
 
 def find_images(words: Iterable[str | Path]) -> list[Path]:
-    """Return the image files that paths stand for; a folder stands for all under it, by name."""
+    """Return the image files that paths stand for; a folder stands for all under it, as for a training."""
     found: list[Path] = []
     for path in map(Path, words):
         if not is_folder(path):
             found.append(path)
             continue
-        inside = list(_find_under(path))
+        inside = list(walk_images(path, Trail([])))
         if not inside:
             raise UserError(f"{path} has no images; give files, or a folder that has some")
         found += inside
@@ -130,17 +131,6 @@ def note_bad(error: BadImage, on_bad: OnBad | None) -> None:
     if on_bad is None:
         raise error
     on_bad(error)
-
-
-def _find_under(folder: Path) -> Iterator[Path]:
-    """Yield the image files under a folder, by name; nothing hidden, and no folder that is a link: it may lead back."""
-    for path in list_folder(folder):
-        if path.name.startswith("."):
-            continue
-        if is_folder(path):
-            yield from () if path.is_symlink() else _find_under(path)
-        elif path.suffix.lower() in SUFFIXES and is_file(path):
-            yield path
 
 
 def _check_array(image: Any, name: str) -> Pixels:

@@ -90,15 +90,6 @@ def score_onnx(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -> O
     )
 
 
-def refuse_other_classes(deployed: Deployed, names: tuple[str, ...], *, data: str) -> None:
-    """Refuse labels that mean something else to the network."""
-    known = deployed.network.class_names
-    if (known is not None and known != names) or len(names) != deployed.network.spec.classes:
-        raise UserError(
-            f"{data} has other classes than {deployed.intake.network} was trained for; give data that has them"
-        )
-
-
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Keep the quantizer's advice out of what a user reads."""

@@ -12,11 +12,11 @@ from typing import Literal, TypeAlias
 import torch
 from torch import Tensor
 
+from reslab.data.photos.sampling import REFERENCE_SIDE
 from reslab.data.preprocessing import centre_pixels, preprocess_images, scale_images
 from reslab.spec import Preprocess
 
 ProtocolName: TypeAlias = Literal["1-crop", "10-crop", "multi-scale"]
-PAPER_CROP = 224
 SHORTER_SIDES: dict[ProtocolName, tuple[int, ...]] = {"10-crop": (256,), "multi-scale": (224, 256, 384, 480, 640)}
 
 
@@ -35,7 +35,7 @@ class Viewing:
         """What images are resized to, one after the other; None leaves them as they are."""
         if self.protocol == "1-crop":
             return (self.preprocess.resize,)
-        return tuple(round(side * self.side / PAPER_CROP) for side in SHORTER_SIDES[self.protocol])
+        return tuple(round(side * self.side / REFERENCE_SIDE) for side in SHORTER_SIDES[self.protocol])
 
     @property
     def pixels(self) -> int:

@@ -25,7 +25,7 @@ from reslab.networks.execution import Execution
 from reslab.networks.timing import Timing, measure_fastest
 from reslab.runs.directory import RunDirectory
 from reslab.spec.trial import Trial
-from reslab.training.checkpoint import KEPT
+from reslab.training.checkpoint import KEPT, newest_step
 from reslab.training.schedule import crop_stages
 from reslab.training.stepping import assemble, reproducible
 
@@ -77,7 +77,7 @@ def estimate_run(
     """Estimate what `trial` needs from where `run` stands."""
     recipe = trial.recipe
     held_back = count_held_back(dataset.train, trial.data.split)
-    done = steps_done(run)
+    done = newest_step(run.checkpoints)
     evaluations = -(-recipe.iterations // recipe.evaluate_every)
     still = evaluations - done // recipe.evaluate_every
     sizes = measure_sizes(trial.network)
@@ -231,8 +231,3 @@ def _warn_of_memory(needed: int, *, device: str) -> str | None:
             "recipe.accumulate=2 or network.checkpointing=true need less"
         )
     return None
-
-
-def steps_done(run: RunDirectory) -> int:
-    """Return the step of the newest checkpoint."""
-    return max((int(path.stem.removeprefix("step-")) for path in run.checkpoints.glob("step-*.safetensors")), default=0)

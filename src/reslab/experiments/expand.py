@@ -11,15 +11,13 @@ from reslab.data.dataset import Dataset
 from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.imagenet import WHOLE
 from reslab.data.photos.labels import find_list
-from reslab.data.photos.shards import read_photos
+from reslab.data.photos.reading import read_photos
 from reslab.data.store import data_root
 from reslab.errors import UserError
 from reslab.experiments.trials import refuse_without_files
 from reslab.paper.claim import IMAGENET, Claim, Setting
 from reslab.paper.measurements import Logged
-from reslab.spec.codec import override
-from reslab.spec.recipe import change_recipe
-from reslab.spec.trial import DataSpec, Trial
+from reslab.spec.trial import DataSpec, Trial, change_trial
 
 FREE_FIELDS = ("data.split", "data.on_bad_image", "network.checkpointing")
 
@@ -105,18 +103,11 @@ def _with_readable_log(trial: Trial, claims: Iterable[Claim], *, given: bool) ->
 
 
 def _overridden(trial: Trial, overrides: Mapping[str, Any]) -> Trial:
-    groups: dict[str, dict[str, Any]] = {"recipe": {}, "data": {}, "network": {}}
-    for field, value in overrides.items():
+    for field in overrides:
         group, _, rest = field.partition(".")
         if field not in FREE_FIELDS and (group != "recipe" or not rest):
             raise UserError(
                 f"reproduce sets recipe.FIELD, {', '.join(FREE_FIELDS[:-1])} and {FREE_FIELDS[-1]}, and '{field}' is "
                 "none of them; anything else would be another experiment: `reslab train` runs those"
             )
-        groups[group][rest] = value
-    return replace(
-        trial,
-        data=override(trial.data, groups["data"]),
-        network=override(trial.network, groups["network"]),
-        recipe=change_recipe(trial.recipe, groups["recipe"]),
-    )
+    return change_trial(trial, overrides)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,28 @@ from reslab.data.photos.folder import PhotoDataset
 from reslab.delivery.export import Deployed, Parity, make_pictures, write_onnx, write_program
 from reslab.delivery.intake import make_intake
 from reslab.delivery.pictures import LabelledData, OnBad, Picture, Pictures, label_pictures, read_images
-from reslab.delivery.quantization import OnnxScore, quantize, refuse_other_classes, score_onnx
+from reslab.delivery.quantization import OnnxScore, quantize, score_onnx
 from reslab.delivery.torchvision import write_torchvision
 from reslab.errors import UserError, choices
+from reslab.experiments.tasks import refuse_other_classes
 from reslab.experiments.trained import Trained, choose_preprocess
 
-WRITERS: dict[str, Callable[[Deployed, Path, Iterable[Picture]], Parity]] = {
-    "onnx": write_onnx,
-    "torch-export": write_program,
-    "torchvision": write_torchvision,
-}
-ENDINGS = {"onnx": (".onnx",), "torch-export": (".pt2",), "torchvision": (".pth", ".pt", ".safetensors")}
 CALIBRATION, CHECKED = 128, 32  # pictures
+
+
+@dataclass(frozen=True)
+class Form:
+    """What writes a file, and how its name may end, first as it does by default."""
+
+    write: Callable[[Deployed, Path, Iterable[Picture]], Parity]
+    endings: tuple[str, ...]
+
+
+FORMS = {
+    "onnx": Form(write_onnx, (".onnx",)),
+    "torch-export": Form(write_program, (".pt2",)),
+    "torchvision": Form(write_torchvision, (".pth", ".pt", ".safetensors")),
+}
 
 
 def deploy(trained: Trained, preprocess: Mapping[str, Any]) -> Deployed:
@@ -33,9 +44,9 @@ def deploy(trained: Trained, preprocess: Mapping[str, Any]) -> Deployed:
 
 def export(deployed: Deployed, path: Path, form: str, pictures: Iterable[Picture]) -> Parity:
     """Write a file that agrees with the network on `pictures`."""
-    if path.suffix not in ENDINGS[form]:
-        raise UserError(f"--out is {path}; a file of {form} ends in {choices(ENDINGS[form])}")
-    return WRITERS[form](deployed, path, pictures)
+    if path.suffix not in FORMS[form].endings:
+        raise UserError(f"--out is {path}; a file of {form} ends in {choices(FORMS[form].endings)}")
+    return FORMS[form].write(deployed, path, pictures)
 
 
 def choose_pictures(
@@ -61,7 +72,7 @@ def choose_int8_data(
     if data is None:
         raise UserError("--int8 takes its ranges from images and is measured on some; write data=FOLDER or data=NAME")
     labelled = label_pictures(data, on_bad=on_bad)
-    refuse_other_classes(deployed, labelled.class_names, data=labelled.name)
+    refuse_other_classes(deployed.intake.network, deployed.network, data)
     return labelled
 
 

@@ -12,15 +12,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.optim.swa_utils import update_bn
 
 from reslab.data.balance import Indices, weigh_classes, weigh_labels
 from reslab.evaluation.classification import Counts, Scores
 from reslab.evaluation.multilabel import LabelCounts, LabelScores
 from reslab.networks import Network
 from reslab.networks.execution import Execution
+from reslab.networks.randomness import draw_from
 from reslab.spec import Preprocess
 from reslab.spec.trial import Trial
 from reslab.training.processes import ALONE, Processes
+from reslab.training.stepping import mix_seed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +120,14 @@ class LabelledTask(abc.ABC):
         """Return what gives the scores that go into the metric log."""
         del capture  # nothing here can be
         return lambda: log_scores(self.score(network))
+
+    def take_exact_norms(self, network: Network) -> None:
+        """Give the network statistics over every training image once, where the recipe asks for that."""
+        if self.trial.recipe.exact_norms:
+            seed = mix_seed(self.trial.seed, self.trial.recipe.iterations)
+            device = next(network.parameters()).device
+            draw_from(network, torch.Generator(device).manual_seed(seed))  # dropout is on
+            update_bn(self.images(), network)
 
     def score(self, network: Network) -> Scores | LabelScores:
         """Score the network on every test image; each process tests its share of them."""

@@ -22,18 +22,16 @@ from reslab.data.photos.sampling import REFERENCE_SIDE, Share
 from reslab.data.photos.skipping import BadImages, Skipped
 from reslab.errors import UserError
 from reslab.experiments.labelled import LabelledTask, prepare_weights
-from reslab.networks import build
 from reslab.networks.execution import Execution
 from reslab.networks.weights.container import read_tensors
 from reslab.networks.weights.sealed import unseal, write_sealed
 from reslab.runs.directory import RunDirectory
-from reslab.spec import Preprocess, name_of
+from reslab.spec import Preprocess
 from reslab.spec.codec import decode, encode
 from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
-from reslab.spec.recipe import AugmentationSpec
 from reslab.spec.trial import Trial
 from reslab.training.processes import ALONE, Processes
-from reslab.training.schedule import SIDE_MULTIPLE, crop_side
+from reslab.training.schedule import crop_side
 
 TEST_SIDE = 256  # for crops of REFERENCE_SIDE
 EVALUATION_BATCH = 50
@@ -97,50 +95,6 @@ class PhotoTask(LabelledTask):
         return ", ".join(names) + (", ..." if len(keys) > len(names) else "")
 
 
-def refuse_photo_recipe(trial: Trial) -> None:
-    """Refuse a trial on images of one size that asks for what is done to photographs only."""
-    _refuse_changed(trial.recipe.augmentation, ("crop", "colour", "policy", "mixup", "cutmix"), kind="photographs")
-    if trial.recipe.centring != "mean-image":
-        raise UserError(f"recipe.centring is {trial.recipe.centring}, which is for photographs; leave it out")
-    if trial.recipe.resizing.initial != 1:
-        raise UserError(
-            f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, which is for photographs; leave it out"
-        )
-
-
-def refuse_unfit_recipe(trial: Trial) -> None:
-    """Refuse a trial that is meant for images of one size."""
-    if trial.recipe.augmentation.crop == "padded":
-        raise UserError(
-            "recipe.augmentation.crop is padded, which is for images of one size; "
-            "choose shorter-side or resized, or recipe=photos"
-        )
-    small = ("padding", "mean_first", "edges", "alternating_flips", "cutout")
-    _refuse_changed(trial.recipe.augmentation, small, kind="images of one size")
-    if trial.data.split != "full":
-        raise UserError(f"data.split is {trial.data.split}; a folder of photographs has its own val, or holds some out")
-    _refuse_small_crops(trial)
-
-
-def _refuse_small_crops(trial: Trial) -> None:
-    """Refuse progressive resizing that begins with crops the network cannot see, or with none that are smaller."""
-    if trial.recipe.resizing.initial == 1:
-        return
-    channels, whole, _ = trial.network.input_shape
-    if (side := crop_side(trial.recipe, 0, whole=whole)) == whole:
-        raise UserError(
-            f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, and no multiple of {SIDE_MULTIPLE} pixels "
-            f"near that is smaller than crops of {whole}; set it to 1, or nearer to 0"
-        )
-    try:
-        build(trial.network, device="meta").eval()(torch.empty(1, channels, side, side, device="meta"))
-    except (RuntimeError, AssertionError) as error:
-        raise UserError(
-            f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, and crops of {side} pixels do not pass "
-            f"through {name_of(trial.network)}; set it to 1, or nearer to it"
-        ) from error
-
-
 def _read_skipped(run: RunDirectory) -> list[Skipped]:
     if not (run.path / f"{SKIPPED}.json").exists():
         return []
@@ -158,13 +112,6 @@ def _read_mean(path: Path) -> Tensor:
     tensors, metadata = read_tensors(path)
     unseal(path, tensors, metadata)
     return tensors[MEAN]
-
-
-def _refuse_changed(augmentation: AugmentationSpec, fields: tuple[str, ...], *, kind: str) -> None:
-    """Refuse what would be recorded and not be done."""
-    for field in fields:
-        if (value := getattr(augmentation, field)) != getattr(AugmentationSpec(), field):
-            raise UserError(f"recipe.augmentation.{field} is {value}, which is for {kind}; leave it out")
 
 
 def make_photo_task(

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.optim.swa_utils import update_bn
 
 from reslab.data.dataset import Dataset
 from reslab.data.memory import forget_peak_memory
@@ -26,14 +25,14 @@ from reslab.experiments.tasks import make_task, refuse_unfit_trial
 from reslab.networks import Network, measure_cost, save_model
 from reslab.networks.capture import alone
 from reslab.networks.freezing import freeze
-from reslab.networks.randomness import draw_from
 from reslab.runs.directory import RunDirectory
 from reslab.runs.provenance import describe_surroundings
 from reslab.spec.codec import encode
 from reslab.spec.trial import Trial
+from reslab.training.checkpoint import newest_step
 from reslab.training.loop import Stopped, Surroundings, fit
 from reslab.training.processes import ALONE, Processes
-from reslab.training.stepping import Runtime, assemble, mix_seed, reproducible
+from reslab.training.stepping import Runtime, assemble, reproducible
 
 # What a sitting records that decides on the last bits.
 MEANS = ("device", *[field.name for field in fields(Runtime)], "processes")
@@ -104,7 +103,7 @@ def run_trial(
             task.share_skipped()
             raise
         del stepper  # what iterations needed is free for the test
-        scores = _test(network, task, device)
+        scores = _test(network, task)
         skipped = task.share_skipped()
         if processes.first:
             _label(network, task, dataset, words)
@@ -118,7 +117,7 @@ def _begin_network(
 ) -> Network:
     """Return the network with what it begins with, and a part of it frozen; a run that goes on loads its own later."""
     network = initialize(trial)
-    if not any(run.checkpoints.glob("step-*")):
+    if not newest_step(run.checkpoints):
         started = load_start(network, trial, weights)
         if started is not None:
             warn_of_other_preparation(started, task.preprocess, warn)
@@ -136,14 +135,10 @@ def _describe_sitting(dataset: Dataset | PhotoDataset, device: str) -> dict[str,
     return surroundings
 
 
-def _test(network: Network, task: LabelledTask, device: str) -> Scores | LabelScores:
+def _test(network: Network, task: LabelledTask) -> Scores | LabelScores:
     """Score the trained network once more: exact statistics, where the recipe asks for them, change what it says."""
-    trial = task.trial
     with alone():
-        if trial.recipe.exact_norms:
-            seed = mix_seed(trial.seed, trial.recipe.iterations)
-            draw_from(network, torch.Generator(device).manual_seed(seed))  # dropout is on
-            update_bn(task.images(), network)
+        task.take_exact_norms(network)
         return task.score(network)
 
 
@@ -183,7 +178,7 @@ def _warn_of_other_means(
     run: RunDirectory, trial: Trial, sitting: Mapping[str, Any], warn: Callable[[str], None]
 ) -> None:
     """Say what changes where a run goes on by other means than it had: another device, other kernels or processes."""
-    if not any(run.checkpoints.glob("step-*")):
+    if not newest_step(run.checkpoints):
         return
     before = {"processes": 1} | run.read("provenance")["sittings"][-1]
     other = [name for name in MEANS if name in before and before[name] != sitting[name]]

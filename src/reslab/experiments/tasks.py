@@ -13,11 +13,14 @@ from reslab.errors import UserError
 from reslab.experiments.arrays import make_array_task
 from reslab.experiments.labelled import LabelledTask
 from reslab.experiments.multilabel import MultiLabelTask, refuse_single_label_recipe
-from reslab.experiments.photos import PhotoTask, make_photo_task, refuse_photo_recipe, refuse_unfit_recipe
+from reslab.experiments.photos import PhotoTask, make_photo_task
+from reslab.networks import Network, build
 from reslab.runs.directory import RunDirectory
 from reslab.spec import Spec, name_of
+from reslab.spec.recipe import AugmentationSpec
 from reslab.spec.trial import Trial
 from reslab.training.processes import ALONE, Processes, refuse_undivided
+from reslab.training.schedule import SIDE_MULTIPLE, crop_side
 
 
 def make_task(
@@ -48,22 +51,89 @@ def refuse_unfit_trial(trial: Trial, dataset: Dataset | PhotoDataset, *, num_pro
     if trial.task == "multi-label":
         refuse_single_label_recipe(trial)
     if isinstance(dataset, PhotoDataset):
-        refuse_unfit_recipe(trial)
+        _refuse_on_photos(trial)
     else:
-        refuse_photo_recipe(trial)
+        _refuse_on_arrays(trial)
         augmentation, side = trial.recipe.augmentation, min(dataset.train.images.shape[-2:])
         refuse_small_images(side, padding=augmentation.padding, edges=augmentation.edges, cutout=augmentation.cutout)
 
 
+def _refuse_on_arrays(trial: Trial) -> None:
+    """Refuse on images of one size what is done to photographs only."""
+    _refuse_changed(trial.recipe.augmentation, ("crop", "colour", "policy", "mixup", "cutmix"), kind="photographs")
+    if trial.recipe.centring != "mean-image":
+        raise UserError(f"recipe.centring is {trial.recipe.centring}, which is for photographs; leave it out")
+    if trial.recipe.resizing.initial != 1:
+        raise UserError(
+            f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, which is for photographs; leave it out"
+        )
+
+
+def _refuse_on_photos(trial: Trial) -> None:
+    """Refuse on photographs what is meant for images of one size."""
+    if trial.recipe.augmentation.crop == "padded":
+        raise UserError(
+            "recipe.augmentation.crop is padded, which is for images of one size; "
+            "choose shorter-side or resized, or recipe=photos"
+        )
+    small = ("padding", "mean_first", "edges", "alternating_flips", "cutout")
+    _refuse_changed(trial.recipe.augmentation, small, kind="images of one size")
+    if trial.data.split != "full":
+        raise UserError(f"data.split is {trial.data.split}; a folder of photographs has its own val, or holds some out")
+    _refuse_small_crops(trial)
+
+
+def _refuse_small_crops(trial: Trial) -> None:
+    """Refuse progressive resizing that begins with crops the network cannot see, or with none that are smaller."""
+    if trial.recipe.resizing.initial == 1:
+        return
+    channels, whole, _ = trial.network.input_shape
+    if (side := crop_side(trial.recipe, 0, whole=whole)) == whole:
+        raise UserError(
+            f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, and no multiple of {SIDE_MULTIPLE} pixels "
+            f"near that is smaller than crops of {whole}; set it to 1, or nearer to 0"
+        )
+    try:
+        build(trial.network, device="meta").eval()(torch.empty(1, channels, side, side, device="meta"))
+    except (RuntimeError, AssertionError) as error:
+        raise UserError(
+            f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, and crops of {side} pixels do not pass "
+            f"through {name_of(trial.network)}; set it to 1, or nearer to it"
+        ) from error
+
+
+def _refuse_changed(augmentation: AugmentationSpec, fields: tuple[str, ...], *, kind: str) -> None:
+    """Refuse what would be recorded and not be done."""
+    for field in fields:
+        if (value := getattr(augmentation, field)) != getattr(AugmentationSpec(), field):
+            raise UserError(f"recipe.augmentation.{field} is {value}, which is for {kind}; leave it out")
+
+
 def refuse_misfit(origin: str, spec: Spec, dataset: Dataset | PhotoDataset, *, remedy: str) -> None:
     """Refuse a network whose classes or inputs are not the data's."""
+    _refuse_other_count(origin, spec, dataset, remedy=remedy)
     channels = dataset.channels
-    if spec.classes != len(dataset.class_names):
-        raise UserError(
-            f"{origin} tells {spec.classes} classes apart and {dataset.name} has {len(dataset.class_names)}; {remedy}"
-        )
     if len(spec.input_shape) != 3 or spec.channels != channels:
         raise UserError(
             f"{origin} takes inputs of {' x '.join(map(str, spec.input_shape))} and {dataset.name} has images "
             f"of {channels} channel{'s' if channels > 1 else ''}; {remedy}"
+        )
+
+
+def refuse_other_classes(origin: str, network: Network, dataset: Dataset | PhotoDataset) -> None:
+    """Refuse data whose labels mean something else to a trained network."""
+    remedy = "give the data it was trained for"
+    _refuse_other_count(origin, network.spec, dataset, remedy=remedy)
+    names = network.class_names
+    if names is not None and names != dataset.class_names:
+        one, other = next(pair for pair in zip(names, dataset.class_names, strict=True) if pair[0] != pair[1])
+        raise UserError(
+            f"{origin} was trained for other classes than {dataset.name}'s: '{one}' where that has '{other}'; {remedy}"
+        )
+
+
+def _refuse_other_count(origin: str, spec: Spec, dataset: Dataset | PhotoDataset, *, remedy: str) -> None:
+    if spec.classes != len(dataset.class_names):
+        raise UserError(
+            f"{origin} tells {spec.classes} classes apart and {dataset.name} has {len(dataset.class_names)}; {remedy}"
         )

@@ -18,11 +18,11 @@ from reslab.data.dataset import Dataset
 from reslab.data.memory import free_memory
 from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
-from reslab.experiments.estimate import steps_done
 from reslab.experiments.run import run_trial
 from reslab.experiments.sizes import data_bytes, measure_sizes, trial_bytes
 from reslab.runs.directory import RunDirectory
 from reslab.spec.trial import Trial
+from reslab.training.checkpoint import newest_step
 from reslab.training.loop import Stopped
 from reslab.training.stepping import reproducible
 
@@ -54,7 +54,7 @@ def longest_first(trials: Sequence[Trial], root: Path) -> list[Trial]:
     """Return the trials, those with the most still to compute before the others."""
 
     def work(trial: Trial) -> int:
-        left = trial.recipe.iterations - steps_done(RunDirectory.of(trial, root))
+        left = trial.recipe.iterations - newest_step(RunDirectory.of(trial, root).checkpoints)
         return measure_sizes(trial.network).multiply_adds * trial.recipe.batch * left
 
     return sorted(trials, key=work, reverse=True)

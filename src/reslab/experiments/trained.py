@@ -19,13 +19,14 @@ from reslab.data.dataset import Dataset, Split
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit
 from reslab.data.photos.skipping import BadImages
 from reslab.data.stored import read_images
+from reslab.delivery.intake import tell_misfit
 from reslab.errors import UserError
 from reslab.evaluation.crops import ProtocolName, Viewing
-from reslab.experiments.tasks import refuse_misfit
+from reslab.experiments.tasks import refuse_misfit, refuse_other_classes
 from reslab.networks import Network, create_model, load_model, read_weights
 from reslab.networks.execution import Execution
 from reslab.runs.directory import RunDirectory
-from reslab.spec import Preprocess, name_of
+from reslab.spec import Preprocess
 from reslab.spec.codec import decode, override
 from reslab.spec.trial import DataSpec, SplitName
 
@@ -273,13 +274,7 @@ def _refuse(trained: Trained, dataset: Dataset | PhotoDataset) -> None:
             "give the data it was trained for"
         )
     refuse_misfit(trained.origin, trained.network.spec, dataset, remedy="give the data it was trained for")
-    names = trained.network.class_names
-    if names is not None and names != dataset.class_names:
-        differing = next(pair for pair in zip(names, dataset.class_names, strict=True) if pair[0] != pair[1])
-        raise UserError(
-            f"{trained.origin} was trained for other classes than {dataset.name}'s: "
-            f"'{differing[0]}' where that has '{differing[1]}'; give the data it was trained for"
-        )
+    refuse_other_classes(trained.origin, trained.network, dataset)
 
 
 @torch.no_grad()
@@ -288,10 +283,5 @@ def _try_one(trained: Trained, inputs: Inputs) -> None:
     image, _ = next(inputs.batches(1), (None, None))
     if image is None:
         raise UserError(f"none of the {len(inputs):,} images of {inputs.data} can be read; give others")
-    try:
+    with tell_misfit(trained.network, image):
         trained.network(image)
-    except (RuntimeError, AssertionError) as error:
-        raise UserError(
-            f"images of {'x'.join(map(str, image.shape[1:]))} do not pass through {name_of(trained.network.spec)} "
-            f"({error}); set preprocess.resize and preprocess.crop"
-        ) from error

@@ -13,7 +13,7 @@ from reslab.spec import find
 from reslab.spec.codec import convert, override
 from reslab.spec.recipe import Recipe, change_recipe, find_recipe
 from reslab.spec.toml import read_toml
-from reslab.spec.trial import DataSpec, Trial, trial_from_dict
+from reslab.spec.trial import DataSpec, Trial, change_trial, group_fields, read_seed, trial_from_dict
 
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
@@ -26,7 +26,6 @@ RECIPE_OF = {
     "svhn": "svhn",
     "fashion-mnist": "cifar-paper",
 }
-GROUPS = ("data", "network", "recipe")
 
 
 def read_trial(
@@ -37,7 +36,7 @@ def read_trial(
     Photographs have no size of their own: they are cropped to what the network takes. With `weights` to start from,
     these say what the fields leave open about the network. A network may be given as a spec, a recipe as itself.
     """
-    groups = _group(fields)
+    groups = group_fields(fields)
     if "network" not in fields:
         raise UserError("train needs a network: write network=resnet-20")
     implied = {"classes": len(dataset.class_names), "channels": dataset.channels}
@@ -54,7 +53,7 @@ def read_trial(
         data=data,
         network=find(network, overrides) if isinstance(network, str) else override(network, overrides),
         recipe=recipe,
-        seed=read_seed(fields.get("seed", "0")),
+        seed=read_seed(fields.get("seed", 0)),
         task=dataset.task,
     )
     if weights is None:
@@ -103,33 +102,4 @@ def read_trial_file(path: Path, fields: dict[str, str]) -> Trial:
         trial = trial_from_dict(read_toml(path))
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
-    groups = _group(fields)
-    for group in GROUPS:
-        if group in fields:
-            raise UserError(f"{path} has its {group} already; change it by {group}.FIELD=value")
-    return replace(
-        trial,
-        data=override(trial.data, groups["data"]),
-        network=override(trial.network, groups["network"]),
-        recipe=change_recipe(trial.recipe, groups["recipe"]),
-        seed=read_seed(fields["seed"]) if "seed" in fields else trial.seed,
-    )
-
-
-def _group(fields: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Sort dotted fields under what they are fields of."""
-    groups: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
-    for field, value in fields.items():
-        group, dot, rest = field.partition(".")
-        if dot and group in groups:
-            groups[group][rest] = value
-        elif field not in (*groups, "seed"):
-            raise UserError(f"train knows no field '{field}'; there are data, network, recipe, seed and their fields")
-    return groups
-
-
-def read_seed(text: str) -> int:
-    """Read a whole number of 0 or more."""
-    if not text.isdecimal():
-        raise UserError(f"seed is {text!r}; give a whole number of 0 or more")
-    return int(text)
+    return change_trial(trial, fields)

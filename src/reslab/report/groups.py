@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from reslab.report.labels import data_label, find_departing, flatten, label_trials, nearest_recipe
+from reslab.report.labels import data_label, find_departing, label_trials, nearest_recipe
 from reslab.report.palette import LIGHT
 from reslab.report.records import Layer, Point, RunRecord
 from reslab.report.verdicts import IMMATERIAL
 from reslab.spec import NetworkSpec, Spec, natural_key
-from reslab.spec.codec import encode
+from reslab.spec.codec import encode, flatten
 from reslab.spec.trial import Trial, trial_to_dict
 
 Family = Literal["plain", "residual", "other"]

@@ -9,7 +9,7 @@ from typing import Any
 
 from reslab.report.verdicts import IMMATERIAL
 from reslab.spec import Spec, name_of
-from reslab.spec.codec import differing_leaves, encode
+from reslab.spec.codec import differing_leaves, encode, flatten
 from reslab.spec.families import IMAGENET_BLOCKS
 from reslab.spec.recipe import RECIPES, Recipe
 from reslab.spec.trial import Trial, trial_to_dict
@@ -116,14 +116,10 @@ def _fields_of(recipe: str) -> dict[str, Any]:
     return flatten(encode(RECIPES[recipe]), "recipe.")
 
 
-def flatten(data: Any, prefix: str = "") -> dict[str, Any]:
-    """Return nested tables as dotted fields, lists as they are."""
-    if isinstance(data, Mapping):
-        return {key: leaf for name, item in data.items() for key, leaf in flatten(item, f"{prefix}{name}.").items()}
-    return {prefix[:-1]: data}
+def write_value(value: Any) -> str:
+    """Write a field's value as one would type it."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _written(value: Any, field: str) -> str:
-    if field in DIGESTS and isinstance(value, str):
-        return value[:DIGITS]
-    return value if isinstance(value, str) else json.dumps(value)
+    return value[:DIGITS] if field in DIGESTS and isinstance(value, str) else write_value(value)

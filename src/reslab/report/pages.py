@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from reslab.report import charts
 from reslab.report.groups import HIGHEST_DISPLAYED, Group, Spread, by_data, spread
-from reslab.report.labels import flatten, network_label, shared_departures
+from reslab.report.labels import network_label, shared_departures
 from reslab.report.palette import DARK, LIGHT
 from reslab.report.records import Damage, RunRecord
 from reslab.report.words import FILTERS
 from reslab.spec import name_of
+from reslab.spec.codec import flatten
 from reslab.spec.trial import trial_to_dict
 
 if TYPE_CHECKING:

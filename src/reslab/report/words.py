@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
-from typing import Any
 
 from reslab.report.groups import Spread
+from reslab.report.labels import write_value
 from reslab.report.verdicts import Verdict
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -91,11 +90,6 @@ def moment(started: str) -> str:
     return str(started)[:16].replace("T", " ")
 
 
-def field(value: Any) -> str:
-    """Write a field's value as one would type it."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
 FILTERS: dict[str, Callable[..., str]] = {
     "percent": percent,
     "count": count,
@@ -109,5 +103,5 @@ FILTERS: dict[str, Callable[..., str]] = {
     "short_commit": short_commit,
     "place": place,
     "moment": moment,
-    "field": field,
+    "field": write_value,
 }

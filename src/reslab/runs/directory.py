@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -140,15 +140,26 @@ def list_runs(root: Path) -> list[RunDirectory]:
 
 def find_run(word: str, root: Path) -> RunDirectory:
     """Return the run that `word` is the directory of, or begins the id of under `root`."""
+    matching = match_runs(word, root)
+    if not matching:
+        raise UserError(
+            f"there is no run '{word}' in {root}{suggest(word, [run.path.name for run in list_runs(root)])}"
+        )
+    return only_run(word, matching)
+
+
+def match_runs(word: str, root: Path) -> list[RunDirectory]:
+    """Return the run that `word` is the directory of, or the runs under `root` whose ids begin with it."""
     if is_run(Path(word)):
-        return RunDirectory(Path(word).resolve())
-    found = list_runs(root)
-    matching = [run for run in found if run.path.name.startswith(word)]
-    if len(matching) == 1:
-        return matching[0]
-    if matching:
+        return [RunDirectory(Path(word).resolve())]
+    return [run for run in list_runs(root) if run.path.name.startswith(word)]
+
+
+def only_run(word: str, matching: Sequence[RunDirectory]) -> RunDirectory:
+    """Return the one run that matched `word`; of several, ask for more of the id."""
+    if len(matching) > 1:
         raise UserError(f"'{word}' begins {len(matching)} runs' ids; give more of it: {matching[0].path.name}, ...")
-    raise UserError(f"there is no run '{word}' in {root}{suggest(word, [run.path.name for run in found])}")
+    return matching[0]
 
 
 def is_run(path: Path) -> bool:

@@ -61,9 +61,21 @@ def check_literals(spec: object, *, where: str = "") -> None:
 
 def differing_leaves(one: Any, other: Any) -> dict[str, tuple[Any, Any]]:
     """Return the dotted leaves in which plain data differ, with both values (None where one lacks the leaf)."""
-    left, right = _flatten(one), _flatten(other)
+    left, right = (flatten(data, into_lists=True) for data in (one, other))
     keys = [*left, *[key for key in right if key not in left]]
     return {key: (left.get(key), right.get(key)) for key in keys if left.get(key) != right.get(key)}
+
+
+def flatten(data: Any, prefix: str = "", *, into_lists: bool = False) -> dict[str, Any]:
+    """Return nested tables as dotted fields; lists as they are, or their items by number."""
+    if isinstance(data, Mapping):
+        items = data.items()
+    elif isinstance(data, list) and into_lists:
+        items = enumerate(data)
+    else:
+        return {prefix[:-1]: data}
+    nested = (flatten(item, f"{prefix}{name}.", into_lists=into_lists) for name, item in items)
+    return {key: leaf for fields in nested for key, leaf in fields.items()}
 
 
 def override(spec: T, changes: Mapping[str, Any]) -> T:
@@ -176,10 +188,3 @@ def _descend(target: Any, key: str, path: str, parents: Sequence[str]) -> Any:
         known = target if isinstance(target, dict) else ()
         raise UserError(f"'{path}': {here} has no field '{key}'{suggest(key, known)}")
     return target[key]
-
-
-def _flatten(data: Any, prefix: str = "") -> dict[str, Any]:
-    if isinstance(data, (dict, list)):
-        items = data.items() if isinstance(data, dict) else enumerate(data)
-        return {key: leaf for name, item in items for key, leaf in _flatten(item, f"{prefix}{name}.").items()}
-    return {prefix[:-1]: data}

@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from reslab.errors import UserError, choices, suggest
 from reslab.spec.catalogue import Spec, name_of, spec_from_dict, spec_to_dict
-from reslab.spec.codec import check_literals, convert, decode, differing_leaves, encode
-from reslab.spec.recipe import Recipe
+from reslab.spec.codec import check_literals, convert, decode, differing_leaves, encode, override
+from reslab.spec.recipe import Recipe, change_recipe
 
 TaskName: TypeAlias = Literal["classification", "multi-label"]
 SplitName: TypeAlias = Literal["full", "tuning"]
 OnBadImage: TypeAlias = Literal["stop", "skip"]
 PARTS = ("task", "data", "network", "recipe", "seed")
+GROUPS = ("data", "network", "recipe")
 START = "start"
 
 
@@ -54,9 +55,7 @@ class Trial:
 
     def __post_init__(self) -> None:
         check_literals(self)
-        # Each iteration draws from a generator seeded with seed and step together, 32 bits each.
-        if not 0 <= self.seed < 2**31:
-            raise UserError(f"seed is {self.seed}; it must be from 0 to {2**31 - 1:,}")
+        _refuse_seed(self.seed)
 
     @property
     def id(self) -> str:
@@ -67,6 +66,19 @@ class Trial:
         text = json.dumps(_encode(self, sparse=True), sort_keys=True, separators=(",", ":"))
         words = name_of(self.network).split()[0]
         return f"{words}-{self.data.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def read_seed(value: Any) -> int:
+    """Read a seed, as a trial takes it."""
+    seed = convert(int, value, where="seed")
+    _refuse_seed(seed)
+    return seed
+
+
+def _refuse_seed(seed: int) -> None:
+    # Each iteration draws from a generator seeded with seed and step together, 32 bits each.
+    if not 0 <= seed < 2**31:
+        raise UserError(f"seed is {seed}; it must be from 0 to {2**31 - 1:,}")
 
 
 def trial_to_dict(trial: Trial) -> dict[str, Any]:
@@ -98,7 +110,7 @@ def trial_from_dict(data: Mapping[str, Any]) -> Trial:
         data=decode(DataSpec, data["data"], where="data."),
         network=spec_from_dict(data["network"]),
         recipe=decode(Recipe, data["recipe"], where="recipe."),
-        seed=convert(int, data["seed"], where="seed"),
+        seed=read_seed(data["seed"]),
         start=convert(str, data[START], where=START) if START in data else None,
         task=task,
     )
@@ -107,3 +119,30 @@ def trial_from_dict(data: Mapping[str, Any]) -> Trial:
 def trial_differences(one: Trial, other: Trial) -> dict[str, tuple[Any, Any]]:
     """Return the dotted fields in which two trials differ, with both values (None where one lacks the field)."""
     return differing_leaves(trial_to_dict(one), trial_to_dict(other))
+
+
+def group_fields(fields: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Sort dotted fields under the part of a trial they are fields of."""
+    groups: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
+    for field, value in fields.items():
+        group, dot, rest = field.partition(".")
+        if dot and group in groups:
+            groups[group][rest] = value
+        elif field not in (*groups, "seed"):
+            raise UserError(f"a trial has no field '{field}'; it has data, network, recipe, seed and their fields")
+    return groups
+
+
+def change_trial(trial: Trial, fields: Mapping[str, Any]) -> Trial:
+    """Return a trial with its seed and dotted fields overridden."""
+    groups = group_fields(fields)
+    for group in GROUPS:
+        if group in fields:
+            raise UserError(f"the trial has its {group} already; change it by {group}.FIELD=value")
+    return replace(
+        trial,
+        data=override(trial.data, groups["data"]),
+        network=override(trial.network, groups["network"]),
+        recipe=change_recipe(trial.recipe, groups["recipe"]),
+        seed=read_seed(fields.get("seed", trial.seed)),
+    )

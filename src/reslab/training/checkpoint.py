@@ -17,6 +17,7 @@ from reslab.networks.weights.container import read_tensors
 from reslab.networks.weights.sealed import unseal, write_sealed
 
 KEPT = 2
+PREFIX = "step-"
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Checkpoint:
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write a checkpoint and remove all but the newest two; newer than this one are only damaged ones."""
-    path = folder / f"step-{checkpoint.step:08d}.safetensors"
+    path = folder / f"{PREFIX}{checkpoint.step:08d}.safetensors"
     write_sealed(path, checkpoint.tensors, {"step": checkpoint.step, "values": checkpoint.values})
     present = _newest_first(folder)
     for old in (*present[: present.index(path)], *present[present.index(path) + KEPT :]):
@@ -53,5 +54,10 @@ def load_newest(folder: Path, warn: Callable[[str], None]) -> Checkpoint | None:
     return None
 
 
+def newest_step(folder: Path) -> int:
+    """Return how far the newest checkpoint is, whole or not; 0 where there is none."""
+    return max((int(path.stem.removeprefix(PREFIX)) for path in _newest_first(folder)), default=0)
+
+
 def _newest_first(folder: Path) -> list[Path]:
-    return sorted(folder.glob("step-*.safetensors"), reverse=True)
+    return sorted(folder.glob(f"{PREFIX}*.safetensors"), reverse=True)

@@ -77,7 +77,7 @@ def _advance_to_the_end(stepper: Stepper, position: Position, around: Surroundin
         stepper.advance(position.step, warmed_at=position.warmed_at)
         position.step += 1
         if _is_warming(recipe, position):
-            _feel_warmth(recipe, position, _read(state, task))
+            _end_warmup(recipe, position, _read(state, task))
         evaluating = position.step % recipe.evaluate_every == 0 or position.step == recipe.iterations
         due = time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS
         stopping, due = state.processes.agree(around.should_stop(), due)
@@ -116,7 +116,7 @@ def _is_warming(recipe: Recipe, position: Position) -> bool:
     return recipe.warmup is not None and position.warmed_at is None
 
 
-def _feel_warmth(recipe: Recipe, position: Position, tally: Tally) -> None:
+def _end_warmup(recipe: Recipe, position: Position, tally: Tally) -> None:
     """End the warm-up where the errors of the last iterations allow it."""
     assert recipe.warmup is not None
     recent = [*position.recent_errors_percent, 100 * tally.last_wrong / recipe.batch][-recipe.warmup.window :]
@@ -127,7 +127,8 @@ def _feel_warmth(recipe: Recipe, position: Position, tally: Tally) -> None:
 
 def _describe(tally: Tally, recipe: Recipe, position: Position) -> dict[str, float]:
     iterations = position.step - position.judged_at
-    return {
+    warmed = {} if position.warmed_at is None else {"warmed_up_after": position.warmed_at}
+    return warmed | {
         "step": position.step,
         "images": position.step * recipe.batch,
         "learning_rate": learning_rate(recipe, position.step - 1, warmed_at=position.warmed_at),

@@ -14,6 +14,7 @@ from reslab.data.photos.decoding import read_pixels
 from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.loading import prepare_photo
 from reslab.data.photos.skipping import BadImages
+from reslab.data.preprocessing import centre_pixels
 from reslab.errors import UserError
 from reslab.spec import Preprocess
 from reslab.spec.recipe import AugmentationSpec
@@ -30,18 +31,20 @@ def make(dataset: PhotoDataset, augmentation: AugmentationSpec = CROPS, **change
 
 
 def test_pixels_are_centred_as_at_the_test(photos: PhotoDataset) -> None:
-    """From bytes, by mean and deviation; or by the mean image."""
+    """To the bit: by mean and deviation; by the mean image, or its mean colour for smaller crops."""
     batches = make(photos)
     images, labels = batches.load(0)
     decoded = batches.crops[24, batches.sampler.draw(0, 6)]
     pixels = decoded.pixels.permute(0, 3, 1, 2) / 255
-    mean, std = (torch.tensor(values)[:, None, None] for values in (PREPROCESS.mean, PREPROCESS.std))
-    assert torch.allclose(images, (pixels - mean) / std)
+    assert torch.equal(images, centre_pixels(pixels, PREPROCESS))
     assert torch.equal(labels, decoded.labels)
     mean_image = torch.rand(3, 24, 24)
     by_image = Preprocess(resize=28, crop=24, per_pixel_mean=True)
     images, _ = make(photos, preprocess=by_image, mean_image=mean_image).load(0)
-    assert torch.allclose(images, pixels - mean_image)
+    assert torch.equal(images, pixels - mean_image)
+    images, _ = make(photos, preprocess=by_image, mean_image=mean_image, side=lambda step: 16).load(0)
+    pixels = batches.crops[16, batches.sampler.draw(0, 6)].pixels.permute(0, 3, 1, 2) / 255
+    assert torch.equal(images, centre_pixels(pixels, by_image, mean_image=mean_image))
 
 
 def test_steps_may_be_asked_for_in_any_order(photos: PhotoDataset) -> None:

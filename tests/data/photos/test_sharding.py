@@ -10,8 +10,8 @@ import pytest
 from tests.photographs import make_photos
 
 from reslab.data.photos import sharding
+from reslab.data.photos.reading import read_photos
 from reslab.data.photos.sharding import write_shards
-from reslab.data.photos.shards import read_photos
 from reslab.data.photos.words import read_words, write_words
 from reslab.errors import UserError
 

@@ -19,7 +19,7 @@ from reslab.data.photos.decoding import read_pixels
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit, read_folder
 from reslab.data.photos.loading import CentralCrops, stream_tests
 from reslab.data.photos.sharding import write_shards
-from reslab.data.photos.shards import FILE, has_shards, read_photos, read_shards
+from reslab.data.photos.shards import FILE, has_shards, read_shards
 from reslab.errors import UserError
 from reslab.spec import Preprocess
 
@@ -76,7 +76,7 @@ def test_others_shards_have_numbers_for_names(tmp_path: Path) -> None:
     # Of several kinds to test on the first is taken, as of folders.
     for name in ("x-train-0000.tar", "x-train-0001.tar", "x-validation-00.tar", "x-test-00.tar"):
         write(tmp_path / "wds" / name, sample)
-    dataset = read_photos(tmp_path / "wds")
+    dataset = read_shards(tmp_path / "wds")
     assert (dataset.class_names, dataset.held_out) == (("0", "1"), False)
     assert (dataset.train.files, dataset.train.labels.tolist()) == (("0.jpg", "0.jpg", "1.jpg", "1.jpg"), [0, 0, 1, 1])
     assert [str(dataset.train.path(index))[-10:] for index in range(2)] == ["0.tar/0.jpg"[-10:], "1.tar/0.jpg"[-10:]]
@@ -91,7 +91,7 @@ def test_workers_read_from_shards(photos: Path, shards: Path) -> None:
         crops = CentralCrops(split, preprocess, mean_image=None)
         return torch.cat([batch for batch, *_ in stream_tests(crops, batch=3, workers=0)])
 
-    assert torch.equal(images(read_photos(shards).test), images(read_photos(photos).test))
+    assert torch.equal(images(read_shards(shards).test), images(read_folder(photos).test))
 
 
 def test_what_does_not_fit_is_told(shards: Path, tmp_path: Path) -> None:
@@ -99,22 +99,22 @@ def test_what_does_not_fit_is_told(shards: Path, tmp_path: Path) -> None:
     first, told = shards / "train-000000.tar", json.loads((shards / FILE).read_text())
     strange = shutil.copy(first, shards / "train-000099.tar")
     with pytest.raises(UserError, match=r"train-000099\.tar is none of the shards that shards\.json names"):
-        read_photos(shards)
+        read_shards(shards)
     Path(strange).unlink()
     (shards / FILE).write_text(json.dumps(told | {"images": told["images"] | {"train-000000.tar": 9}}))
     with pytest.raises(UserError, match=r"train-000000\.tar has \d+ images and shards\.json tells of 9"):
-        read_photos(shards)
+        read_shards(shards)
     (shards / FILE).write_text(json.dumps(told))
     first.rename(tmp_path / "away")
     with pytest.raises(UserError, match=r"train-000000\.tar is missing; fetch or write it again"):
-        read_photos(shards)
+        read_shards(shards)
     (tmp_path / "away").rename(shards / "train-000000.tar.gz")
     with pytest.raises(UserError, match=r"train-000000\.tar\.gz is compressed.*; unpack it"):
-        read_photos(shards)
+        read_shards(shards)
     (shards / "train-000000.tar.gz").rename(first)
     (shards / FILE).write_text("[]")
     with pytest.raises(UserError, match=r"shards\.json cannot be read .*; write the shards again, or remove it"):
-        read_photos(shards)
+        read_shards(shards)
     for wrong in (
         {"class_names": "ab"},
         {"images": told["images"] | {"train-000000.tar": "nine"}},
@@ -124,15 +124,15 @@ def test_what_does_not_fit_is_told(shards: Path, tmp_path: Path) -> None:
         with pytest.raises(
             UserError, match=r"shards\.json cannot be read \(.*\); write the shards again, or remove it"
         ):
-            read_photos(shards)
+            read_shards(shards)
     (shards / FILE).write_text(json.dumps(told | {"class_names": ["ants", "ants"]}))
     with pytest.raises(UserError, match=r"shards\.json calls two classes ants"):
-        read_photos(shards)
+        read_shards(shards)
     (shards / FILE).unlink()
-    assert read_photos(shards).class_names == ("0", "1")
+    assert read_shards(shards).class_names == ("0", "1")
     (shards / "train").mkdir()
     with pytest.raises(UserError, match="has shards and a folder train as well"):
-        read_photos(shards)
+        read_shards(shards)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_labels_that_do_not_fit_are_told(
                 images | {f"{key}.cls": str(label).encode() for key, label in samples},
             )
     with pytest.raises(UserError, match=sentence):
-        read_photos(tmp_path / "wds")
+        read_shards(tmp_path / "wds")
 
 
 def test_shards_are_checked_like_folders(photos: Path, shards: Path, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from reslab.data.photos.loading import (
 )
 from reslab.data.photos.sampling import MIXING, WHOLE, PhotoSampler, Share, generator
 from reslab.data.photos.skipping import BadImages
+from reslab.data.preprocessing import centre_pixels
 from reslab.spec import Preprocess
 from reslab.spec.recipe import AugmentationSpec
 
@@ -118,19 +119,8 @@ class PhotoBatches:
         if self.augmentation.colour:
             shifts = send((decoded.shifts.numpy() * VALUES) @ VECTORS.T, self.device)
             pixels.add_(shifts[:, :, None, None])
-        return self._centre(pixels), send(decoded.labels.numpy(), self.device)
-
-    def _centre(self, pixels: Tensor) -> Tensor:
-        """Subtract the mean and divide by the deviation, in place: a batch of floats is large.
-
-        Of a mean image, from crops of another size its mean colour.
-        """
-        if (mean := self.mean_image) is not None:
-            fits = mean.shape == pixels.shape[1:]
-            return pixels.sub_((mean if fits else mean.mean((1, 2), keepdim=True)).to(pixels))
-        colours = (self.preprocess.mean, self.preprocess.std)
-        mean, std = (torch.tensor(values, device=pixels.device)[:, None, None] for values in colours)
-        return pixels.sub_(mean).div_(std)
+        centre_pixels(pixels, self.preprocess, mean_image=self.mean_image, in_place=True)
+        return pixels, send(decoded.labels.numpy(), self.device)
 
     def _mix(self, step: int, images: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
         mixup, cutmix = self.augmentation.mixup, self.augmentation.cutmix

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reslab.data.photos.oddities import LEAST_SIDE, Look, look_at
+from reslab.data.photos.reading import read_photos
 from reslab.data.photos.scanning import Photo, scan_photos
-from reslab.data.photos.shards import read_photos
 from reslab.errors import UserError
 
 MOST_WORKERS = 8

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reslab.data.photos.members import Stored
+from reslab.data.photos.walking import Trail, walk_images
 from reslab.errors import UserError
 from reslab.files import is_folder, list_folder
 from reslab.spec.trial import TaskName
 
-SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
 VAL_NAMES = ("val", "valid", "validation", "test")
 HELD_OUT = 0.2
 LEAST_CLASSES = 2
@@ -100,7 +100,7 @@ def read_folder(root: Path, *, seed: int = 0) -> PhotoDataset:
     if len(names) < LEAST_CLASSES:
         found = f"{train} has {len(names) or 'no'} folder{'s' * (len(names) != 1)} of images"
         raise UserError(f"{found}, and two classes are needed at least; give each a folder")
-    files = {name: _images(train / name, Trail([root, train])) for name in names}
+    files = {name: list(walk_images(train / name, Trail([root, train]))) for name in names}
     for name, found in files.items():
         if not found:
             raise UserError(f"{train / name} has no images; fill it or remove it")
@@ -142,7 +142,9 @@ def _read_val(val: Path, root: Path, names: Sequence[str]) -> dict[str, list[Pat
     strange = [folder.name for folder in _folders(val, root) if folder.name not in names]
     if strange:
         raise UserError(f"{val / strange[0]} is a class nothing is trained on; add it to train, or remove it")
-    tested = {name: _images(val / name, Trail([root, val])) if (val / name).is_dir() else [] for name in names}
+    tested = {
+        name: list(walk_images(val / name, Trail([root, val]))) if (val / name).is_dir() else [] for name in names
+    }
     if not any(tested.values()):
         raise UserError(f"{val} has no images; fill it, or remove it to have a part of train held out")
     return tested
@@ -155,48 +157,10 @@ def _draw(files: list[Path], *, seed: int, stream: int) -> set[Path]:
     return {files[index] for index in draw_held_out(len(files), seed=seed, stream=stream)}
 
 
-class Trail:
-    """The folders a walk has come through: a link may lead into one of them again, and its images would be copies."""
-
-    def __init__(self, passed: Iterable[Path]) -> None:
-        self.passed = {_identify(folder) for folder in passed}
-
-    def is_new(self, folder: Path) -> bool:
-        """Whether the walk has not come through a folder yet; now it has."""
-        found = _identify(folder)
-        new = found not in self.passed
-        self.passed.add(found)
-        return new
-
-
-def _identify(folder: Path) -> tuple[int, int] | Path:
-    """Return what a folder has for itself, whatever path leads there."""
-    try:
-        found = folder.stat()
-    except OSError:  # entering it will tell
-        return folder
-    return found.st_dev, found.st_ino
-
-
 def _folders(parent: Path, root: Path) -> list[Path]:
     """Return the folders of classes; a link back to what they are in is none."""
     shown = [path for path in list_folder(parent) if path.is_dir() and not path.name.startswith(".")]
     return [path for path in shown if Trail([root, parent]).is_new(path)]
-
-
-def _images(folder: Path, trail: Trail) -> list[Path]:
-    """Return the image files under a folder, folders within it included, by name; nothing hidden, no folder twice."""
-    if not trail.is_new(folder):
-        return []
-    found = []
-    for path in list_folder(folder):
-        if path.name.startswith("."):
-            continue
-        if path.is_dir():
-            found += _images(path, trail)
-        elif path.suffix.lower() in SUFFIXES:
-            found.append(path)
-    return found
 
 
 def _size(path: Path) -> int:

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from reslab.data.photos.folder import SUFFIXES
+from reslab.data.photos.walking import SUFFIXES
 from reslab.data.photos.wrong import Tell, Wrong, refuse
 from reslab.data.store import data_root
 from reslab.errors import UserError

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from reslab.data.photos.decoding import BadImage, decode_pixels
+from reslab.data.photos.decoding import ORIENTATION, BadImage, decode_pixels
 from reslab.data.photos.members import Stored
 
 FORMATS = {
@@ -27,7 +27,6 @@ FORMATS = {
     "WEBP": (".webp",),
 }
 LEAST_SIDE = 32
-ORIENTATION = 0x0112
 TURNS = range(2, 9)
 FIELD_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8}
 

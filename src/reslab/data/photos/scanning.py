@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from reslab.data.photos.folder import SUFFIXES, VAL_NAMES, PhotoDataset, PhotoSplit, Trail
+from reslab.data.photos.folder import VAL_NAMES, PhotoDataset, PhotoSplit
 from reslab.data.photos.labels import find_list, read_labelled
 from reslab.data.photos.members import Stored
 from reslab.data.photos.shards import has_shards, read_shards
+from reslab.data.photos.walking import Trail, is_image, walk_images
 from reslab.data.photos.wrong import Wrong
+from reslab.files import enter_folder
 
 Trouble = tuple[str, str, str]  # its kind, the path under the root, a word about it
 
@@ -60,7 +61,7 @@ def _scan_listed(root: Path) -> Scan:
     wrong: list[Wrong] = []
     scan = _scan_dataset(read_labelled(root, tell=wrong.append))
     listed = {photo.path for photo in scan.photos}
-    found = (path.relative_to(root).as_posix() for path in sorted(root.rglob("*")) if _is_image(path))
+    found = (path.relative_to(root).as_posix() for path in sorted(root.rglob("*")) if is_image(path))
     passed = tuple(("passed over", path, "on no list") for path in found if path not in listed)
     lines = tuple(("wrong line", line.place, line.trouble) for line in wrong)
     return replace(scan, troubles=scan.troubles + lines + passed)
@@ -93,7 +94,7 @@ def scan_folder(root: Path) -> Scan:
     if "train" in folders:
         splits = ("train", *[name for name in VAL_NAMES if name in folders][:1])
         for path in inside:
-            if path.name not in splits and not path.name.startswith(".") and (path.is_dir() or _is_image(path)):
+            if path.name not in splits and not path.name.startswith(".") and (path.is_dir() or is_image(path)):
                 walk.tell("passed over", path, "beside " + " and ".join(splits))
     found = {split: walk.read_split(root / split) for split in splits}
     trained = found[splits[0]]
@@ -128,8 +129,7 @@ class _Walk:
 
     def enter(self, folder: Path) -> list[Path]:
         try:
-            (folder / "..").stat()  # what may be listed may still not be entered
-            return sorted(Path(entry.path) for entry in os.scandir(folder))
+            return enter_folder(folder)
         except OSError as error:
             self.closed.add(folder)
             self.tell("closed folder", folder, error.strerror or "")
@@ -138,34 +138,13 @@ class _Walk:
     def read_split(self, folder: Path) -> dict[str, list[Path]]:
         shown = [path for path in self.enter(folder) if not path.name.startswith(".")]
         for path in shown:
-            if _is_image(path) and not path.is_dir():
+            if is_image(path) and not path.is_dir():
                 self.tell("passed over", path, "in no class")
         found = {}
-        for path in shown:
-            trail = Trail([self.root, folder])
-            if path.is_dir() and self.is_new(path, trail):
-                found[path.name] = self.read_class(path, trail)
-        return found
-
-    def is_new(self, folder: Path, trail: Trail) -> bool:
-        new = trail.is_new(folder)
-        if not new:
-            self.tell("linked again", folder)
-        return new
-
-    def read_class(self, folder: Path, trail: Trail) -> list[Path]:
-        images = []
-        for path in self.enter(folder):
-            if path.name.startswith("."):
-                continue
-            if path.is_dir():
-                images += self.read_class(path, trail) if self.is_new(path, trail) else []
-            elif _is_image(path):
-                images.append(path)
+        for path in filter(Path.is_dir, shown):
+            if Trail([self.root, folder]).is_new(path):
+                trail = Trail([self.root, folder])
+                found[path.name] = list(walk_images(path, trail, enter=self.enter, tell=self.tell))
             else:
-                self.tell("passed over", path, path.suffix or "no suffix")
-        return images
-
-
-def _is_image(path: Path) -> bool:
-    return path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
+                self.tell("linked again", path)
+        return found

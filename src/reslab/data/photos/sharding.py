@@ -17,7 +17,8 @@ from reslab.data.photos.folder import PhotoDataset, PhotoSplit
 from reslab.data.photos.indexing import LABEL
 from reslab.data.photos.labels import find_list
 from reslab.data.photos.members import Stored
-from reslab.data.photos.shards import Contents, read_photos, write_contents
+from reslab.data.photos.reading import read_photos
+from reslab.data.photos.shards import Contents, write_contents
 from reslab.data.photos.words import read_words, write_words
 from reslab.errors import UserError
 from reslab.files import Watch, refuse_full_disk, temporary_folder

@@ -23,10 +23,8 @@ from reslab.data.photos.folder import (
     PhotoSplit,
     draw_held_out,
     folder_name,
-    read_folder,
 )
 from reslab.data.photos.indexing import Index, index_shards, wrong_shard
-from reslab.data.photos.labels import find_list, read_labelled
 from reslab.data.photos.members import Member
 from reslab.data.photos.wrong import Tell, refuse
 from reslab.errors import UserError
@@ -70,13 +68,6 @@ class ShardSplit(PhotoSplit):
         chosen = np.arange(len(self))[indices]
         files = tuple(self.files[index] for index in chosen)
         return ShardSplit(self.root, files, self.labels[chosen], self.shards, self.places[chosen])
-
-
-def read_photos(root: Path, *, seed: int = 0) -> PhotoDataset:
-    """Read the photographs of a folder, be they on a list with their labels, in shards, or files by class."""
-    if find_list(root):
-        return read_labelled(root, seed=seed)
-    return read_shards(root, seed=seed) if has_shards(root) else read_folder(root, seed=seed)
 
 
 def has_shards(root: Path) -> bool:

@@ -20,8 +20,6 @@ from reslab.networks.weights.places import Place, parse_place
 from reslab.spec import NetworkSpec, Preprocess, Spec, TorchvisionSpec, find, name_of
 from reslab.spec.material import contradictions
 
-COUNTER = "num_batches_tracked"
-
 
 @dataclass(frozen=True, kw_only=True)
 class Adapter:

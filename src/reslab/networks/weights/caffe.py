@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from reslab.errors import UserError
-from reslab.networks.weights.places import Place
+from reslab.networks.weights.places import COUNTER, Place
 from reslab.spec import NetworkSpec, Preprocess, Spec, StageSpec, StemSpec
 from reslab.spec.preprocess import AUTHORS
 
@@ -59,7 +59,7 @@ def name_place(place: Place, spec: NetworkSpec) -> str | None:
     layer = "conv1" if place.part == "stem" else _branch(place, spec)
     if place.operator == "conv":
         return f"{layer}.{place.leaf}"
-    if place.leaf == "num_batches_tracked":
+    if place.leaf == COUNTER:
         return None
     prefix = "bn" if place.leaf.startswith("running_") else "scale"
     return f"{prefix}_conv1.{place.leaf}" if place.part == "stem" else f"{prefix}{layer[3:]}.{place.leaf}"

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+COUNTER = "num_batches_tracked"  # of a normalization; formats without have no place for it
 PATTERN = re.compile(
     r"(?:stem|blocks\.conv(?P<stage>\d+)_(?P<block>\d+)\.(?:layers\.(?P<layer>\d+)|(?P<shortcut>shortcut)))"
     r"\.(?P<operator>conv|norm)\.(?P<leaf>\w+)"

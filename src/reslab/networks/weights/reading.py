@@ -14,9 +14,10 @@ from torch import Tensor
 
 from reslab.errors import UserError, choices
 from reslab.networks.network import Network
-from reslab.networks.weights.adapters import ADAPTERS, COUNTER, find_adapter, from_foreign
+from reslab.networks.weights.adapters import ADAPTERS, find_adapter, from_foreign
 from reslab.networks.weights.container import read_tensors
 from reslab.networks.weights.file import Weights, parse_weights
+from reslab.networks.weights.places import COUNTER
 from reslab.networks.weights.published import TORCHVISION, fetch_torchvision
 from reslab.networks.weights.sealed import KEY
 from reslab.networks.weights.torchvision import modernize

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from reslab.errors import UserError
 from reslab.networks.build import build
-from reslab.networks.weights.places import Place
+from reslab.networks.weights.places import COUNTER, Place
 from reslab.spec import NetworkSpec, Preprocess, Spec, StageSpec, StemSpec, TorchvisionSpec
 from reslab.spec.comparators import TorchvisionName
 from reslab.spec.preprocess import TORCHVISION, TORCHVISION_EFFICIENTNET, TORCHVISION_GOOGLENET
@@ -107,11 +107,11 @@ def _infer_other(architecture: TorchvisionName, tensors: Mapping[str, Tensor]) -
 
 
 def _architecture(tensors: Mapping[str, Tensor]) -> TorchvisionName | None:
-    given = {name for name in tensors if not name.endswith("num_batches_tracked")}
+    given = {name for name in tensors if not name.endswith(COUNTER)}
     return next((name for name in get_args(TorchvisionName) if _names_of(name) == given), None)
 
 
 @functools.cache
 def _names_of(architecture: TorchvisionName) -> set[str]:
     names = build(TorchvisionSpec(architecture=architecture), device="meta").state_dict()
-    return {name.removeprefix("model.") for name in names if not name.endswith("num_batches_tracked")}
+    return {name.removeprefix("model.") for name in names if not name.endswith(COUNTER)}

@@ -235,6 +235,8 @@ def test_a_warm_up_ends_when_the_error_of_its_window_is_below_the_bound(
     slide(journal, replace(recipe, evaluate_every=1), wrongs=wrongs)
     assert [record["learning_rate"] for record in journal.records] == pytest.approx(rates)
     assert [record["train_error_percent"] for record in journal.records] == [10.0 * wrong for wrong in wrongs]
+    told = [record.get("warmed_up_after") for record in journal.records]
+    assert told == [warm if step >= warm else None for step in range(1, 9)]
 
 
 def test_a_warm_up_remembers_its_window_over_a_stop(tmp_path: Path) -> None:

@@ -26,6 +26,22 @@ FLOORS = [
 ]
 TORCH_FREE = {"cli", "report", "runs", "paper", "spec", "shipped", "files", "errors", "numbers", "__init__"}
 NEED_TORCH = {"reslab.cli.photos"}  # looks through photographs, whose batches are tensors; `data check` loads it late
+TESTS = Path(__file__).parent
+# Modules whose behaviour only shows in another's, by the tests it shows in, and why.
+TESTED_ELSEWHERE = {
+    "__init__.py": ("test_architecture.py", "its names are loaded late, here"),
+    "cli/photos.py": ("cli/test_data.py", "what `reslab data check` prints of photographs"),
+    "data/photos/wrong.py": ("data/photos/test_checking.py", "an error, told or gone past by those who look"),
+    "drawing/__init__.py": ("drawing/test_network_page.py", "puts pages together"),
+    "drawing/parts.py": ("drawing/test_columns.py", "what columns consist of"),
+    "networks/fused/affines.py": ("networks/fused/test_chain.py", "kernels, beside torch's own passes"),
+    "networks/fused/kernels.py": ("networks/fused/test_chain.py", "kernels, beside torch's own passes"),
+    "networks/fused/normalization_kernels.py": ("networks/fused/test_normalization.py", "kernels, beside torch's"),
+    "networks/fused/stem.py": ("networks/fused/test_normalization.py", "normalization with a pool behind it"),
+    "networks/fused/stem_kernels.py": ("networks/fused/test_normalization.py", "kernels, beside torch's"),
+    "paper/claim.py": ("paper/test_cifar.py", "claims as there are"),
+}
+OF_THE_WHOLE = {"architecture", "benchmarks", "hub", "readme", "results", "scaling", "wheel"}
 # In a process of its own: whoever imports torch fails, wherever that stands, and whatever it would catch.
 WITHOUT_TORCH = """
 import importlib, sys, traceback
@@ -122,12 +138,35 @@ def test_files_stay_stories() -> None:
         assert path.stem not in {"utils", "util", "common", "helpers", "misc"}, path
 
 
-def test_tests_mirror_the_source() -> None:
-    """Each test module stands where its source module, or its tool, does."""
-    tests = Path(__file__).parent
-    for path in tests.rglob("test_*.py"):
-        relative = path.relative_to(tests)
+def _has_behaviour(path: Path) -> bool:
+    return any(isinstance(node, ast.FunctionDef) for node in ast.walk(ast.parse(path.read_text())))
+
+
+def _test_of(source: str) -> Path:
+    """Where the tests of a module stand; those of a folder's `__init__` beside the folder."""
+    path = Path(source)
+    tested = path.parent if path.name == "__init__.py" and path.parent.name else path
+    return TESTS / tested.with_name(f"test_{tested.stem}.py")
+
+
+def test_every_module_has_its_tests() -> None:
+    """In the place that mirrors its own, or in one that the list above names; what is only data needs none."""
+    modules = {path.relative_to(SOURCE).as_posix(): path for path in SOURCE.rglob("*.py")}
+    untested = {name for name, path in modules.items() if _has_behaviour(path) and not _test_of(name).exists()}
+    assert untested == set(TESTED_ELSEWHERE)
+    for name, (place, _) in TESTED_ELSEWHERE.items():
+        assert (TESTS / place).exists(), f"{name} is not tested by {place}"
+
+
+def test_every_test_has_its_source() -> None:
+    """Each test module stands where its source module, or its tool, does; those at the top are of the whole house."""
+    for path in TESTS.rglob("test_*.py"):
+        relative = path.relative_to(TESTS)
         if len(relative.parts) > 1:
             tested = relative.with_name(path.name.removeprefix("test_"))
-            exists = (SOURCE / tested).exists() or (tested.parts[0] == "tools" and (tests.parent / tested).exists())
+            exists = (SOURCE / tested).exists() or (tested.parts[0] == "tools" and (TESTS.parent / tested).exists())
             assert exists, f"{relative} tests nothing: there is no {tested}"
+        else:
+            room = path.stem.removeprefix("test_")
+            rooms = {room, f"{room}.py"} & {each.name for each in SOURCE.iterdir()}
+            assert rooms or room in OF_THE_WHOLE, f"{relative} tests nothing: there is no {room}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,6 @@ import torch
 from PIL import Image
 from tests.delivery.conftest import SMALL, fill, make_network
 
-from reslab.cli.predict import _percent
 from reslab.networks import create_model, save_model
 from reslab.spec import Preprocess
 
@@ -54,9 +54,25 @@ def test_a_mean_image_at_another_crop(reslab, here: Path) -> None:
     assert "%" in told.out.splitlines()[-1]
 
 
-def test_rounding_claims_nothing() -> None:
-    """Neither certainty nor impossibility."""
-    assert [_percent(value) for value in (0.0004, 0.25, 0.9996)] == ["<0.1 %", "25.0 %", ">99.9 %"]
+@pytest.mark.parametrize(
+    ("probability", "ants", "bees"),
+    [
+        (0.0004, "<0.1 %", ">99.9 %"),
+        (0.0006, "0.1 %", "99.9 %"),
+        (0.25, "25.0 %", "75.0 %"),
+        (0.9996, ">99.9 %", "<0.1 %"),
+    ],
+)
+def test_rounding_claims_nothing(probability: float, ants: str, bees: str, reslab, here: Path) -> None:
+    """Neither certainty nor impossibility, of the first guess as of the others."""
+    network = make_network()
+    with torch.no_grad():
+        network.get_parameter("classifier.weight").zero_()
+        network.get_parameter("classifier.bias").copy_(torch.tensor([math.log(probability / (1 - probability)), 0.0]))
+    save_model(network, "sure.safetensors")
+    words = reslab("predict", "sure.safetensors", "photos/b").out.splitlines()[-1].split()
+    told = dict(zip(words[1::3], zip(words[2::3], words[3::3], strict=True), strict=True))
+    assert {name: " ".join(parts).rstrip(",") for name, parts in told.items()} == {"ants": ants, "bees": bees}
 
 
 def test_json_from_standard_input(reslab, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Data is placed once for those that train on it at the same time; evaluation captured is evaluation."""
+"""Data is placed once for all that train on it, and processes share it; evaluation captured is evaluation."""
 
 from __future__ import annotations
 
@@ -11,13 +11,22 @@ import numpy as np
 import pytest
 import torch
 from tests.experiments.faults import OPTIONS, make_trial
+from tests.experiments.shared import make_shared_trial
+from tests.processes import run_in_processes
 from tests.trials import DIGITS
+from torch import Tensor
+from torch.nn import functional as F
 
-from reslab.experiments.arrays import make_array_task
+from reslab.data.sampling import Sampler
+from reslab.experiments.arrays import ArrayTask, make_array_task
 from reslab.experiments.labelled import log_scores
 from reslab.experiments.run import run_trial
-from reslab.networks import build
+from reslab.networks import Network, build
+from reslab.spec import find
 from reslab.spec.recipe import find_recipe
+from reslab.training.processes import ALONE, Processes
+from reslab.training.state import TrainingState
+from reslab.training.stepping import Runtime, Stepper
 
 
 def test_trials_share_their_images() -> None:
@@ -91,3 +100,62 @@ def test_a_captured_evaluation_is_the_evaluation() -> None:
             with torch.no_grad():
                 for parameter in network.parameters():
                     parameter.mul_(1.1)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_shares_of_batches_are_the_batches(count: int) -> None:
+    """Of each part that is accumulated, every process has its own images; together they are the whole draw."""
+    trial = make_shared_trial(accumulate=2)
+    draw = Sampler(count=len(DIGITS.train), seed=trial.seed, padding=1).draw(3, 32, count=2)
+    shares = [draw.share(rank, count, parts=4).indices.reshape(4, -1) for rank in range(count)]
+    assert np.array_equal(np.concatenate(shares, axis=1).ravel(), draw.indices)
+    images, labels = make_array_task(trial, DIGITS, device="cpu", processes=Processes(count - 1, count)).load(3, 2)
+    assert images.shape[:2] == labels.shape == (2, 32 // count)
+    assert np.array_equal(labels.ravel(), DIGITS.train.labels[shares[-1].ravel()])
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_every_test_image_is_seen_once(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """355 images, which two, three or four processes cannot share evenly."""
+    monkeypatch.setattr("reslab.experiments.arrays.EVALUATION_BATCH", 50)
+    seen = []
+    for rank in range(count):
+        task = make_array_task(make_shared_trial(), DIGITS, device="cpu", processes=Processes(rank, count))
+        seen += [labels for _, labels in task.test_batches()]
+    assert len(DIGITS.test) % count
+    assert torch.equal(torch.cat(seen), torch.from_numpy(DIGITS.test.labels).long())
+
+
+class InFloat64(ArrayTask):
+    """Digits in float64, where rounding does not grow to something one sees within a run."""
+
+    def load(self, step: int, count: int) -> tuple[Tensor, Tensor]:
+        images, labels = super().load(step, count)
+        return images.double(), labels
+
+    def loss(self, network: Network, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        logits = network(batch[0])
+        return F.cross_entropy(logits, batch[1]), (logits.argmax(1) != batch[1]).sum()
+
+
+def trace(processes: Processes) -> tuple[list[float], Tensor]:
+    """The summed loss after each of twenty iterations of ResNet-20, and the weights they end with."""
+    trial = make_shared_trial(batch=64, iterations=20)
+    task = InFloat64(**vars(make_array_task(trial, DIGITS, device="cpu", processes=processes)))
+    torch.manual_seed(1)
+    state = TrainingState(build(find("resnet-20", {"channels": 1})).double(), trial.recipe, processes=processes)
+    stepper = Stepper(state, task, trial.recipe, seed=1, runtime=Runtime())
+    losses = []
+    for step in range(20):
+        stepper.advance(step, warmed_at=None)
+        losses.append(state.read_tally().loss)
+    return losses, state.optimizer.weights.flat
+
+
+@pytest.mark.slow
+def test_in_float64_two_processes_are_one_to_nine_digits() -> None:
+    """Float32 rounds two sums in different orders, and training makes more of that at each step; here it cannot."""
+    (losses, weights), _ = run_in_processes(trace, 2)
+    expected, whole = trace(ALONE)
+    np.testing.assert_allclose(losses, expected, rtol=1e-9)
+    torch.testing.assert_close(weights, whole, rtol=1e-7, atol=1e-9)

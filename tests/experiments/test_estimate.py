@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.trials import DIGITS, make_digits_trial
+from tests.trials import DIGITS, make_digits_trial, stop_after
 
 from reslab.errors import UserError
 from reslab.experiments import estimate as estimating
@@ -70,20 +70,12 @@ def test_tuning_has_its_own_sizes(tmp_path: Path) -> None:
 
 def test_what_is_done_is_not_counted_again(tmp_path: Path) -> None:
     """A run stopped after its twelfth iteration has eight to go, and two evaluations."""
-    steps: list[int] = []
     with pytest.raises(Stopped):
-        run_trial(
-            make_trial(),
-            DIGITS,
-            tmp_path,
-            progress=lambda step, _: steps.append(step),
-            should_stop=lambda: bool(steps) and steps[-1] >= 12,
-        )
+        run_trial(make_trial(), DIGITS, tmp_path, should_stop=stop_after(11))
     run = RunDirectory.of(make_trial(), tmp_path)
     estimate = estimate_run(make_trial(), DIGITS, run, speed=SPEED, device="cpu")
-    assert estimate.done == steps[-1] >= 12
-    left, evaluations = 20 - estimate.done, 3 - estimate.done // 8
-    assert estimate.seconds == pytest.approx(left * 2.0 + evaluations * len(DIGITS.test) * 0.1)
+    assert estimate.done == 12
+    assert estimate.seconds == pytest.approx(8 * 2.0 + 2 * 355 * 0.1)
 
 
 @pytest.mark.parametrize("average_decay", [0.0, 0.9])

@@ -1,4 +1,4 @@
-"""A trial becomes a run, and a run that was stopped anywhere ends like one never stopped."""
+"""A trial becomes a run; one that was stopped anywhere ends like one never stopped; two processes do what one does."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 import torch
 from tests.experiments.faults import MOMENTS, OPTIONS, Kill, make_trial, plan_chains, suffer
+from tests.experiments.shared import make_shared_trial, metrics, train
+from tests.processes import run_in_processes
 from tests.trials import DIGITS, outcome, stop_after
 
 from reslab.data.dataset import Dataset, Split
@@ -21,7 +23,15 @@ from reslab.networks import load_model, measure_cost
 from reslab.runs.directory import RunDirectory
 from reslab.spec.preprocess import PER_PIXEL_MEAN
 from reslab.spec.recipe import find_recipe
+from reslab.spec.trial import Trial
 from reslab.training.loop import Stopped
+from reslab.training.processes import ALONE, Processes
+
+SHARED_OPTIONS: list[dict[str, object]] = [
+    {},
+    {"accumulate": 2, "average_decay": 0.9, "exact_norms": True, "optimizer.clip_norm": 1.0},
+    {"warmup": {"learning_rate": 0.01, "until_error_percent": 95.0, "window": 5}},
+]
 
 
 @pytest.fixture(scope="module")
@@ -255,3 +265,85 @@ def test_a_hole_larger_than_the_images_is_refused_before_the_run(tmp_path: Path)
     with pytest.raises(UserError, match="cutout is 9; the images are only 8 wide"):
         run_trial(trial, DIGITS, tmp_path)
     assert RunDirectory.of(trial, tmp_path).state == "new"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", SHARED_OPTIONS, ids=str)
+def test_two_processes_are_one(options: dict[str, object], tmp_path: Path) -> None:
+    """The same global batch, normalized whole: the loss trace, the errors and the weights, up to rounding."""
+    trial = make_shared_trial(**options)
+    run_in_processes(train, 2, trial, tmp_path / "two")
+    run_trial(trial, DIGITS, tmp_path / "one")
+    one, two = metrics(trial, tmp_path / "one"), metrics(trial, tmp_path / "two")
+    assert [entry["step"] for entry in two] == list(range(1, 17))
+    for name in ("train_loss", "test_loss", "train_error_percent", "learning_rate"):
+        np.testing.assert_allclose([entry[name] for entry in two], [entry[name] for entry in one], rtol=1e-4)
+    runs = [RunDirectory.of(trial, tmp_path / name) for name in ("one", "two")]
+    weights = [load_model(run.weights).state_dict() for run in runs]
+    for name, tensor in weights[0].items():
+        torch.testing.assert_close(weights[1][name], tensor, rtol=1e-3, atol=1e-4)
+    assert [run.read("provenance")["sittings"][0]["processes"] for run in runs] == [1, 2]
+    assert sum(map(sum, runs[1].result()["confusion"])) == len(DIGITS.test)
+
+
+def test_norms_of_shares_are_something_else(tmp_path: Path) -> None:
+    """Without `sync_norms` each process normalizes its own images, so the losses differ from one process's."""
+    trial = make_shared_trial(sync_norms=False, iterations=2)
+    run_in_processes(train, 2, trial, tmp_path / "two")
+    run_trial(trial, DIGITS, tmp_path / "one")
+    one, two = (metrics(trial, tmp_path / name)[-1]["train_loss"] for name in ("one", "two"))
+    assert abs(one - two) > 1e-4 * one
+
+
+@pytest.mark.slow
+def test_a_run_stopped_and_resumed_ends_the_same(tmp_path: Path) -> None:
+    """Two processes with dropout and statistics of their own; one of them wishes to stop: to the bit."""
+    trial = make_trial()
+    run_in_processes(train, 2, trial, tmp_path / "whole")
+    for stop_at in (11, None):
+        assert run_in_processes(train, 2, trial, tmp_path / "stopped", stop_at) == [[], []]
+    runs = [RunDirectory.of(trial, tmp_path / name) for name in ("whole", "stopped")]
+    assert runs[1].state == "finished"
+    assert outcome(runs[1]) == outcome(runs[0])
+
+
+def test_another_number_of_processes_goes_on_and_is_told(tmp_path: Path) -> None:
+    """The batches stay what they are, so the end is the same up to rounding."""
+    trial = make_shared_trial()
+    run_in_processes(train, 2, trial, tmp_path / "mixed", 7)
+    (warning,) = train(ALONE, trial, tmp_path / "mixed")
+    assert warning.startswith("the run goes on with processes=1 (2 so far): the batches are the same")
+    run_trial(trial, DIGITS, tmp_path / "one")
+    one, mixed = (metrics(trial, tmp_path / name)[-1]["train_loss"] for name in ("one", "mixed"))
+    assert mixed == pytest.approx(one, rel=1e-4)
+
+
+def diverge(processes: Processes, trial: Trial, root: Path) -> str:
+    """What a process is told when the loss of one of them is not finite."""
+    with pytest.raises(UserError) as told:
+        train(processes, trial, root)
+    return str(told.value)
+
+
+def test_a_loss_that_is_not_finite_stops_all(tmp_path: Path) -> None:
+    """At the same iteration, with the same sentence."""
+    options = {"optimizer.learning_rate": 1e30, "iterations": 12}
+    trial = make_trial(make_shared_trial(**options).recipe, norm="none")
+    one, other = run_in_processes(diverge, 2, trial, tmp_path)
+    assert "is not finite, on images" in one
+    assert one == other
+
+
+def test_other_trials_are_not_trained_together(tmp_path: Path) -> None:
+    """All must be given the same."""
+    told = run_in_processes(disagree, 2, tmp_path)
+    assert told[1] == "process 1 was given another trial than process 0; give all the same"
+
+
+def disagree(processes: Processes, root: Path) -> str:
+    """What is told where each has its own trial."""
+    try:
+        train(processes, make_shared_trial(iterations=processes.rank + 1), root)
+    except UserError as error:
+        return str(error)
+    return ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from http.client import IncompleteRead
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,7 @@ from reslab.errors import UserError
 from reslab.experiments.run import run_trial
 from reslab.experiments.starting import initialize
 from reslab.networks import build, create_model, load_model, save_model
-from reslab.networks.weights import published
 from reslab.runs.directory import RunDirectory, list_runs
-from reslab.spec import find
 from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
 from reslab.training.loop import Stopped
 
@@ -151,19 +148,6 @@ def test_from_the_command_line(
     assert "the weights to start from were trained with pixels 0-1, per-pixel mean" in capsys.readouterr().err
     (run,) = list_runs(tmp_path / "runs")
     assert RunDirectory(run.path).trial().start
-
-
-@pytest.mark.parametrize("error", [OSError("no network"), RuntimeError("invalid hash"), IncompleteRead(b"")])
-def test_weights_out_of_reach_are_told(error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one sentence, whatever went wrong on the way."""
-
-    def refuse(*_: object, **__: object) -> None:
-        raise error
-
-    monkeypatch.setattr(published.torch.hub, "download_url_to_file", refuse)
-    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "hub"))
-    with pytest.raises(UserError, match=r"resnet18-f37072fd\.pth cannot be fetched \(.*\); download it elsewhere"):
-        published.fetch_torchvision(find("resnet-18"))
 
 
 def test_weights_are_not_passed_over(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:

@@ -115,14 +115,15 @@ def test_wall_clock_is_summed_over_sittings(timings: list[tuple[int, float]], se
 
 
 def test_timings_that_are_not_numbers_do_not_count(tmp_path: Path) -> None:
-    """The rest does."""
+    """The rest does: two sittings, the last entry of the first in other units, that of the second no number."""
     run = write_run(tmp_path)
-    timings = run.path / "timings.jsonl"
-    text = timings.read_text()
-    timings.write_text(text.replace('"seconds"', '"hours"', 1) + '{"step": 9, "seconds": NaN}\n{"step": 9, "sec')
+    entry = '{"step": %d, "%s": %s, "images_per_second": 900.0, "peak_memory_bytes": 1}\n'
+    sittings = [(1, "seconds", "10.0"), (2, "hours", "70.0"), (3, "seconds", "4.0"), (4, "seconds", "6.5")]
+    lines = [entry % values for values in [*sittings, (5, "seconds", "NaN")]]
+    (run.path / "timings.jsonl").write_text("".join(lines) + '{"step": 6, "sec')
     (record,), damages = read_records(tmp_path)
     assert not damages
-    assert record.timings.seconds is not None
+    assert record.timings.seconds == 16.5
 
 
 def test_what_is_not_finite_is_no_number(tmp_path: Path) -> None:

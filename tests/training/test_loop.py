@@ -1,174 +1,335 @@
-"""The loop as several processes go through it: two do what one does."""
+"""The loop itself, on toys: when it evaluates, saves and stops, at which rates it trains, and what it tells of that."""
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from tests.experiments.faults import make_trial
-from tests.experiments.shared import make_shared_trial, metrics, train
 from tests.processes import run_in_processes
-from tests.trials import DIGITS, outcome
+from tests.training.toys import (
+    BATCH,
+    NO_GRADIENT,
+    NO_LOSS,
+    RECIPE,
+    Journal,
+    Slope,
+    Toy,
+    make_learner,
+    make_slope,
+    put_together,
+)
 from torch import Tensor
-from torch.nn import functional as F
 
-from reslab.data.sampling import Sampler
 from reslab.errors import UserError
-from reslab.experiments.arrays import ArrayTask, make_array_task
-from reslab.experiments.run import run_trial
-from reslab.networks import Network, build, load_model
-from reslab.runs.directory import RunDirectory
-from reslab.spec import find
-from reslab.spec.trial import Trial
-from reslab.training.processes import ALONE, Processes
-from reslab.training.state import TrainingState
-from reslab.training.stepping import Runtime, Stepper
+from reslab.networks import Network
+from reslab.spec.recipe import OptimizerSpec, Recipe, ScheduleSpec, WarmupSpec
+from reslab.training import loop
+from reslab.training.loop import Stopped, fit
+from reslab.training.processes import Processes
+from reslab.training.stepping import Stepper
 
-OPTIONS: list[dict[str, object]] = [
-    {},
-    {"accumulate": 2, "average_decay": 0.9, "exact_norms": True, "optimizer.clip_norm": 1.0},
-    {"warmup": {"learning_rate": 0.01, "until_error_percent": 95.0, "window": 5}},
-]
+LEARNING = replace(RECIPE, optimizer=OptimizerSpec(learning_rate=0.2))
+WRONGS = (9, 8, 9, 5, 6, 4, 2, 1)
+Weights = dict[str, Tensor]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_two_processes_are_one(options: dict[str, object], tmp_path: Path) -> None:
-    """The same global batch, normalized whole: the loss trace, the errors and the weights, up to rounding."""
-    trial = make_shared_trial(**options)
-    run_in_processes(train, 2, trial, tmp_path / "two")
-    run_trial(trial, DIGITS, tmp_path / "one")
-    one, two = metrics(trial, tmp_path / "one"), metrics(trial, tmp_path / "two")
-    assert [entry["step"] for entry in two] == list(range(1, 17))
-    for name in ("train_loss", "test_loss", "train_error_percent", "learning_rate"):
-        np.testing.assert_allclose([entry[name] for entry in two], [entry[name] for entry in one], rtol=1e-4)
-    runs = [RunDirectory.of(trial, tmp_path / name) for name in ("one", "two")]
-    weights = [load_model(run.weights).state_dict() for run in runs]
-    for name, tensor in weights[0].items():
-        torch.testing.assert_close(weights[1][name], tensor, rtol=1e-3, atol=1e-4)
-    assert [run.read("provenance")["sittings"][0]["processes"] for run in runs] == [1, 2]
-    assert sum(map(sum, runs[1].result()["confusion"])) == len(DIGITS.test)
+def sit(task: Toy, journal: Journal, recipe: Recipe = LEARNING, *, network: Network | None = None) -> Weights:
+    """Train until the end or a stop, from a new network, and return what it then has."""
+    stepper = put_together(task, network or make_learner(), recipe)
+    with contextlib.suppress(Stopped):
+        fit(stepper, journal.surroundings)
+    return {name: tensor.clone() for name, tensor in stepper.state.network.state_dict().items()}
 
 
-class InFloat64(ArrayTask):
-    """Digits in float64, where rounding does not grow to something one sees within a run."""
-
-    def load(self, step: int, count: int) -> tuple[Tensor, Tensor]:
-        images, labels = super().load(step, count)
-        return images.double(), labels
-
-    def loss(self, network: Network, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        logits = network(batch[0])
-        return F.cross_entropy(logits, batch[1]), (logits.argmax(1) != batch[1]).sum()
+def slide(journal: Journal, recipe: Recipe = RECIPE, *, wrongs: tuple[int, ...] = ()) -> list[float]:
+    """Train a slope, and return by how much each iteration changed it: the rates that were used."""
+    network = make_slope()
+    heights: list[float] = [0.0]
+    journal.watch = lambda: heights.append(-network.get_parameter("steps.logits.bias").item())
+    sit(Slope(wrongs), journal, recipe, network=network)
+    return [after - before for before, after in itertools.pairwise(heights)]
 
 
-def trace(processes: Processes) -> tuple[list[float], Tensor]:
-    """The summed loss after each of twenty iterations of ResNet-20, and the weights they end with."""
-    trial = make_shared_trial(batch=64, iterations=20)
-    task = InFloat64(**vars(make_array_task(trial, DIGITS, device="cpu", processes=processes)))
-    torch.manual_seed(1)
-    state = TrainingState(build(find("resnet-20", {"channels": 1})).double(), trial.recipe, processes=processes)
-    stepper = Stepper(state, task, trial.recipe, seed=1, runtime=Runtime())
-    losses = []
-    for step in range(20):
-        stepper.advance(step, warmed_at=None)
-        losses.append(state.read_tally().loss)
-    return losses, state.optimizer.weights.flat
+def assert_same(one: Weights, other: Weights) -> None:
+    """To the bit."""
+    assert one.keys() == other.keys()
+    for name, tensor in one.items():
+        assert torch.equal(tensor, other[name]), name
 
 
-@pytest.mark.slow
-def test_in_float64_two_processes_are_one_to_nine_digits() -> None:
-    """Float32 rounds two sums in different orders, and training makes more of that at each step; here it cannot."""
-    (losses, weights), _ = run_in_processes(trace, 2)
-    expected, whole = trace(ALONE)
-    np.testing.assert_allclose(losses, expected, rtol=1e-9)
-    torch.testing.assert_close(weights, whole, rtol=1e-7, atol=1e-9)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"average_decay": 0.7, "average_from": 0.3},
+        {"accumulate": 2, "schedule": ScheduleSpec(kind="one-cycle")},
+        {"warmup": WarmupSpec(learning_rate=0.01, until_error_percent=70, window=3)},
+    ],
+    ids=str,
+)
+def test_stopped_after_every_iteration_it_ends_the_same(options: dict[str, object], tmp_path: Path) -> None:
+    """Weights, statistics and all that was recorded, to the bit, though every sitting begins with other weights."""
+    recipe = replace(LEARNING, **options)
+    whole, pieces = Journal(tmp_path / "whole"), Journal(tmp_path / "pieces")
+    expected = sit(Toy(WRONGS), whole, recipe)
+    weights: Weights = {}
+    for step in range(1, recipe.iterations + 1):
+        pieces.stop_at = step
+        task = Toy(WRONGS)
+        weights = sit(task, pieces, recipe, network=make_learner(seed=step))
+        assert (pieces.step, pieces.checkpoints[-1], len(task.seen)) == (step, step, recipe.accumulate)
+    assert_same(weights, expected)
+    assert pieces.records == whole.records
+    assert pieces.rewinds == [(0, 0), (1, 0), (2, 0), (3, 3), (4, 3), (5, 3), (6, 6), (7, 6)]
+    assert whole.rewinds == [(0, 0)]
 
 
-def test_norms_of_shares_are_something_else(tmp_path: Path) -> None:
-    """Without `sync_norms` each process normalizes its own images, so the losses differ from one process's."""
-    trial = make_shared_trial(sync_norms=False, iterations=2)
-    run_in_processes(train, 2, trial, tmp_path / "two")
-    run_trial(trial, DIGITS, tmp_path / "one")
-    one, two = (metrics(trial, tmp_path / name)[-1]["train_loss"] for name in ("one", "two"))
-    assert abs(one - two) > 1e-4 * one
+def test_a_stop_is_told_and_its_state_saved(tmp_path: Path) -> None:
+    """By an exception; nothing is recorded, for nothing was evaluated."""
+    journal = Journal(tmp_path, stop_at=2)
+    with pytest.raises(Stopped):
+        fit(put_together(Toy(), make_learner()), journal.surroundings)
+    assert (journal.step, journal.checkpoints, journal.records) == (2, [2], [])
 
 
-@pytest.mark.slow
-def test_a_run_stopped_and_resumed_ends_the_same(tmp_path: Path) -> None:
-    """Two processes with dropout and statistics of their own; one of them wishes to stop: to the bit."""
-    trial = make_trial()
-    run_in_processes(train, 2, trial, tmp_path / "whole")
-    for stop_at in (11, None):
-        assert run_in_processes(train, 2, trial, tmp_path / "stopped", stop_at) == [[], []]
-    runs = [RunDirectory.of(trial, tmp_path / name) for name in ("whole", "stopped")]
-    assert runs[1].state == "finished"
-    assert outcome(runs[1]) == outcome(runs[0])
+def test_a_wish_to_stop_at_the_end_stops_nothing(tmp_path: Path) -> None:
+    """The run is through; taken up again it trains no more, and is what it was."""
+    journal = Journal(tmp_path, stop_at=RECIPE.iterations)
+    stepper = put_together(Toy(), make_learner())
+    fit(stepper, journal.surroundings)
+    assert journal.checkpoints == [6, 8]
+    task, records = Toy(), list(journal.records)
+    again = sit(task, journal, RECIPE, network=make_learner(seed=2))
+    assert_same(again, stepper.network.state_dict())
+    assert (task.seen, journal.records) == ([], records)
 
 
-def test_another_number_of_processes_goes_on_and_is_told(tmp_path: Path) -> None:
-    """The batches stay what they are, so the end is the same up to rounding."""
-    trial = make_shared_trial()
-    run_in_processes(train, 2, trial, tmp_path / "mixed", 7)
-    (warning,) = train(ALONE, trial, tmp_path / "mixed")
-    assert warning.startswith("the run goes on with processes=1 (2 so far): the batches are the same")
-    run_trial(trial, DIGITS, tmp_path / "one")
-    one, mixed = (metrics(trial, tmp_path / name)[-1]["train_loss"] for name in ("one", "mixed"))
-    assert mixed == pytest.approx(one, rel=1e-4)
+def test_killed_it_goes_on_from_what_was_saved_last(tmp_path: Path) -> None:
+    """From the evaluation before; what was recorded since is told to be taken back, and comes again to the bit."""
+    whole, killed = Journal(tmp_path / "whole"), Journal(tmp_path / "killed", die_at=6)
+    expected = sit(Toy(WRONGS), whole)
+    with pytest.raises(KeyboardInterrupt):
+        sit(Toy(WRONGS), killed)
+    assert [record["step"] for record in killed.records] == [3, 6]  # the second one is ahead of the checkpoint
+    assert killed.checkpoints == [3]
+    killed.die_at = None
+    assert_same(sit(Toy(WRONGS), killed, network=make_learner(seed=2)), expected)
+    assert killed.rewinds == [(0, 0), (3, 3)]
+    assert killed.records == whole.records
 
 
-def diverge(processes: Processes, trial: Trial, root: Path) -> str:
-    """What a process is told when the loss of one of them is not finite."""
-    with pytest.raises(UserError) as told:
-        train(processes, trial, root)
-    return str(told.value)
+def test_a_damaged_checkpoint_is_told_and_the_one_before_used(tmp_path: Path) -> None:
+    """And what was recorded after that one is taken back."""
+    journal = Journal(tmp_path, stop_at=7)
+    sit(Toy(), journal)
+    (tmp_path / "step-00000007.safetensors").write_bytes(b"")
+    journal.stop_at = None
+    weights = sit(Toy(), journal)
+    assert journal.rewinds[-1] == (6, 6)
+    assert ["step-00000007" in warning for warning in journal.warnings] == [True]
+    assert_same(weights, sit(Toy(), Journal(tmp_path / "whole")))
 
 
-def test_a_loss_that_is_not_finite_stops_all(tmp_path: Path) -> None:
-    """At the same iteration, with the same sentence."""
-    options = {"optimizer.learning_rate": 1e30, "iterations": 12}
-    trial = make_trial(make_shared_trial(**options).recipe, norm="none")
-    one, other = run_in_processes(diverge, 2, trial, tmp_path)
-    assert "is not finite, on images" in one
-    assert one == other
+def test_long_stretches_are_saved_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A minute after the last save, whichever that was: here an iteration takes twenty-five seconds."""
+    task, journal = Toy(), Journal(tmp_path)
+    saved: list[int] = []
+    journal.watch = lambda: saved.extend(set(journal.checkpoints) - set(saved))
+    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: 25.0 * len(task.seen)))
+    sit(task, journal, replace(LEARNING, iterations=12, evaluate_every=5))
+    assert saved + journal.checkpoints[-1:] == [3, 5, 8, 10, 12]
 
 
-@pytest.mark.parametrize("count", [1, 2, 4])
-def test_shares_of_batches_are_the_batches(count: int) -> None:
-    """Of each part that is accumulated, every process has its own images; together they are the whole draw."""
-    trial = make_shared_trial(accumulate=2)
-    draw = Sampler(count=len(DIGITS.train), seed=trial.seed, padding=1).draw(3, 32, count=2)
-    shares = [draw.share(rank, count, parts=4).indices.reshape(4, -1) for rank in range(count)]
-    assert np.array_equal(np.concatenate(shares, axis=1).ravel(), draw.indices)
-    images, labels = make_array_task(trial, DIGITS, device="cpu", processes=Processes(count - 1, count)).load(3, 2)
-    assert images.shape[:2] == labels.shape == (2, 32 // count)
-    assert np.array_equal(labels.ravel(), DIGITS.train.labels[shares[-1].ravel()])
+@pytest.mark.parametrize(("iterations", "every", "steps"), [(8, 3, [3, 6, 8]), (6, 3, [3, 6]), (2, 5, [2])])
+def test_it_evaluates_at_regular_steps_and_at_the_last(
+    iterations: int, every: int, steps: list[int], tmp_path: Path
+) -> None:
+    """Once each, after it is said, before it is recorded; then progress has the new scores, up to there the old."""
+    journal = Journal(tmp_path)
+    sit(Toy(), journal, replace(LEARNING, iterations=iterations, evaluate_every=every))
+    moments = []
+    for step in range(1, iterations + 1):
+        names = ["evaluating", "record", "progress"] if step in steps else ["progress"]
+        moments += [(name, step) for name in names]
+    assert journal.moments == moments
+    for step, shown in enumerate(journal.shown, start=1):
+        assert shown == next((record for record in reversed(journal.records) if record["step"] <= step), {})
 
 
-@pytest.mark.parametrize("count", [2, 3, 4])
-def test_every_test_image_is_seen_once(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """355 images, which two, three or four processes cannot share evenly."""
-    monkeypatch.setattr("reslab.experiments.arrays.EVALUATION_BATCH", 50)
-    seen = []
-    for rank in range(count):
-        task = make_array_task(make_shared_trial(), DIGITS, device="cpu", processes=Processes(rank, count))
-        seen += [labels for _, labels in task.test_batches()]
-    assert len(DIGITS.test) % count
-    assert torch.equal(torch.cat(seen), torch.from_numpy(DIGITS.test.labels).long())
+def test_what_is_recorded_is_what_happened(tmp_path: Path) -> None:
+    """Losses and errors are means over the iterations since the last evaluation; the rate is the last one's."""
+    task, journal = Toy(WRONGS), Journal(tmp_path)
+    sit(task, journal)
+    seen = task.seen
+    expected = [
+        {"step": 3, "images": 30, "learning_rate": 0.2, "train_loss": sum(seen[:3]) / 3},
+        {"step": 6, "images": 60, "learning_rate": 0.02, "train_loss": sum(seen[3:6]) / 3},
+        {"step": 8, "images": 80, "learning_rate": 0.002, "train_loss": sum(seen[6:]) / 2},
+    ]
+    errors = [100 * (9 + 8 + 9) / 30, 100 * (5 + 6 + 4) / 30, 100 * (2 + 1) / 20]
+    for record, values, error in zip(journal.records, expected, errors, strict=True):
+        assert record.pop("test_loss") > 0
+        assert record == pytest.approx({**values, "train_error_percent": error}, rel=1e-12)
 
 
-def test_other_trials_are_not_trained_together(tmp_path: Path) -> None:
-    """All must be given the same."""
-    told = run_in_processes(disagree, 2, tmp_path)
-    assert told[1] == "process 1 was given another trial than process 0; give all the same"
+def test_what_is_evaluated_is_the_network_after_the_iteration(tmp_path: Path) -> None:
+    """A slope has then gone down by all rates so far."""
+    journal = Journal(tmp_path)
+    slide(journal)
+    assert [record["test_loss"] for record in journal.records] == pytest.approx([-0.3, -0.42, -0.422])
 
 
-def disagree(processes: Processes, root: Path) -> str:
-    """What is told where each has its own trial."""
-    try:
-        train(processes, make_shared_trial(iterations=processes.rank + 1), root)
-    except UserError as error:
-        return str(error)
-    return ""
+def test_the_average_is_evaluated_and_left_in_the_end(tmp_path: Path) -> None:
+    """It begins as the network is after its first iteration, and goes half of the way at each of the others."""
+    recipe = replace(RECIPE, average_decay=0.5, schedule=ScheduleSpec(kind="constant"))
+    averages = [-0.1]
+    for step in range(2, 9):
+        averages.append((averages[-1] - 0.1 * step) / 2)
+    journal, network = Journal(tmp_path), make_slope()
+    sit(Slope(), journal, recipe, network=network)
+    assert [record["test_loss"] for record in journal.records] == pytest.approx([averages[i] for i in (2, 5, 7)])
+    assert network.get_parameter("steps.logits.bias").item() == pytest.approx(averages[-1])
+
+
+def test_a_stopped_run_keeps_its_own_weights_beside_their_average(tmp_path: Path) -> None:
+    """Only the end makes one of the two."""
+    network = make_slope()
+    sit(Slope(), Journal(tmp_path, stop_at=3), replace(RECIPE, average_decay=0.5), network=network)
+    assert network.get_parameter("steps.logits.bias").item() == pytest.approx(-0.3)
+
+
+def test_the_rate_drops_at_its_iterations(tmp_path: Path) -> None:
+    """By what the weights moved: after a half and three quarters of the run, and not one iteration off."""
+    assert slide(Journal(tmp_path)) == pytest.approx([0.1] * 4 + [0.01] * 2 + [0.001] * 2, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("window", "wrongs", "warm"),
+    [
+        (1, (9, 6, 4, 9, 9, 9, 9, 9), 3),  # below at once, and what comes later is nothing to it
+        (3, (0, 0, 9, 0, 0, 0, 0, 0), 3),  # not before there are three
+        (3, (9, 9, 3, 3, 9, 2, 3, 9), 6),  # 14 of 30
+        (3, (5, 5, 5, 5, 5, 4, 5, 5), 6),  # at the bound is not below it
+        (3, (9, 9, 9, 9, 9, 9, 0, 0), 8),
+        (3, (9,) * 8, 9),  # never
+    ],
+)
+def test_a_warm_up_ends_when_the_error_of_its_window_is_below_the_bound(
+    window: int, wrongs: tuple[int, ...], warm: int, tmp_path: Path
+) -> None:
+    """By what the weights moved: its own rate up to there, then the schedule's, as if there had been no warm-up."""
+    warmup = WarmupSpec(learning_rate=0.03, until_error_percent=50, window=window)
+    recipe = replace(RECIPE, warmup=warmup)
+    scheduled = [0.1] * 4 + [0.01] * 2 + [0.001] * 2
+    rates = ([0.03] * warm + scheduled[warm:])[:8]
+    assert slide(Journal(tmp_path / "rates"), recipe, wrongs=wrongs) == pytest.approx(rates, rel=1e-3)
+    journal = Journal(tmp_path / "records")
+    slide(journal, replace(recipe, evaluate_every=1), wrongs=wrongs)
+    assert [record["learning_rate"] for record in journal.records] == pytest.approx(rates)
+    assert [record["train_error_percent"] for record in journal.records] == [10.0 * wrong for wrong in wrongs]
+    told = [record.get("warmed_up_after") for record in journal.records]
+    assert told == [warm if step >= warm else None for step in range(1, 9)]
+
+
+def test_a_warm_up_remembers_its_window_over_a_stop(tmp_path: Path) -> None:
+    """Stopped after two of the three iterations it needs, it ends with the first of the next sitting."""
+    recipe = replace(RECIPE, warmup=WarmupSpec(learning_rate=0.03, until_error_percent=50, window=3))
+    journal = Journal(tmp_path, stop_at=2)
+    slide(journal, recipe, wrongs=(1, 1, 1, 9, 9, 9))
+    journal.stop_at = None
+    sit(Slope((1, 1, 1, 9, 9, 9)), journal, recipe, network=make_slope())
+    assert [record["test_loss"] for record in journal.records] == pytest.approx([-0.09, -0.21, -0.212])
+
+
+@pytest.mark.parametrize("trouble", [NO_LOSS, NO_GRADIENT])
+@pytest.mark.parametrize("waits", [True, False], ids=["told at once", "told at the next evaluation"])
+def test_what_is_not_finite_changes_nothing_and_ends_the_run(
+    trouble: int, waits: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights, statistics, velocities and average are those from before it; it and its images are named."""
+    monkeypatch.setattr(Stepper, "waiting_is_free", waits)
+    recipe = replace(LEARNING, average_decay=0.5)
+    journal = Journal(tmp_path)
+    stepper = put_together(Toy(troubles={4: trouble}), make_learner(), recipe)
+    sentence = r"the loss or a gradient of iteration 4 is not finite, on images 4\.1, 4\.2; what was saved before it"
+    with pytest.raises(UserError, match=sentence):
+        fit(stepper, journal.surroundings)
+    before = put_together(Toy(), make_learner(), recipe)
+    with pytest.raises(Stopped):
+        fit(before, Journal(tmp_path / "before", stop_at=4).surroundings)
+    assert_same(stepper.state.tensors(), before.state.tensors())
+    assert [record["step"] for record in journal.records] == [3]
+    assert journal.checkpoints == [3]
+    assert journal.step == (4 if waits else 5)
+
+
+def test_what_was_saved_before_something_was_not_finite_can_be_gone_on_from(tmp_path: Path) -> None:
+    """Where it does not come again, the run ends as if it had never been."""
+    journal, whole = Journal(tmp_path), Journal(tmp_path / "whole")
+    with pytest.raises(UserError, match="iteration 4 is not finite"):
+        sit(Toy(WRONGS, troubles={4: NO_LOSS}), journal)
+    assert_same(sit(Toy(WRONGS), journal), sit(Toy(WRONGS), whole))
+    assert journal.records == whole.records
+
+
+@pytest.mark.parametrize(
+    ("stop_at", "troubles", "ending"), [(None, {}, None), (2, {}, Stopped), (None, {2: NO_LOSS}, UserError)]
+)
+def test_what_stood_in_for_the_networks_own_methods_is_gone(
+    stop_at: int | None,
+    troubles: dict[int, int],
+    ending: type[Exception] | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However the run ends: here a compiled forward pass, which every iteration ran."""
+    calls: list[int] = []
+
+    def run(forward: Callable[[Tensor], object], inputs: Tensor) -> object:
+        calls.append(len(inputs))
+        return forward(inputs)
+
+    monkeypatch.setattr(torch, "compile", lambda forward: partial(run, forward))
+    stepper = put_together(Toy(troubles=troubles), make_learner(), compile=True)
+    assert "weighted_logits" in vars(stepper.network)
+    if ending is None:
+        fit(stepper, Journal(tmp_path).surroundings)
+    else:
+        with pytest.raises(ending):
+            fit(stepper, Journal(tmp_path, stop_at=stop_at).surroundings)
+    assert calls == [BATCH] * (RECIPE.iterations if ending is None else 2 if stop_at else 3)
+    assert "weighted_logits" not in vars(stepper.network)
+
+
+def share_run(processes: Processes, folder: Path) -> dict[str, Any]:
+    """Train as one of two until the second wishes to stop, and then to the end; each has a folder of its own."""
+    journal = Journal(folder / str(processes.rank), stop_at=None if processes.first else 5)
+    sit(Toy(WRONGS, processes=processes), journal, network=make_learner(seed=processes.rank))
+    stopped_at, journal.stop_at = journal.step, None
+    task = Toy(WRONGS, processes=processes)
+    weights = sit(task, journal, network=make_learner(seed=10 + processes.rank))
+    return {
+        "steps": (stopped_at, len(task.seen)),
+        "weights": weights,
+        "errors": [record["train_error_percent"] for record in journal.records],
+        "rewinds": journal.rewinds,
+        "checkpoints": journal.checkpoints,
+    }
+
+
+def test_of_several_processes_the_first_reads_and_writes(tmp_path: Path) -> None:
+    """They stop when any wishes to, all at once; the second goes on from the first one's checkpoint, having none."""
+    first, second = run_in_processes(share_run, 2, tmp_path)
+    assert first["steps"] == second["steps"] == (5, 3)
+    assert_same(first["weights"], second["weights"])
+    assert first["errors"] == second["errors"] == pytest.approx([100 * 26 / 30, 100 * 15 / 30, 100 * 3 / 20])
+    assert (first["rewinds"], second["rewinds"]) == ([(0, 0), (5, 3)], [])
+    assert (first["checkpoints"], second["checkpoints"]) == ([6, 8], [])

@@ -86,7 +86,7 @@ def test_what_is_found_is_told(reslab, photos: Path) -> None:
     shutil.copy(photos / "train" / "bee" / "0.png", photos / "val" / "bee" / "[red]leak.png")
     outcome = reslab("data", "check", str(photos), "--workers", "2")
     assert outcome.code == 1
-    assert "train/ant/bad2.jpg  no image that can be read" in outcome.out
+    assert "train/ant/bad2.jpg  not an image that can be read" in outcome.out
     assert "… 2 more; --json names all" in outcome.out
     assert "bad3" not in outcome.out
     assert "val/bee/[red]leak.png  as train/bee/0.png" in outcome.out

@@ -177,11 +177,11 @@ def test_one_network_prints_its_calibration(reslab, folder: Path, monkeypatch) -
     assert "expected calibration error" in reslab(*words).out
     bad = folder / "val" / "ants" / "2.png"
     bad.write_bytes(bytes(bad.stat().st_size))  # of the same size: the folder's fingerprint stays
-    assert "2.png is no image that can be read" in reslab(*words).err
+    assert "2.png is not an image that can be read" in reslab(*words).err
     for members in ([], ["b.safetensors"]):
         outcome = reslab(*words, *members, "data.on_bad_image=skip")
         assert "7 test images of insects (bad ones skipped: 1), pixels" in outcome.out
-        assert "warning: skipped: insects/val/ants/2.png is no image that can be read; remove it\n" in outcome.err
+        assert "warning: skipped: insects/val/ants/2.png is not an image that can be read; remove it\n" in outcome.err
         assert outcome.err.count("skipped") == 1
     assert "choose stop or skip" in reslab(*words, "data.on_bad_image=ignore").err
     worse = folder / "val" / "bees" / "0.png"

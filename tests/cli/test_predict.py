@@ -149,10 +149,10 @@ def test_a_name_with_an_equals_sign_is_an_image(reslab, here: Path) -> None:
 def test_bad_images_stop_or_are_named(reslab, here: Path) -> None:
     """As asked; the others are told all the same."""
     words = ["predict", "mine.safetensors", "bad.jpg", "photos/b", "--json"]
-    assert "bad.jpg is no image that can be read" in reslab(*words).err
+    assert "bad.jpg is not an image that can be read" in reslab(*words).err
     outcome = reslab(*words, "data.on_bad_image=skip")
     assert outcome.code == 0
-    assert "warning: skipped: bad.jpg is no image that can be read; remove it\n" in outcome.err
+    assert "warning: skipped: bad.jpg is not an image that can be read; remove it\n" in outcome.err
     assert [one["image"] for one in json.loads(outcome.out)] == ["photos/b/photo-0.png"]
 
 

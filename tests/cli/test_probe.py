@@ -39,7 +39,7 @@ def test_json_of_one_layer_of_a_dataset(reslab, here: Path) -> None:
 def test_bad_images_stop_or_are_named(reslab, here: Path) -> None:
     """As asked; each is named once, whoever reads it."""
     Path("photos/ants/zbad.jpg").write_bytes(b"no image")
-    assert "zbad.jpg is no image" in reslab("probe", "mine.safetensors", "data=photos", "--layer", "conv1").err
+    assert "zbad.jpg is not an image" in reslab("probe", "mine.safetensors", "data=photos", "--layer", "conv1").err
     for words in (["probe"], ["embed", "--out", "f.safetensors"], ["export", "--format", "torch-export"]):
         photos = "data=photos" if words == ["probe"] else "photos"
         outcome = reslab(words[0], "mine.safetensors", photos, "data.on_bad_image=skip", *words[1:])

@@ -104,4 +104,4 @@ def test_a_closed_run_is_told_beside_the_others(reslab, runs, tmp_path: Path, mo
     assert states[runs[1].path.name] in ("finished", "interrupted")
     assert f"warning: {runs[0].path}/" in listed.err
     assert "cannot be read: Permission denied" in listed.err
-    assert f"warning: {runs[0].path.name}: " in reslab("report", "--runs", str(tmp_path)).out
+    assert f"warning: {runs[0].path.name}: " in reslab("report", "--runs", str(tmp_path)).err

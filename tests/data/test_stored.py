@@ -49,7 +49,7 @@ def test_bad_photographs_stop_or_are_skipped(tmp_path: Path) -> None:
     split = photographs(tmp_path, (4, 4), (4, 4), (4, 4), (4, 4), (4, 4))
     for number in (1, 2, 3):
         split.path(number).write_bytes(b"not an image")
-    with pytest.raises(BadImage, match=r"1\.png is no image"):
+    with pytest.raises(BadImage, match=r"1\.png is not an image"):
         list(read_images(split, 2))
     told: list[str] = []
     dataset = PhotoDataset(name="x", root=split.root, class_names=("a", "b"), train=split, test=split)
@@ -58,7 +58,7 @@ def test_bad_photographs_stop_or_are_skipped(tmp_path: Path) -> None:
     assert [labels.tolist() for _, labels in read_images(split, 2, bad=skipping)] == [[0], [0]]
     assert [labels.tolist() for _, labels in read_images(split, 1, bad=skipping)] == [[0], [0]]
     assert [sentence.split("/")[-1] for sentence in told] == [
-        f"{number}.png is no image that can be read; remove it" for number in (1, 2, 3)
+        f"{number}.png is not an image that can be read; remove it" for number in (1, 2, 3)
     ]
-    with pytest.raises(UserError, match=r"more than 1 images are bad, .* the last one: .*2\.png is no image"):
+    with pytest.raises(UserError, match=r"more than 1 images are bad, .* the last one: .*2\.png is not an image"):
         list(read_images(split, 2, bad=BadImages(dataset, skip=True)))

@@ -46,7 +46,7 @@ def test_a_bad_image_is_named_or_left_out(photos: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.jpg").write_bytes(b"no image")
     good = photos / "val/ants/photo-0.png"
     images = [good, tmp_path / "bad.jpg", np.zeros((4, 4, 3)), tmp_path / "none.jpg", good]
-    with pytest.raises(BadImage, match=r"bad\.jpg is no image"):
+    with pytest.raises(BadImage, match=r"bad\.jpg is not an image"):
         list(read_images(images))
     noted: list[BadImage] = []
     assert [picture.name for picture in read_images(images, on_bad=noted.append)] == [str(good)] * 2

@@ -218,7 +218,7 @@ def test_bad_photographs_are_counted(photos: PhotoDataset) -> None:
     """They stop a test, or are left out of it if asked for; more than a few stop it all the same."""
     photos.test.path(1).write_bytes(b"")
     trained = untrained(0, Preprocess(resize=18, crop=16), classes=2, input_size=16)
-    with pytest.raises(UserError, match=r"1\.png is no image"):
+    with pytest.raises(UserError, match=r"1\.png is not an image"):
         evaluate(trained, choose_inputs(trained, photos))
     told: list[str] = []
     found = evaluate(trained, choose_inputs(trained, photos, skip_bad=True, warn=told.append))

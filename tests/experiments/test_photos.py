@@ -68,7 +68,7 @@ def test_bad_training_images_are_counted_and_recorded(photos: PhotoDataset, tmp_
     with pytest.raises(Stopped):
         run(trial, photos, tmp_path / "runs", should_stop=stop_after(30), warn=told.append)
     (found,) = list_runs(tmp_path / "runs")
-    first = {"part": "train", "image": photos.train.files[3], "trouble": "is no image that can be read; remove it"}
+    first = {"part": "train", "image": photos.train.files[3], "trouble": "is not an image that can be read; remove it"}
     assert found.read("skipped") == {"images": [first]}
     result = run(trial, photos, tmp_path / "runs", warn=told.append)
     assert (result["skipped_training_images"], result["skipped_images"]) == (1, 1)

@@ -49,9 +49,9 @@ def test_it_reads_well() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("iterations = 5\nbatch = = 3\n", r"no TOML: .*line 2"),
-        ("iterations = 5\niterations = 6\n", r"no TOML: .*line 2"),
-        ("\udcff", "no TOML"),
+        ("iterations = 5\nbatch = = 3\n", r"is not TOML: .*line 2"),
+        ("iterations = 5\niterations = 6\n", r"is not TOML: .*line 2"),
+        ("\udcff", "is not TOML"),
     ],
 )
 def test_bad_toml_is_told_with_its_line(text: str, sentence: str, tmp_path: Path) -> None:

@@ -65,8 +65,8 @@ def load_ensemble(subjects: Sequence[str], fields: Mapping[str, str], root: Path
     """Load what subjects stand for, each with the same images, as fields ask for them or they were trained on."""
     members = [load_trained(subject, fields, root) for subject in subjects]
     dataset = _open(fields, *members)
-    warn = _make_warner()
-    return [(trained, _choose_inputs(trained, dataset, fields, warn)) for trained in members]
+    warn_once = _make_warner()
+    return [(trained, _choose_inputs(trained, dataset, fields, warn_once)) for trained in members]
 
 
 def _open(fields: Mapping[str, str], *members: Trained) -> Dataset | PhotoDataset:
@@ -99,12 +99,12 @@ def _make_warner() -> Callable[[str], None]:
     """Return what prints a warning, once for all members of an ensemble."""
     told: set[str] = set()
 
-    def warn(sentence: str) -> None:
+    def warn_once(sentence: str) -> None:
         if sentence not in told:
             told.add(sentence)
             warn(sentence)
 
-    return warn
+    return warn_once
 
 
 def _choose_inputs(

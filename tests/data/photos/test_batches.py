@@ -99,7 +99,7 @@ def test_the_mean_image_is_that_of_central_crops(photos: PhotoDataset) -> None:
 def test_bad_images_stop_or_are_skipped_up_to_a_limit(photos: PhotoDataset) -> None:
     """One of a hundred, and one at least."""
     photos.train.path(0).write_bytes(b"")
-    with pytest.raises(UserError, match=r"000\.jpg is no image"):
+    with pytest.raises(UserError, match=r"000\.jpg is not an image"):
         for step in range(3):
             make(photos).load(step)
     told: list[str] = []
@@ -109,7 +109,7 @@ def test_bad_images_stop_or_are_skipped_up_to_a_limit(photos: PhotoDataset) -> N
     assert (
         len(told) == 1
         and told[0].startswith("skipped: ")
-        and told[0].endswith("000.jpg is no image that can be read; remove it")
+        and told[0].endswith("000.jpg is not an image that can be read; remove it")
     )
     photos.test.path(0).write_bytes(b"")
     with pytest.raises(UserError, match=r"more than 1 images are bad, which is too many to skip; .*; remove it$"):
@@ -127,7 +127,7 @@ def test_skipped_images_are_left_out_of_tests_and_means(photos: PhotoDataset) ->
     batches = list(make(photos, bad=BadImages(photos, skip=True)).tests(photos.test, 1))
     assert torch.equal(torch.cat([images for images, _ in batches]), good[[0, 1, 3, 4, 5]])
     assert torch.cat([labels for _, labels in batches]).tolist() == [0, 0, 1, 1, 1]
-    with pytest.raises(UserError, match=r"002\.jpg is no image"):
+    with pytest.raises(UserError, match=r"002\.jpg is not an image"):
         list(make(photos).tests(photos.test, 4))
     options = {"resize": 28, "crop": 24, "workers": 0}
     rest = mean_photo(photos.test.take(np.array([0, 1, 3, 4, 5])), bad=BadImages(photos), **options)

@@ -171,7 +171,7 @@ def test_a_crop_is_chosen_in_the_upright_picture(name: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     ("data", "words"),
-    [(b"", "no image"), (b"hello", "no image"), (encode(Image.fromarray(SQUARES), "PNG")[:90], "damaged")],
+    [(b"", "not an image"), (b"hello", "not an image"), (encode(Image.fromarray(SQUARES), "PNG")[:90], "damaged")],
 )
 def test_bad_files_are_named(data: bytes, words: str, tmp_path: Path) -> None:
     """With what can be done about it."""

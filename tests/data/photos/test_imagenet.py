@@ -163,7 +163,7 @@ def test_strange_names_are_refused(name: str, part: str, source: Path, out: Path
         part
     ]
     (source / (VAL if part == "val" else TRAIN)).write_bytes(pack(members))
-    with pytest.raises(UserError, match=r"holds '.*', which is no (image|class) of ILSVRC-2012; fetch it again"):
+    with pytest.raises(UserError, match=r"holds '.*', which is not (an image|a class) of ILSVRC-2012; fetch it again"):
         prepare_imagenet(source, out)
     assert not [path for path in out.parent.rglob("*") if path.name in ("escaped.JPEG", "x.JPEG", "setup.py")]
 

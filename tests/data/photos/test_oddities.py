@@ -95,7 +95,7 @@ def test_what_cannot_be_decoded_says_why(tmp_path: Path) -> None:
     (tmp_path / "cut.jpg").write_bytes((tmp_path / "cut.jpg").read_bytes()[:900])
     (tmp_path / "text.jpg").write_text("hello")
     assert look_at(tmp_path / "cut.jpg").oddities[0][1].startswith("damaged (")
-    assert look_at(tmp_path / "text.jpg").oddities == (("unreadable", "no image that can be read"),)
+    assert look_at(tmp_path / "text.jpg").oddities == (("unreadable", "not an image that can be read"),)
     assert look_at(tmp_path / "gone.jpg").oddities == (("unreadable", "No such file or directory"),)
     assert look_at(tmp_path / "gone.jpg").digest is None
 

@@ -114,7 +114,7 @@ def _decoding(name: str) -> Iterator[None]:
     try:
         yield
     except UnidentifiedImageError as error:
-        raise BadImage(f"{name} is no image that can be read; remove it{OR_SKIP}") from error
+        raise BadImage(f"{name} is not an image that can be read; remove it{OR_SKIP}") from error
     except _OtherPixels as error:
         raise BadImage(f"{name} is not of 8 or 16 bits: {error}; save it so{OR_SKIP}") from error
     except Image.DecompressionBombError as error:

@@ -70,10 +70,13 @@ def test_every_image_comes_once_and_in_order(run: RunDirectory) -> None:
 
 
 def test_an_unfinished_run_has_no_weights(tmp_path: Path) -> None:
-    """It is told so."""
+    """It is told so; nor has a finished one whose record alone was kept."""
     run = RunDirectory.of(make_digits_trial(**MOMENT), tmp_path)
     run.begin(make_digits_trial(**MOMENT), {})
     with pytest.raises(UserError, match="is not finished"):
+        load_run(run)
+    run.finish({"step": 1})
+    with pytest.raises(UserError, match="is a record without its weights; train it again, or give weights=FILE"):
         load_run(run)
 
 

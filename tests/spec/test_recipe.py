@@ -45,6 +45,14 @@ def test_110_layers_warm_up() -> None:
     assert (warmup.learning_rate, warmup.until_error_percent, warmup.window) == (0.01, 80.0, 391)
 
 
+def test_a_part_that_is_not_there_has_no_fields() -> None:
+    """The paper's recipe has no warm-up to change."""
+    with pytest.raises(
+        UserError, match=r"'warmup' is none here, so 'warmup\.window' cannot be set; start from a recipe"
+    ):
+        find_recipe("cifar-paper", {"warmup.window": 391})
+
+
 def test_highways_have_their_authors_recipe() -> None:
     """Nesterov's momentum 0.9, 0.025 divided by ten at 100k, 150k and 175k of 200k iterations, decay 0.001."""
     recipe = find_recipe("highway")

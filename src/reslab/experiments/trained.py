@@ -111,6 +111,8 @@ def load_run(run: RunDirectory) -> Trained:
     """Load the network of a finished run."""
     if run.state != "finished":
         raise UserError(f"{run.path} is not finished: it has no weights yet; train it to its end first")
+    if not run.weights.exists():
+        raise UserError(f"{run.path} is a record without its weights; train it again, or give weights=FILE")
     trial = run.trial()
     return Trained(
         origin=run.path.name,

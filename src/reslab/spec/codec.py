@@ -92,7 +92,10 @@ def override(spec: T, changes: Mapping[str, Any]) -> T:
         elif isinstance(target, dict):
             target[leaf] = value
         else:
-            raise UserError(f"'{'.'.join(parents)}' has no field '{leaf}': it is a single value")
+            group = ".".join(parents)
+            if target is None:
+                raise UserError(f"'{group}' is none here, so '{path}' cannot be set; start from a recipe that has it")
+            raise UserError(f"'{group}' has no field '{leaf}': it is a single value")
     return decode(type(spec), data)
 
 

@@ -1,6 +1,6 @@
-"""Files that are either whole or absent, folders that do not outlive their maker for long, locks that die with him.
+"""Files that are either whole or absent, temporary folders that are cleaned up, locks that end with their process.
 
-Who may not look is told so: for Python's own questions, what lies in a closed folder is not there, or an exception.
+A path that may not be read is told in a sentence; Python itself calls it absent, or raises.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def refuse_full_disk(path: Path, needed: float, *, remedy: str) -> None:
 def atomic_write(path: Path) -> Iterator[Path]:
     """Yield a temporary neighbour of `path` that replaces it once written and synced to disk.
 
-    If the body fails, `path` keeps its old content and no temporary file stays behind. Who may read it is the umask's
-    to say, whatever the body writes with.
+    If the body fails, `path` keeps its old content and no temporary file stays behind. Its permissions
+    are the umask's, whatever the body writes with.
     """
     temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}{PARTIAL}"
     try:

@@ -22,7 +22,7 @@ from reslab.spec import name_of
 
 
 def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", runs: Path | None = None) -> None:
-    """Write what a layer makes of photographs: features, averaged over the map, a row an image.
+    """Write what a layer makes of photographs: features, averaged over the map, one row per image.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a layer makes of pictures, as features for other tasks: averaged over the map, a row a picture.
+"""What a layer makes of pictures, as features for other tasks: averaged over the map, one row per picture.
 
 A layer is one of `Network.activations`; a stage (conv3_x) stands for its last block.
 """

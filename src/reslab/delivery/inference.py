@@ -1,6 +1,6 @@
 """A network as fast as it goes: normalizations folded, bfloat16, channels-last; on CUDA captured, a graph a shape.
 
-Logits differ from the network's by bfloat16's rounding, so this is for whoever asks for it; tests and exports do not.
+Logits differ from the network's by bfloat16's rounding, so it has to be asked for; tests and exports do not.
 """
 
 from __future__ import annotations

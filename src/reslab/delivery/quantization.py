@@ -1,4 +1,4 @@
-"""ONNX files in eight bits: activations from 0 to 255, weights signed and scaled a channel, ranges seen on real images.
+"""ONNX files in eight bits: activations from 0 to 255, weights signed, scaled per channel, ranges seen on real images.
 
 The static quantization of onnxruntime, in its QDQ form; what it costs in accuracy is measured, never assumed.
 """

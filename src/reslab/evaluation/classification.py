@@ -1,4 +1,4 @@
-"""Top-1 and top-5 error, overall and a class, confusion and calibration, over every image exactly once.
+"""Top-1 and top-5 error, overall and per class, confusion and calibration, over every image exactly once.
 
 The expected calibration error sorts guesses into fifteen bins by confidence, the probability of the guess, and averages
 what confidence and accuracy differ by in a bin, weighted by its guesses (Guo et al., 2017).

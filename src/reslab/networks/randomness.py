@@ -1,7 +1,7 @@
 """What is random inside a network while it trains: dropout and stochastic depth, drawn from a generator it is given.
 
 Trials that train side by side in one process each have their own, so none disturbs another's numbers. Without one, and
-so for whoever only builds a network, torch's default serves.
+so where a network is only built, torch's default serves.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class Group:
 
     @property
     def finished(self) -> tuple[RunRecord, ...]:
-        """The runs that came to a result, one a seed: a copied folder is no second measurement."""
+        """The runs that came to a result, one per seed: a copied folder is no second measurement."""
         return tuple({run.trial.seed: run for run in reversed(self.runs) if run.result}.values())[::-1]
 
     @property

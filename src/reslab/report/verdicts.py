@@ -38,7 +38,7 @@ Differences: TypeAlias = tuple[tuple[str, Any, Any], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What the runs say to a claim. `samples` has the values of each of its settings, one a run."""
+    """What the runs say to a claim. `samples` has the values of each of its settings, one per run."""
 
     claim: Claim
     word: Word

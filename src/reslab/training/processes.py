@@ -2,8 +2,8 @@
 
 All have the same state: it begins as the first has it, and every change to it is made of sums that come out the same,
 to the bit, in all of them. Whatever is decided on the way is decided by all at once. Tensors on GPUs go by nccl, those
-on the CPU by gloo, which also notices when a process falls silent: every iteration asks something by it. Whoever fails
-leaves word of why, and those who miss him say that.
+on the CPU by gloo, which also notices when a process falls silent: every iteration asks something by it. A process
+that fails leaves word of why, and the others repeat it.
 """
 
 from __future__ import annotations

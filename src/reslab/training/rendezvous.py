@@ -1,8 +1,8 @@
 """Where processes find each other: a corner of the launcher's store that nobody has used before.
 
 torchrun, when it starts processes again, may give them the store of the attempt before, and there the addresses of
-those who died: whoever reads one before it is overwritten calls in vain. So the first process names a new corner, and
-tells it only to processes that are alive: each asks under a name of its own, which no earlier one had.
+dead processes: one that reads such an address before it is overwritten calls in vain. So the first process names a new
+corner, and tells it only to processes that are alive: each asks under a name of its own, which no earlier one had.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def find_corner(store: Store, *, rank: int, count: int, timeout: datetime.timede
 
 
 def _answer_all(store: Store, corner: str, count: int, *, deadline: float) -> None:
-    """Answer whoever asks, the dead ones of an earlier attempt too, until all who live have heard it."""
+    """Answer every process that asks, also in the name of an earlier attempt, until all that live have the answer."""
     waiting = set(range(1, count))
     while waiting:
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""What normalizations tell each other, one column a channel: how responses are normalized, how gradients go back.
+"""What normalizations tell each other, one column per channel: how responses are normalized, how gradients go back.
 
 Forward, ``y = scale * z + shift`` (an `affine`); backward, the gradient of z is ``a * g + b * z + c`` (a `fold`).
 """

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reslab.data.randomness import Stream, numbers_for
+
 Indices = NDArray[np.int64]
 TURNS_TOGETHER = 64  # are drawn at once
 CHAPTERS_KEPT, ROUNDS_KEPT = 8, 64
-TURN, ROUND = 4, 5  # streams of random numbers, beside those of the samplers
 
 
 def weigh_classes(labels: Indices, *, classes: int) -> NDArray[np.float32]:
@@ -68,14 +69,10 @@ def _draw_chapter(drawn: Balance, number: int) -> Indices:
             found[0, now, label] = members[order[places[now]]]
         found[1, :, label] = rounds
     classes = np.tile(np.arange(len(drawn.members)), (TURNS_TOGETHER, 1))
-    order = _generator(drawn.seed, number, 0, TURN).permuted(classes, axis=1)
+    order = numbers_for(Stream.TURN, seed=drawn.seed, epoch=number).permuted(classes, axis=1)
     return np.take_along_axis(found, order[None], axis=2).reshape(2, -1)
 
 
 @functools.lru_cache(maxsize=ROUNDS_KEPT)
 def _order_round(seed: int, one: int, label: int, count: int) -> Indices:
-    return _generator(seed, one, label, ROUND).permutation(count)
-
-
-def _generator(seed: int, epoch: int, label: int, stream: int) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(key=seed, counter=[0, label, epoch, stream]))
+    return numbers_for(Stream.ROUND, seed=seed, epoch=one, item=label).permutation(count)

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reslab.data.balance import Balance
+from reslab.data.randomness import Stream, numbers_for
 
 Indices = NDArray[np.int64]
 EPOCHS_KEPT = 64  # the one at hand and the next, of as many trials as run at once
-ORDER, AUGMENTATION, FIRST_FLIPS, HOLES = range(4)  # streams of random numbers that never meet
 
 
 @dataclass(frozen=True)
@@ -75,20 +75,16 @@ class Sampler:
 def _draw_epoch(sampler: Sampler, epoch: int) -> Draw:
     count, seed = sampler.count, sampler.seed
     if sampler.balance is None:
-        images = places = _generator(seed, epoch, ORDER).permutation(count)
+        images = places = numbers_for(Stream.ORDER, seed=seed, epoch=epoch).permutation(count)
         rounds = np.full(count, epoch)
     else:  # where an image may come twice, and each time is another
         images, rounds = sampler.balance.draw(epoch * count, (epoch + 1) * count)
         places = np.arange(count)
-    generator = _generator(seed, epoch, AUGMENTATION)
+    generator = numbers_for(Stream.AUGMENTATION, seed=seed, epoch=epoch)
     # Drawn by image, not by position, and always all three: switching one off leaves the others as they were.
     tops, lefts = generator.integers(0, 2 * sampler.padding + 1, (2, count))
     flips = (generator.random(count) < (0.5 if sampler.flip else 0.0))[places]
     if sampler.alternating_flips:
-        flips = (_generator(seed, 0, FIRST_FLIPS).random(count) < 0.5)[images] ^ (rounds % 2 == 1)
-    holes = _generator(seed, epoch, HOLES).integers(0, sampler.hole_places, (2, count))
+        flips = (numbers_for(Stream.FIRST_FLIPS, seed=seed).random(count) < 0.5)[images] ^ (rounds % 2 == 1)
+    holes = numbers_for(Stream.HOLES, seed=seed, epoch=epoch).integers(0, sampler.hole_places, (2, count))
     return Draw(images, tops[places], lefts[places], flips, *holes[:, places])
-
-
-def _generator(seed: int, epoch: int, stream: int) -> np.random.Generator:
-    return np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, epoch, stream]))

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from reslab.data.balance import balance
-from reslab.data.photos.sampling import CROP, PhotoSampler, generator, resized_box, shorter_side_box
+from reslab.data.photos.sampling import PhotoSampler, resized_box, shorter_side_box
+from reslab.data.randomness import Stream, numbers_for
 
 
 def test_every_image_comes_once_an_epoch_and_batches_run_on() -> None:
@@ -37,7 +38,7 @@ def test_balanced_no_image_comes_twice_in_an_epoch_of_its_class() -> None:
 @pytest.mark.parametrize("crop", [224, 64])
 def test_the_papers_crop(width: int, height: int, crop: int) -> None:
     """The image as if its shorter side were 256 to 480, whatever it is; square, inside, everywhere."""
-    random = generator(1, epoch=0, image=0, stream=CROP)
+    random = numbers_for(Stream.CROP, seed=1)
     boxes = np.array([shorter_side_box(random, width, height, sides=(256, 480), crop=crop) for _ in range(2000)])
     sides = boxes[:, 2] - boxes[:, 0]
     assert np.allclose(sides, boxes[:, 3] - boxes[:, 1])
@@ -56,7 +57,7 @@ def test_the_common_crop_is_torchvisions() -> None:
     import torch
     from torchvision.transforms import RandomResizedCrop
 
-    random = generator(1, epoch=0, image=0, stream=CROP)
+    random = numbers_for(Stream.CROP, seed=1)
     boxes = np.array([resized_box(random, 500, 375, areas=(0.08, 1.0)) for _ in range(4000)])
     across, down = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
     torch.manual_seed(0)
@@ -75,7 +76,7 @@ def test_the_common_crop_is_torchvisions() -> None:
 
 def test_where_no_part_fits_it_is_the_largest_in_the_middle() -> None:
     """A panorama cannot give nearly all of its area at a near-square aspect."""
-    random = generator(1, epoch=0, image=0, stream=CROP)
+    random = numbers_for(Stream.CROP, seed=1)
     left, top, right, bottom = resized_box(random, 1000, 100, areas=(0.99, 1.0))
     assert (top, bottom) == (0, 100)
     assert right - left == pytest.approx(400 / 3)

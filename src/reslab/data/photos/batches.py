@@ -24,9 +24,10 @@ from reslab.data.photos.loading import (
     stream_batches,
     stream_tests,
 )
-from reslab.data.photos.sampling import MIXING, WHOLE, PhotoSampler, Share, generator
+from reslab.data.photos.sampling import WHOLE, PhotoSampler, Share
 from reslab.data.photos.skipping import BadImages
 from reslab.data.preprocessing import centre_pixels
+from reslab.data.randomness import Stream, numbers_for
 from reslab.spec import Preprocess
 from reslab.spec.recipe import AugmentationSpec
 
@@ -126,7 +127,7 @@ class PhotoBatches:
         mixup, cutmix = self.augmentation.mixup, self.augmentation.cutmix
         if not mixup and not cutmix:
             return images, labels
-        random = generator(self.seed, epoch=0, image=step, stream=MIXING)
+        random = numbers_for(Stream.MIXING, seed=self.seed, item=step)
         cut = bool(cutmix) and (not mixup or random.random() < 0.5)
         alpha = cutmix if cut else mixup
         share = float(random.beta(alpha, alpha))

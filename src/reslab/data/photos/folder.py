@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from reslab.data.photos.members import Stored
 from reslab.data.photos.walking import Trail, walk_images
+from reslab.data.randomness import numbers_for
 from reslab.errors import UserError
 from reslab.files import is_folder, list_folder
 from reslab.spec.trial import TaskName
@@ -128,7 +129,7 @@ def draw_held_out(count: int, *, seed: int, stream: int) -> NDArray[np.int64]:
     """Return which of a class's images are held out: a fifth of them, one at least."""
     if seed < 0:
         raise UserError(f"data.held_out_seed is {seed}; give a whole number of 0 or more")
-    order = np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, stream])).permutation(count)
+    order = numbers_for(stream, seed=seed).permutation(count)
     return order[: max(1, round(HELD_OUT * count))]
 
 

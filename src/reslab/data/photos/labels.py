@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from reslab.data.photos.folder import HELD_OUT, PhotoDataset, PhotoSplit, folder_name
 from reslab.data.photos.wrong import Tell, Wrong, refuse
+from reslab.data.randomness import Stream, numbers_for
 from reslab.errors import UserError
 from reslab.files import is_file
 from reslab.spec.trial import TaskName
@@ -201,7 +202,7 @@ def _gather(root: Path, given: _List) -> PhotoSplit:
 
 def _hold_out(labels: NDArray[np.int64], *, seed: int) -> NDArray[np.bool_]:
     """Return which images are held out: a fifth of every class as nearly as can be, the rarest being served first."""
-    order = np.random.Generator(np.random.Philox(key=seed)).permutation(len(labels))
+    order = numbers_for(Stream.ORDER, seed=seed).permutation(len(labels))
     held, undecided = np.zeros((2, len(labels)), bool)
     undecided[:] = True
     counts = labels.sum(0)

@@ -30,18 +30,16 @@ from reslab.data.photos.decoding import BadImage, Box, Pixels, read_crop, read_p
 from reslab.data.photos.folder import PhotoSplit
 from reslab.data.photos.members import Member, Stored
 from reslab.data.photos.sampling import (
-    COLOUR,
-    CROP,
     WHOLE,
     PhotoSampler,
     Share,
-    generator,
     resized_box,
     shorter_side_box,
 )
 from reslab.data.photos.shards import ShardSplit
 from reslab.data.photos.skipping import Bad
 from reslab.data.preprocessing import preprocess_images
+from reslab.data.randomness import Stream, numbers_for
 from reslab.errors import UserError
 from reslab.spec import Preprocess
 from reslab.spec.recipe import AugmentationSpec
@@ -126,7 +124,7 @@ class TrainingCrops(Dataset[Decoded]):
         return Decoded(torch.from_numpy(np.stack(crops)), torch.stack(labels), colours, tuple(bad))
 
     def _crop(self, epoch: int, image: int, side: int) -> Pixels:
-        random = generator(self.seed, epoch=epoch, image=image, stream=CROP)
+        random = numbers_for(Stream.CROP, seed=self.seed, epoch=epoch, item=image)
         flip = random.random() < 0.5 and self.augmentation.flip
         crop = read_crop(self.files.path(image), partial(self._choose, random, side), side=side)
         if self.augmentation.policy != "none":
@@ -137,7 +135,7 @@ class TrainingCrops(Dataset[Decoded]):
         """Return how far the colours go along each principal component, in eigenvalues."""
         if not self.augmentation.colour:
             return np.zeros(3, np.float32)
-        random = generator(self.seed, epoch=epoch, image=image, stream=COLOUR)
+        random = numbers_for(Stream.COLOUR, seed=self.seed, epoch=epoch, item=image)
         return random.normal(0, self.augmentation.colour, 3).astype(np.float32)
 
     def _choose(self, random: np.random.Generator, side: int, width: int, height: int) -> Box:

@@ -15,16 +15,11 @@ from numpy.typing import NDArray
 
 from reslab.data.balance import Balance
 from reslab.data.photos.decoding import Box
+from reslab.data.randomness import Stream, numbers_for
 
-ORDER, CROP, COLOUR, MIXING = range(4)  # streams of random numbers that never meet
 TRIES = 10  # for a part of the image that fits, as torchvision's
 ASPECTS = (3 / 4, 4 / 3)
 REFERENCE_SIDE = 224  # what the paper's sides belong to
-
-
-def generator(seed: int, *, epoch: int, image: int, stream: int) -> np.random.Generator:
-    """Return the random numbers for one purpose."""
-    return np.random.Generator(np.random.Philox(key=seed, counter=[0, image, epoch, stream]))
 
 
 @dataclass(frozen=True)
@@ -70,7 +65,7 @@ class PhotoSampler:
 
 @functools.lru_cache(maxsize=4)
 def _order(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
-    return generator(seed, epoch=epoch, image=0, stream=ORDER).permutation(count)
+    return numbers_for(Stream.ORDER, seed=seed, epoch=epoch).permutation(count)
 
 
 def shorter_side_box(random: np.random.Generator, width: int, height: int, *, sides: tuple[int, ...], crop: int) -> Box:

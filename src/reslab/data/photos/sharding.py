@@ -11,8 +11,6 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-import numpy as np
-
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit
 from reslab.data.photos.indexing import LABEL
 from reslab.data.photos.labels import find_list
@@ -20,6 +18,7 @@ from reslab.data.photos.members import Stored
 from reslab.data.photos.reading import read_photos
 from reslab.data.photos.shards import Contents, write_contents
 from reslab.data.photos.words import read_words, write_words
+from reslab.data.randomness import Stream, numbers_for
 from reslab.errors import UserError
 from reslab.files import Watch, refuse_full_disk, temporary_folder
 
@@ -63,7 +62,7 @@ def _plan(dataset: PhotoDataset, size: int) -> Iterator[tuple[str, list[Image]]]
     """Yield the shards to write: their names, and the images of each. Those held out of train still belong to it."""
     train, test = [[(split, index) for index in range(len(split))] for split in (dataset.train, dataset.test)]
     for kind, images in ({"train": train + test} if dataset.held_out else {"train": train, "val": test}).items():
-        order = np.random.Generator(np.random.Philox(key=0)).permutation(len(images))
+        order = numbers_for(Stream.ORDER, seed=0).permutation(len(images))
         number, shard, filled = 0, list[Image](), 2 * BLOCK
         for split, index in (images[place] for place in order):
             needed = _bytes_in_tar(split.size(index))

@@ -1,0 +1,23 @@
+"""Streams of random numbers."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from reslab.data.randomness import Stream, numbers_for
+
+
+def test_numbers_are_found_by_their_place() -> None:
+    """The same each time, whatever was drawn before; others for another purpose, seed, epoch or item."""
+    places = [dict(zip(("seed", "epoch", "item"), place, strict=True)) for place in itertools.product((1, 2), repeat=3)]
+    drawn = [tuple(numbers_for(stream, **place).integers(0, 2**63, 4)) for stream in Stream for place in places]
+    assert len(set(drawn)) == len(Stream) * len(places)
+    assert drawn[-1] == tuple(numbers_for(list(Stream)[-1], **places[-1]).integers(0, 2**63, 4))
+
+
+def test_the_numbers_stay_what_they_were() -> None:
+    """Runs of earlier versions resume: these are numpy's own for that key and counter."""
+    expected = np.random.Generator(np.random.Philox(key=3, counter=[0, 5, 7, 2])).random(8)
+    assert np.array_equal(numbers_for(Stream.FIRST_FLIPS, seed=3, epoch=7, item=5).random(8), expected)

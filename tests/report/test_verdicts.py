@@ -62,6 +62,17 @@ def judge_one(claim: Claim, root: Path) -> Verdict:
     return verdict
 
 
+def test_a_log_that_was_cut_speaks_for_nothing(tmp_path: Path) -> None:
+    """Its result is not counted, and it is said why."""
+    run = record(tmp_path, trial_of("resnet-20"), curve=lambda step: (1.0, 9.0))
+    assert judge_one(SHALLOW, tmp_path).word == "reproduced"
+    log = run.path / "metrics.jsonl"
+    log.write_text("".join(log.read_text().splitlines(keepends=True)[:20]))
+    verdict = judge_one(SHALLOW, tmp_path)
+    assert verdict.word == "not run"
+    assert verdict.remarks == "a run of resnet-20 is not read: its log ends at 20,000 of 64,000 iterations"
+
+
 def test_shared_normalization_is_told(tmp_path: Path) -> None:
     """Processes without sync_norms normalize their own shares, as the paper's GPUs did: it is told, and no more."""
     for seed, processes, synchronized in ((1, 1, False), (2, 8, False), (3, 8, True)):

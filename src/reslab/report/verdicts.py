@@ -150,6 +150,7 @@ def _sample(claim: Claim, setting: Setting, pieces: Sequence[_Evidence]) -> _Sam
             unfinished += 1
             continue
         try:
+            _refuse_cut_log(piece.record)
             value = claim.measurement.read(piece.record)
         except Unreadable as reason:
             unread.append(f"a run of {setting.network} is not read: {reason}")
@@ -164,6 +165,12 @@ def _sample(claim: Claim, setting: Setting, pieces: Sequence[_Evidence]) -> _Sam
     if unfinished:
         unread.append(f"{_count(unfinished)} of {setting.network} unfinished")
     return _Sample(found, unread)
+
+
+def _refuse_cut_log(record: Record) -> None:
+    """Refuse a run whose log has lost its end: its result may be of another run."""
+    if record.log and (last := record.log[-1].get("step")) != record.iterations:
+        raise Unreadable(f"its log ends at {last:,} of {record.iterations:,} iterations")
 
 
 def _differences(piece: _Evidence, setting: Setting, asked: Trial) -> Differences:

@@ -107,8 +107,10 @@ def train(
             speed = replace(speed, test_seconds=speed.test_seconds / count)
             estimate = estimate_run(share, dataset, run, speed=speed, device=device)
         if dry_run:
-            print("\n".join(f"# {line}" for line in [run.path.name, *_describe(estimate, trial, count)]), end="\n\n")
-            print(write_toml(trial_to_dict(trial)), end="")
+            if group.first:
+                lines = [run.path.name, *_describe(estimate, trial, count)]
+                print("\n".join(f"# {line}" for line in lines), end="\n\n")
+                print(write_toml(trial_to_dict(trial)), end="")
             return
         console.print("\n".join(_describe(estimate, trial, count)), soft_wrap=True)
         if group.first and (warning := check_room(estimate, run, device=device)):

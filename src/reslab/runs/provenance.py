@@ -60,8 +60,10 @@ def _commit(folder: Path) -> str:
 
 
 def _processor() -> str:
+    """Return the processor's name where Linux tells it, which it does not of every kind; else what Python says."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
-        return platform.processor()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "") or platform.processor() or platform.machine()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from reslab.cli import show
 from reslab.training.processes import Processes
 
 SHORT = ["recipe.iterations=12", "recipe.batch=16", "recipe.evaluate_every=6"]
@@ -110,6 +111,18 @@ def test_processes_that_a_launcher_started_are_counted_first(
     assert outcome.code == 2
     assert f"recipe.batch is {batch}, which 3 processes cannot share evenly; choose a multiple of 3" in outcome.err
     assert outcome.out == ""
+
+
+def test_the_first_of_several_processes_prints_the_plan(reslab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others keep quiet, or it would stand there once for each."""
+    for console in (show.console, show.progress_console):
+        monkeypatch.setattr(console, "quiet", False)
+    for rank in (0, 1):
+        group = contextlib.nullcontext(Processes(rank=rank, count=2))
+        monkeypatch.setattr("reslab.training.processes.joined", lambda group=group: group)
+        outcome = reslab("train", "network=cifar-resnet-8", *SHORT, "--dry-run")
+        assert outcome.code == 0, outcome.err
+        assert outcome.out.count("[network]") == (rank == 0)
 
 
 def test_other_data_than_the_files_is_refused(reslab, tmp_path: Path) -> None:

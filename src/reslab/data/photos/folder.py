@@ -126,7 +126,10 @@ def folder_name(root: Path) -> str:
 
 
 def draw_held_out(count: int, *, seed: int, stream: int) -> NDArray[np.int64]:
-    """Return which of a class's images are held out: a fifth of them, one at least."""
+    """Return which of a class's images are held out: a fifth of them, one at least.
+
+    `stream` is the class's number. That it numbers streams of training too does no harm: these are drawn once.
+    """
     if seed < 0:
         raise UserError(f"data.held_out_seed is {seed}; give a whole number of 0 or more")
     order = numbers_for(stream, seed=seed).permutation(count)

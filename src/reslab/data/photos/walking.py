@@ -1,4 +1,4 @@
-"""The image files under a folder: one walk for who trains on them, checks them or has them guessed.
+"""The image files under a folder: one walk for training, checking and predicting.
 
 Nothing hidden counts. Links to folders are followed, but into none that the walk has come through.
 """

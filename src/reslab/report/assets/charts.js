@@ -156,7 +156,7 @@
         })),
         layout({
           hovermode: "closest", margin: { l: 60, r: 4, t: 4, b: 50 },
-          xaxis: { ...CELLS, title: { text: "guess" } }, yaxis: { ...CELLS, title: { text: "truth" }, autorange: "reversed" },
+          xaxis: { ...CELLS, title: { text: "guess" } }, yaxis: { ...CELLS, title: { text: "truth", standoff: 12 }, autorange: "reversed" },
         }),
       ];
     },

@@ -28,6 +28,7 @@ from reslab import numbers
         (numbers.duration(187_300), "2 d 4 h"),
         (numbers.signed(-0.124), "−0.12"),
         (numbers.signed(0.5), "+0.50"),
+        (numbers.signed(-0.004), "0.00"),
         (numbers.number(0.123456), "0.1235"),
     ],
 )

@@ -23,8 +23,10 @@ ONE_VIEW = "single_view_error_percent"
 ITERATIONS, BATCH = find_recipe("imagenet-paper").iterations, find_recipe("imagenet-paper").batch
 ABOUT_TRAINING = """\
 In how much less time than by the loops people use, in turns in one run each ([how, and where the time goes](log.md)),
-in bf16 on {device}. The usual loop for CIFAR-10 is eager float32 with PIL images in {workers}. torchvision's compiled
-ResNet-50 waited for the host in this run; the day before it had 6,481 images a second ([log](log.md))."""
+in bf16 on {device}. The usual loop for CIFAR-10 is eager float32 with PIL images in {workers}; both were given
+{images}. torchvision's compiled ResNet-50 waited for the host in this run; the day before it had 6,481 images a second
+([log](log.md)). For inference both are bfloat16 throughout; ours is folded and captured besides."""
+IMAGES = {"cifar10": "its images", "noise": "noise of the same size"}
 ABOUT_FAST = """\
 [`recipe=fast`](training.md#the-fast-recipe), one trial at a time, by `benchmarks/fast.py` (`results/fast`). Training
 is from the first iteration to the last weights; preparation (data to the device, kernels, capture) and the test of the
@@ -87,10 +89,12 @@ def write_brief() -> str:
 
 
 def write_training() -> str:
-    """Write images a second in training, the peer's first, and how many times the peer's ours are."""
+    """Write images a second, the peer's first, and how many times the peer's ours are."""
     record = _read("speed/cifar")
-    about = ABOUT_TRAINING.format(device=_device(record), workers=record["about"].rpartition(", ")[2])
-    return "\n\n".join([about, _write_cifar(record), _write_resnet50(_read("speed/resnet50"))])
+    *_, images, workers = record["about"].split(", ")
+    about = ABOUT_TRAINING.format(device=_device(record), images=IMAGES[images], workers=workers)
+    inference = _write_inference(_read("speed/resnet50-inference"))
+    return "\n\n".join([about, _write_cifar(record), _write_resnet50(_read("speed/resnet50")), inference])
 
 
 def write_fast() -> str:
@@ -165,6 +169,16 @@ def _write_resnet50(record: dict[str, Any]) -> str:
     peer = found["torchvision, eager"]
     cells = [f"{speed:,.0f}" if speed == peer else _beside(speed, peer) for speed in found.values()]
     return write_table(["training, images a second", *found], [["resnet-50-v1.5, 224×224, batch 256", *cells]])
+
+
+def _write_inference(record: dict[str, Any]) -> str:
+    """Write ResNet-50's inference beside torchvision's, with many images at once and with one."""
+    speeds = record["images_per_second"]
+    rows = []
+    for batch in (256, 1):
+        peer, ours = (speeds[f"inference, batch {batch}: {label}"] for label in ("peer, eager", "ours"))
+        rows.append([f"resnet-50-v1.5, 224×224, batch {batch}", f"{peer:,.0f}", _beside(ours, peer)])
+    return write_table(["inference, images a second", "torchvision, eager", "ours"], rows)
 
 
 def _beside(speed: float, peer: float) -> str:

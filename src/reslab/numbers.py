@@ -58,8 +58,10 @@ def duration(seconds: float | None) -> str:
 
 
 def signed(value: float | None) -> str:
-    """Write a difference with its sign: −0.12."""
-    return "" if value is None else f"{value:+.2f}".replace("-", "−")
+    """Write a difference with its sign, none that is not seen: −0.12, 0.00."""
+    if value is None:
+        return ""
+    return f"{value:+.2f}".replace("-", "−") if round(value, 2) else "0.00"
 
 
 def number(value: float | None) -> str:

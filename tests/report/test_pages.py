@@ -248,7 +248,7 @@ def test_verdicts_stand_under_their_table(tmp_path: Path) -> None:
     ]
     page = index_of(tmp_path, verdicts=verdicts)
     words = words_of(page)
-    assert "ResNet-20 test error % 8.75 8.75 ± 0.07 +0.00 2 reproduced 1" in words
+    assert "ResNet-20 test error % 8.75 8.75 ± 0.07 0.00 2 reproduced 1" in words
     assert "ResNet-20 test error % rises 1.25 → 42.00 – 2 reduced setting" in words
     assert "Table 6 1 reproduced 1 reduced setting what" in words
     assert "Fig. 7 1 not run what" in words

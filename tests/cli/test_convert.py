@@ -58,3 +58,16 @@ def test_preprocessing_that_is_taken_for_granted_needs_no_word(reslab, tmp_path:
     """torchvision's own preprocessing goes without saying in torchvision's form."""
     torch.save(torchvision.models.resnet18().state_dict(), tmp_path / "resnet18.pth")
     assert "want" not in reslab("convert", str(tmp_path / "resnet18.pth"), "--to", "timm").out
+
+
+def test_what_is_read_is_never_written_over(reslab, tmp_path: Path) -> None:
+    """Neither by its own name nor through a link: class names and preprocessing would be gone."""
+    network = create_model("resnet-18-v1.5")
+    network.class_names = tuple(map(str, range(1000)))
+    path = save_model(network, tmp_path / "mine.safetensors")
+    (tmp_path / "link.safetensors").symlink_to(path)
+    for out in (path, tmp_path / "link.safetensors"):
+        outcome = reslab("convert", str(path), "--to", "timm", "--out", str(out))
+        assert outcome.code == 2
+        assert f"{out} is the file that is read; name another with --out" in outcome.err
+    assert load_model(path).class_names == network.class_names

@@ -62,3 +62,12 @@ def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, h
     assert sentence in outcome.err
     assert len(outcome.err.strip().splitlines()) == 1
     assert not Path("f.safetensors").exists()
+
+
+def test_what_is_read_is_never_written_over(reslab, here: Path) -> None:
+    """Features in the place of the weights that made them would be the end of these."""
+    before = Path("mine.safetensors").read_bytes()
+    outcome = reslab("embed", "mine.safetensors", "photos", "--out", "photos/../mine.safetensors")
+    assert outcome.code == 2
+    assert "mine.safetensors is the file that is read; name another with --out" in outcome.err
+    assert Path("mine.safetensors").read_bytes() == before

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 import torch
+import torchvision
+
+from reslab.networks import create_model, save_model
 
 
 def test_onnx_and_eight_bits(reslab, here: Path) -> None:
@@ -79,3 +82,19 @@ def test_json_of_both_files(reslab, here: Path) -> None:
     assert (told["path"], told["checked_on"], told["same_guess"]) == ("mine.onnx", "test images of photos", 2)
     assert [test["path"] for test in told["tests"]] == ["mine.onnx", "mine-int8.onnx"]
     assert told["tests"][1]["size_bytes"] < told["tests"][0]["size_bytes"]
+
+
+def test_what_is_read_is_never_written_over(reslab, here: Path, run: Path) -> None:
+    """Nor by the name that a file has by default, or in the run that it comes from."""
+    save_model(create_model("resnet-18-v1.5"), "ours.safetensors")
+    torch.save(torchvision.models.resnet18().state_dict(), "theirs.pth")
+    torchvision_form = ["--format", "torchvision"]
+    for words in (
+        ["ours.safetensors", *torchvision_form, "--out", "./ours.safetensors"],
+        ["resnet-18-v1.5", "weights=ours.safetensors", *torchvision_form, "--out", "ours.safetensors"],
+        ["theirs.pth", *torchvision_form],
+        [str(run), *torchvision_form, "--out", str(run / "weights.safetensors")],
+    ):
+        outcome = reslab("export", *words)
+        assert outcome.code == 2
+        assert "is the file that is read; name another with --out" in outcome.err

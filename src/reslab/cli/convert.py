@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reslab.cli.show import console, progress_console
+from reslab.cli.subjects import refuse_overwriting
 from reslab.errors import UserError, choices
 from reslab.spec import Preprocess
 
@@ -28,6 +29,8 @@ def convert(weights: Path, *, to: str, out: Path | None = None) -> None:
 
         if to != "reslab" and to not in ADAPTERS:
             raise UserError(f"--to is '{to}'; choose {choices(['reslab', *ADAPTERS])}")
+        if out is not None:
+            refuse_overwriting(out, str(weights))
         network = load_model(weights)
         note = ""
         if to == "reslab":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reslab.cli.show import console, print_heading, progress_console
-from reslab.cli.subjects import runs_root
+from reslab.cli.subjects import refuse_overwriting, runs_root
 from reslab.cli.trained import (
     ImageWord,
     image_bar,
@@ -53,6 +53,7 @@ def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", run
         from reslab.networks.execution import choose_device
 
         trained = load_trained(subject, fields, runs_root(runs))
+        refuse_overwriting(out, subject, fields, trained.run)
         device = choose_device()
         extractor = open_extractor(trained, preprocess_fields(fields), device=device)
         if len(paths) == 1 and _has_classes(Path(paths[0])):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reslab.cli.show import console, make_table, print_heading, print_json, progress_console
-from reslab.cli.subjects import is_file, runs_root
+from reslab.cli.subjects import is_file, refuse_overwriting, runs_root
 from reslab.cli.trained import ImageWord, load_trained, note_bad, preprocess_fields, read_image_words, refuse_unknown
 from reslab.errors import UserError, choices
 from reslab.numbers import count, write_size
@@ -67,6 +67,8 @@ def export(
         if format == "onnx":
             require_onnx()
         trained = load_trained(subject, fields, runs_root(runs))
+        path = out or Path(_stem(trained.origin) + FORMS[format].endings[0])
+        refuse_overwriting(path, subject, fields, trained.run)
         images = find_images(paths)
         deployed = deploy(trained, preprocess_fields(fields))
         data = None
@@ -77,7 +79,6 @@ def export(
             if on_bad is None and trained.skipped_bad:
                 on_bad = _pass_over
         labelled = choose_int8_data(deployed, data, on_bad=on_bad) if int8 else None
-        path = out or Path(_stem(trained.origin) + FORMS[format].endings[0])
         what, pictures = choose_pictures(deployed, images=images, data=data, on_bad=on_bad)
         status.update(f"writing {path}, and checking it")
         parity = write_export(deployed, path, format, pictures)

@@ -10,7 +10,7 @@ from typing import Any
 from cyclopts import Parameter, Token
 
 from reslab.errors import UserError
-from reslab.runs.directory import default_root
+from reslab.runs.directory import RunDirectory, default_root
 from reslab.spec import Spec, find
 
 FILE_ENDINGS = (".safetensors", ".pth", ".pt", ".th", ".bin", ".caffemodel")
@@ -82,6 +82,16 @@ def split_subject(subject: str) -> tuple[str, dict[str, str]]:
     if rest:
         raise UserError(f"'{subject}' names two things, {name} and {rest[0]}; give them as words of their own")
     return name, own
+
+
+def refuse_overwriting(
+    out: Path, subject: str, fields: Mapping[str, str] | None = None, run: RunDirectory | None = None
+) -> None:
+    """Refuse to write over the weights that are read: another form keeps less of what they say."""
+    name, own = split_subject(subject)
+    words = (name, own.get("weights", ""), (fields or {}).get("weights", ""), str(run.weights) if run else "")
+    if any(_exists(word) and _exists(str(out)) and Path(word).samefile(out) for word in words):
+        raise UserError(f"{out} is the file that is read; name another with --out")
 
 
 def is_file(word: str) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 from tests.closed import close
 
 from reslab.runs.directory import RunDirectory
@@ -31,7 +33,7 @@ def runs(tmp_path: Path) -> tuple[RunDirectory, RunDirectory]:
     StepLog(finished.path / "timings.jsonl").append(
         {"step": 1, "seconds": 200, "images_per_second": 1234, "peak_memory_bytes": 2**30}
     )
-    finished.weights.write_bytes(b"w")
+    save_file({"w": np.zeros(1, np.float32)}, finished.weights)
     finished.finish({"train_error_percent": 1.5, "test_error_percent": 2.5})
     return finished, interrupted
 
@@ -105,3 +107,14 @@ def test_a_closed_run_is_told_beside_the_others(reslab, runs, tmp_path: Path, mo
     assert f"warning: {runs[0].path}/" in listed.err
     assert "cannot be read: Permission denied" in listed.err
     assert f"warning: {runs[0].path.name}: " in reslab("report", "--runs", str(tmp_path)).err
+
+
+def test_pruning_spares_what_weights_can_be_made_from(reslab, runs, tmp_path: Path) -> None:
+    """The checkpoints of a finished run whose weights are cut short stay, and a sentence says so."""
+    finished, _ = runs
+    finished.weights.write_bytes(finished.weights.read_bytes()[:-1])
+    outcome = reslab("runs", "prune", "--yes", "--runs", str(tmp_path))
+    assert "its weights are damaged: its checkpoints are left alone; train it again first" in outcome.err
+    assert list(finished.checkpoints.iterdir())
+    told = json.loads(reslab("runs", "prune", "--runs", str(tmp_path), "--json").out)
+    assert told["spared"] == {finished.path.name: "damaged"}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from reslab.files import atomic_write
 from reslab.runs.directory import RunDirectory
-from reslab.runs.pruning import find_waste, prune
+from reslab.runs.pruning import find_spared, find_waste, prune
 from reslab.spec import find
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
@@ -34,8 +37,13 @@ def run(tmp_path: Path) -> RunDirectory:
 
 
 def finish(run: RunDirectory) -> None:
-    run.weights.write_bytes(b"w")
+    write_whole(run.weights)
     run.finish({})
+
+
+def write_whole(path: Path) -> None:
+    """Write a weight file of one tensor of four bytes."""
+    save_file({"w": np.zeros(1, np.float32)}, path)
 
 
 def files(run: RunDirectory) -> set[str]:
@@ -78,6 +86,23 @@ def test_checkpoints_stay_where_weights_are_missing(run: RunDirectory) -> None:
     """They are all that is left of the training."""
     run.finish({})
     assert [part.what for part in find_waste(run)] == ["temporary files"]
+
+
+def test_checkpoints_stay_where_weights_are_damaged(run: RunDirectory) -> None:
+    """A cut or overwritten file is no copy of what was trained, and why they stay is said; without any, nothing is."""
+    finish(run)
+    assert find_spared(run) == ""
+    whole = run.weights.read_bytes()
+    for damaged in (b"", b"w", b"\0" * len(whole), whole[:-1], whole + b"x", whole[:20]):
+        run.weights.write_bytes(damaged)
+        assert find_spared(run) == "damaged"
+        assert [part.what for part in find_waste(run)] == ["temporary files"]
+    prune(run)
+    assert {"step-00000001.safetensors", "step-00000002.safetensors"} <= files(run)
+    run.weights.unlink()
+    assert find_spared(run) == "gone"
+    shutil.rmtree(run.checkpoints)
+    assert find_spared(run) == ""
 
 
 @pytest.mark.parametrize("interrupted", [False, True])

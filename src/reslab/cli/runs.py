@@ -14,7 +14,7 @@ from reslab.cli.subjects import runs_root
 from reslab.errors import UserError
 from reslab.numbers import duration, write_size
 from reslab.runs.directory import RunDirectory, find_run, list_runs
-from reslab.runs.pruning import find_waste, prune
+from reslab.runs.pruning import find_spared, find_waste, prune
 from reslab.runs.timings import Timings, read_timings
 from reslab.spec import name_of
 
@@ -92,7 +92,7 @@ def show(run: str, *, runs: Path | None = None, json: bool = False) -> None:
 def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None = None, json: bool = False) -> None:
     """Say what runs no longer need, and with --yes remove it: checkpoints of finished runs, leftover temporary files.
 
-    A run that is being trained is never touched.
+    A run that is being trained is never touched, nor are the checkpoints of one whose weights are gone or damaged.
 
     Parameters
     ----------
@@ -108,6 +108,7 @@ def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None
     root, rows, total = runs_root(runs), [], 0
     found = list_runs(root)
     held = [run.path.name for run in found if run.held]
+    spared = {run.path.name: why for run in found if not run.held and (why := find_spared(run))}
     for run in found:
         waste = find_waste(run, interrupted=interrupted)
         rows += [
@@ -115,7 +116,7 @@ def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None
         ]
         total += prune(run, interrupted=interrupted) if yes else sum(part.size for part in waste)
     if json:
-        print_json({"removed": yes, "bytes": total, "waste": rows, "held": held})
+        print_json({"removed": yes, "bytes": total, "waste": rows, "held": held, "spared": spared})
         return
     table = make_table(f"{'Removed' if yes else 'Not needed'} ({root})", "id", "what<", "files", "size")
     for row in rows:
@@ -124,6 +125,8 @@ def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None
         console.print(table)
     for name in held:
         console.print(f"{name} is being worked on: left alone", soft_wrap=True)
+    for name, why in spared.items():
+        warn(f"{name} is finished and its weights are {why}: its checkpoints are left alone; train it again first")
     console.print(f"{write_size(total)} freed" if yes else f"{write_size(total)} to free; --yes removes it")
 
 

@@ -1,6 +1,6 @@
 """What runs no longer need: checkpoints of finished ones, what died writers left, and, if asked, runs never finished.
 
-A run that a living process holds is never touched.
+A run that a living process holds is never touched, nor are checkpoints that weights could be made from again.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from reslab.errors import UserError
 from reslab.files import leftovers
 from reslab.runs.directory import RunDirectory
+from reslab.runs.weights import find_damage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +29,13 @@ class Waste:
 def find_waste(run: RunDirectory, *, interrupted: bool = False) -> list[Waste]:
     """Return what `run` no longer needs; with `interrupted`, all of one that was never finished."""
     return [] if run.held else _waste(run, interrupted=interrupted)
+
+
+def find_spared(run: RunDirectory) -> str:
+    """Say why a finished run still needs its checkpoints: its weights are gone or damaged; else nothing."""
+    if run.state != "finished" or not run.checkpoints.is_dir() or not any(run.checkpoints.iterdir()):
+        return ""
+    return find_damage(run.weights)
 
 
 def prune(run: RunDirectory, *, interrupted: bool = False) -> int:
@@ -55,8 +63,7 @@ def _waste(run: RunDirectory, *, interrupted: bool) -> list[Waste]:
         return [_part("a run never finished", files, whole=True)]
     temporary = leftovers(run.path)
     waste = [_part("temporary files", temporary)]
-    # Without its weights a finished run could still be saved from its last checkpoint.
-    if run.state == "finished" and run.weights.exists():
+    if run.state == "finished" and not find_damage(run.weights):
         checkpoints = [path for path in files if path.parent == run.checkpoints and path not in temporary]
         waste.append(_part("checkpoints of a finished run", checkpoints))
     return [part for part in waste if part.files]

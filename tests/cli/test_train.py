@@ -36,6 +36,20 @@ def test_train_and_look_at_the_run(reslab, tmp_path: Path) -> None:
     assert shown["result"]["step"] == 12
 
 
+def test_a_finished_run_without_its_weights_is_mended(reslab, run: Path) -> None:
+    """By the command that made it, which says so; then it can be evaluated again."""
+    words = ["train", "network=cifar-resnet-8", *SHORT, "--runs", str(run.parent)]
+    assert "is finished" in reslab(*words).out
+    (run / "weights.safetensors").unlink()
+    assert "train it again" in reslab("evaluate", str(run)).err
+    outcome = reslab(*words)
+    assert outcome.code == 0, outcome.err
+    assert f"damaged run {run}" in outcome.out
+    assert "its weights are gone; making them again from its last checkpoint" in outcome.err
+    assert reslab("evaluate", str(run)).code == 0
+    assert "is finished" in reslab(*words).out
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -33,7 +33,8 @@ def train(
 ) -> None:
     """Train a network; run the same command again to go on where it stopped.
 
-    Ctrl-C and SIGTERM save the state first and end with exit codes 130 and 143.
+    Ctrl-C and SIGTERM save the state first and end with exit codes 130 and 143. A finished run is not trained again,
+    unless its weights are gone or damaged.
 
     Parameters
     ----------
@@ -63,6 +64,7 @@ def train(
     with progress_console.status("loading"):
         from reslab.data.catalogue import open_data
         from reslab.experiments.estimate import check_room, estimate_run, measure_speed
+        from reslab.experiments.mending import find_loss
         from reslab.experiments.run import run_trial
         from reslab.experiments.tasks import refuse_unfit_trial
         from reslab.networks.execution import choose_device
@@ -86,7 +88,7 @@ def train(
             trial = read_trial(given, dataset, weights=weights)
     run = RunDirectory.of(trial, root)
     device = choose_device()
-    if run.state == "finished" and not dry_run:
+    if run.state == "finished" and not dry_run and not find_loss(run):
         console.print(f"{run.path} is finished: {summarize(run.result())}", soft_wrap=True)
         return
     if processes > 1 and not dry_run:
@@ -102,7 +104,8 @@ def train(
         if not group.first:
             console.quiet = progress_console.quiet = True
         if not dry_run:
-            console.print(f"{run.state} run {run.path}", soft_wrap=True)
+            state = "damaged" if run.state == "finished" else run.state
+            console.print(f"{state} run {run.path}", soft_wrap=True)
         with progress_console.status("timing a few steps"):
             share = replace(trial, recipe=replace(trial.recipe, batch=trial.recipe.batch // count))
             speed = measure_speed(share, device=device)

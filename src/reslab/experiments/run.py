@@ -1,4 +1,7 @@
-"""A trial becomes a run directory: seeded, built, trained, tested, recorded. A finished one is not run again."""
+"""A trial becomes a run directory: seeded, built, trained, tested, recorded.
+
+A finished one is not run again, unless its weights are lost.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from reslab.errors import UserError
 from reslab.evaluation.classification import Scores
 from reslab.evaluation.multilabel import LabelScores
 from reslab.experiments.labelled import LabelledTask, log_scores
+from reslab.experiments.mending import announce_mending, compare_mended, find_loss
 from reslab.experiments.recording import Recorder
 from reslab.experiments.sizes import telling_of_memory
 from reslab.experiments.starting import initialize, load_start, warn_of_other_preparation, warn_of_seen_images
@@ -55,6 +59,7 @@ def run_trial(
 ) -> RunDirectory:
     """Run `trial` under `root`, or go on where it was left; return its directory.
 
+    A finished run whose weights are gone or damaged is made again, from its last checkpoint if that is there.
     `weights` is what it starts from, if it does, needed at its beginning only.
     On CUDA an iteration is captured as one graph, where the network allows it; `compile` puts torch.compile under it.
     `together` is how many trials share the device at most, for the record: timings are of this one among them, and
@@ -66,8 +71,14 @@ def run_trial(
     with working, reproducible(), telling_of_memory(together=together):
         if processes.ask_first(trial.id) != trial.id:
             raise UserError(f"process {processes.rank} was given another trial than process 0; give all the same")
+        recorded = None
         if processes.ask_first(run.state == "finished"):
-            return run
+            lost = processes.ask_first(find_loss(run) if processes.first else "")
+            if not lost:
+                return run
+            if processes.first:
+                recorded = run.result()
+                announce_mending(run, trial, lost, warn)
         words = read_words(dataset.root) if isinstance(dataset, PhotoDataset) else {}
         task = make_task(trial, dataset, device=device, processes=processes, run=run, warn=warn)
         network = _begin_network(trial, run, task, weights=weights, warn=warn)
@@ -110,6 +121,8 @@ def run_trial(
         if processes.first:
             _label(network, task, dataset, words)
             _finish(run, network, trial, recorder.last() | _describe_result(scores, task, dataset, skipped=skipped))
+            if recorded is not None:
+                compare_mended(run, recorded, warn)
         processes.ask_first(None)  # until the result is written
     return run
 

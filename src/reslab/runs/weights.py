@@ -9,6 +9,8 @@ import json
 from pathlib import Path
 from typing import Literal
 
+from reslab.errors import UserError
+
 LENGTH_BYTES = 8  # of the header's length, little-endian, which the file begins with
 METADATA = "__metadata__"
 
@@ -23,6 +25,8 @@ def find_damage(path: Path) -> Literal["", "gone", "damaged"]:
         end = max((about["data_offsets"][1] for name, about in header.items() if name != METADATA), default=0)
     except FileNotFoundError:
         return "gone"
+    except PermissionError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}; check the run's permissions") from error
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return "damaged"
     return "" if size == LENGTH_BYTES + length + end else "damaged"

@@ -1,0 +1,50 @@
+"""A finished run whose weights are gone or damaged is made whole again: what to tell before, and what after.
+
+Its record stands until the new one is written, and counts as finished all along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reslab.errors import UserError
+from reslab.networks.weights.container import read_tensors
+from reslab.networks.weights.sealed import unseal
+from reslab.runs.directory import RunDirectory
+from reslab.runs.weights import find_damage
+from reslab.spec.trial import Trial
+from reslab.training.checkpoint import newest_step
+
+
+def find_loss(run: RunDirectory) -> str:
+    """Say what became of a finished run's weights, gone or damaged; nothing where they match their digest."""
+    if damage := find_damage(run.weights):
+        return damage
+    try:
+        unseal(run.weights, *read_tensors(run.weights))
+    except UserError:
+        return "damaged"
+    return ""
+
+
+def announce_mending(run: RunDirectory, trial: Trial, lost: str, warn: Callable[[str], None]) -> None:
+    """Say what is done about weights that are lost."""
+    step = newest_step(run.checkpoints)
+    if step >= trial.recipe.iterations:
+        how = "making them again from its last checkpoint"
+    else:
+        how = "training it again" + (f" from iteration {step:,} on" if step else "")
+    warn(f"{run.path} is finished, but its weights are {lost}; {how}")
+
+
+def compare_mended(run: RunDirectory, recorded: Mapping[str, Any], warn: Callable[[str], None]) -> None:
+    """Say where a run that was made again came to other numbers than were recorded, as on another device it may."""
+    result = run.result()
+    other = [
+        f"{name} is {result[name]:.6g} and was {value:.6g}"
+        for name, value in recorded.items()
+        if isinstance(value, (int, float)) and name in result and result[name] != value
+    ]
+    if other:
+        warn(f"{run.path} was made again and is not quite what it was: {', '.join(other)}")

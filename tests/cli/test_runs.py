@@ -10,6 +10,7 @@ import pytest
 from safetensors.numpy import save_file
 from tests.closed import close
 
+from reslab.files import lock
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
 from reslab.spec import find
@@ -118,3 +119,16 @@ def test_pruning_spares_what_weights_can_be_made_from(reslab, runs, tmp_path: Pa
     assert list(finished.checkpoints.iterdir())
     told = json.loads(reslab("runs", "prune", "--runs", str(tmp_path), "--json").out)
     assert told["spared"] == {finished.path.name: "damaged"}
+
+
+def test_pruning_takes_the_locks_of_runs_never_begun(reslab, tmp_path: Path) -> None:
+    """A start that was killed leaves a folder that nobody lists; while it lives, it is left alone."""
+    bare = RunDirectory(tmp_path / "cifar10" / "resnet-20-cifar10-0123456789ab")
+    bare.path.mkdir(parents=True)
+    (bare.path / "lock").touch()
+    (bare.path / ".trial.json.0123.partial").touch()
+    assert "the lock of a run never begun" in reslab("runs", "prune", "--runs", str(tmp_path)).out
+    with lock(bare.path / "lock", "held"):
+        assert "is being worked on: left alone" in reslab("runs", "prune", "--yes", "--runs", str(tmp_path)).out
+    assert reslab("runs", "prune", "--yes", "--runs", str(tmp_path)).code == 0
+    assert not bare.path.exists()

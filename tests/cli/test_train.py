@@ -36,6 +36,15 @@ def test_train_and_look_at_the_run(reslab, tmp_path: Path) -> None:
     assert shown["result"]["step"] == 12
 
 
+def test_a_start_that_fails_leaves_no_folder(reslab, tmp_path: Path) -> None:
+    """What is refused once the run is held leaves nothing that nobody lists."""
+    words = ["train", "network=cifar-resnet-8", *SHORT, "recipe.freeze=conv9", "--runs", str(tmp_path)]
+    outcome = reslab(*words)
+    assert outcome.code == 2
+    assert "conv9" in outcome.err
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_finished_run_without_its_weights_is_mended(reslab, run: Path) -> None:
     """By the command that made it, which says so; then it can be evaluated again."""
     words = ["train", "network=cifar-resnet-8", *SHORT, "--runs", str(run.parent)]

@@ -89,3 +89,16 @@ def test_a_held_run_is_running(tmp_path: Path) -> None:
     run.finish({})
     with run.working():
         assert run.state == "finished"
+
+
+def test_a_run_that_was_never_begun_leaves_no_folder(tmp_path: Path) -> None:
+    """Whatever stopped it; one that was begun stays."""
+    run = RunDirectory.of(TRIAL, tmp_path)
+    with pytest.raises(UserError, match="refused"), run.working():
+        assert run.is_bare
+        raise UserError("refused")
+    assert not run.path.exists()
+    with pytest.raises(UserError, match="stopped"), run.working():
+        run.begin(TRIAL, {"device": "cpu"})
+        raise UserError("stopped")
+    assert run.state == "interrupted"

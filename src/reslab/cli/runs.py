@@ -13,7 +13,7 @@ from reslab.cli.show import console, make_table, print_heading, print_json, warn
 from reslab.cli.subjects import runs_root
 from reslab.errors import UserError
 from reslab.numbers import duration, write_size
-from reslab.runs.directory import RunDirectory, find_run, list_runs
+from reslab.runs.directory import RunDirectory, find_run, list_bare, list_runs
 from reslab.runs.pruning import find_spared, find_waste, prune
 from reslab.runs.timings import Timings, read_timings
 from reslab.spec import name_of
@@ -106,7 +106,7 @@ def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None
         Print JSON.
     """
     root, rows, total = runs_root(runs), [], 0
-    found = list_runs(root)
+    found = [*list_runs(root), *list_bare(root)]
     held = [run.path.name for run in found if run.held]
     spared = {run.path.name: why for run in found if not run.held and (why := find_spared(run))}
     for run in found:

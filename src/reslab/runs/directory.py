@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -55,11 +56,24 @@ class RunDirectory:
         """Whether a living process is working on the run."""
         return is_locked(self.path / "lock")
 
+    @property
+    def is_bare(self) -> bool:
+        """Whether the folder holds a lock and nothing but what a killed writer left: the run was never begun."""
+        names = {path.name for path in list_folder(self.path)} if is_folder(self.path) else set()
+        return "lock" in names and names - {"lock"} <= {path.name for path in leftovers(self.path)}
+
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
-        """Hold the run for oneself; a second trainer is refused, a dead one's hold is gone with it."""
+        """Hold the run for oneself; a second trainer is refused, a dead one's hold is gone with it.
+
+        A run that was never begun leaves no folder.
+        """
         with lock(self.path / "lock", f"another process is working on {self.path}; wait for it or stop it"):
-            yield
+            try:
+                yield
+            finally:
+                if self.is_bare:
+                    shutil.rmtree(self.path, ignore_errors=True)
 
     def begin(self, trial: Trial, provenance: dict[str, Any]) -> None:
         """Write down what is asked and on what it runs; earlier sittings of the same run stay recorded.
@@ -129,12 +143,21 @@ def list_runs(root: Path) -> list[RunDirectory]:
 
     A folder there that may not be entered counts as one: reading it tells, and nobody takes the others for all.
     """
+    return _list(root, _may_be_run)
+
+
+def list_bare(root: Path) -> list[RunDirectory]:
+    """Return the folders in the same places that are left of starts that were killed: they hold a lock alone."""
+    return _list(root, lambda path: RunDirectory(path).is_bare)
+
+
+def _list(root: Path, is_one: Callable[[Path], bool]) -> list[RunDirectory]:
     found: list[Path] = []
     for folder in list_folder(root) if is_folder(root) else []:
-        if _may_be_run(folder):
+        if is_one(folder):
             found.append(folder)
         elif is_folder(folder):
-            found += filter(_may_be_run, list_folder(folder))
+            found += filter(is_one, list_folder(folder))
     return [RunDirectory(path) for path in sorted(found, key=lambda path: (path.name, path))]
 
 

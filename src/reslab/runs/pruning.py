@@ -1,5 +1,7 @@
 """What runs no longer need: checkpoints of finished ones, what died writers left, and, if asked, runs never finished.
 
+Folders of runs that were never begun hold a lock alone, and go.
+
 A run that a living process holds is never touched, nor are checkpoints that weights could be made from again.
 """
 
@@ -59,6 +61,8 @@ def prune(run: RunDirectory, *, interrupted: bool = False) -> int:
 
 def _waste(run: RunDirectory, *, interrupted: bool) -> list[Waste]:
     files = [path for path in sorted(run.path.rglob("*")) if path.is_symlink() or path.is_file()]
+    if run.is_bare:
+        return [_part("the lock of a run never begun", files, whole=True)]
     if interrupted and run.state != "finished":
         return [_part("a run never finished", files, whole=True)]
     temporary = leftovers(run.path)

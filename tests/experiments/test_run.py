@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -172,55 +171,6 @@ def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
     before = (run.path / "provenance.json").stat().st_mtime_ns
     run_trial(make_trial(), DIGITS, tmp_path, progress=lambda step, metrics: pytest.fail("it trained"))
     assert (run.path / "provenance.json").stat().st_mtime_ns == before
-
-
-@pytest.mark.parametrize("damage", ["gone", "cut", "flipped"])
-def test_lost_weights_are_made_again_from_the_last_checkpoint(
-    damage: str, whole: tuple[str, str, str], tmp_path: Path
-) -> None:
-    """Without an iteration, and to the bit: the weights, the log, and the result that was recorded."""
-    run = run_trial(make_trial(), DIGITS, tmp_path)
-    content = run.weights.read_bytes()
-    if damage == "gone":
-        run.weights.unlink()
-    else:
-        run.weights.write_bytes(content[:-5] if damage == "cut" else content[:-1] + bytes([content[-1] ^ 1]))
-    told: list[str] = []
-    run_trial(
-        make_trial(), DIGITS, tmp_path, progress=lambda step, metrics: pytest.fail("it trained"), warn=told.append
-    )
-    lost = "gone" if damage == "gone" else "damaged"
-    assert told == [f"{run.path} is finished, but its weights are {lost}; making them again from its last checkpoint"]
-    assert outcome(run) == whole
-    assert run.weights.read_bytes() == content
-
-
-def test_lost_weights_are_trained_again_without_checkpoints(whole: tuple[str, str, str], tmp_path: Path) -> None:
-    """The result stands until there is a new one, also over a stop; from what that saved the same command goes on."""
-    run = run_trial(make_trial(), DIGITS, tmp_path)
-    run.weights.unlink()
-    shutil.rmtree(run.checkpoints)
-    recorded = run.result()
-    told: list[str] = []
-    with pytest.raises(Stopped):
-        run_trial(make_trial(), DIGITS, tmp_path, should_stop=stop_after(3), warn=told.append)
-    assert (run.state, run.result()) == ("finished", recorded)
-    run_trial(make_trial(), DIGITS, tmp_path, warn=told.append)
-    words = f"{run.path} is finished, but its weights are gone; training it again"
-    assert told == [words, f"{words} from iteration 4 on"]
-    assert outcome(run) == whole
-
-
-def test_a_run_made_again_that_came_to_something_else_is_told(tmp_path: Path) -> None:
-    """As it may on another device."""
-    run = run_trial(make_trial(), DIGITS, tmp_path)
-    run.weights.unlink()
-    result = run.result()
-    run.finish(result | {"error_percent": 99.5})
-    told: list[str] = []
-    run_trial(make_trial(), DIGITS, tmp_path, warn=told.append)
-    assert f"not quite what it was: error_percent is {result['error_percent']:.6g} and was 99.5" in told[-1]
-    assert run.result() == result
 
 
 def test_a_second_trainer_is_refused(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_a_closed_run_is_told_beside_the_others(reslab, runs, tmp_path: Path, mo
     states = {row["id"]: row["state"] for row in json.loads(listed.out)}
     assert states[runs[0].path.name] == "damaged"
     assert states[runs[1].path.name] in ("finished", "interrupted")
-    assert f"warning: {runs[0].path}/" in listed.err
+    assert f"warning: {runs[0].path.name}: {runs[0].path}/" in listed.err
     assert "cannot be read: Permission denied" in listed.err
     assert f"warning: {runs[0].path.name}: " in reslab("report", "--runs", str(tmp_path)).err
 

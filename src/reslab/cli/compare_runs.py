@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from reslab.cli.records import read_whole
 from reslab.cli.show import console, make_table, print_json
 from reslab.errors import UserError
+from reslab.report.records import RunRecord, read_record
 from reslab.report.significance import MOST_SEEDS_TO_FLIP, PairedDifferences, pair
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.spec.trial import trial_differences
@@ -18,19 +20,19 @@ NUMBERS = {"test_error_percent": "test error %", "train_error_percent": "trainin
 
 def compare_runs(one: RunDirectory, other: RunDirectory, *, json: bool) -> None:
     """Print what differs between two runs, and between all finished runs of their settings, seed by seed."""
-    runs = (one, other)
-    differing = trial_differences(one.trial(), other.trial())
+    runs = (read_whole(one), read_whole(other))
+    differing = trial_differences(runs[0].trial, runs[1].trial)
     groups = [_seeds(run) for run in runs]
     if differing.keys() <= {"seed"}:
         groups = groups[:1]  # the same setting twice: there is nothing to pair
     paired: dict[str, PairedDifferences | None] = {}
     if len(groups) == 2:
-        known = [name for name in NUMBERS if all(name in run.result() for group in groups for run in group.values())]
+        known = [name for name in NUMBERS if all(name in _numbers(run) for group in groups for run in group.values())]
         paired = {name: pair(*[_values(group, name) for group in groups]) for name in known}
     if json:
         print_json(
             {
-                "runs": [run.path.name for run in runs],
+                "runs": [run.id for run in runs],
                 "differences": differing,
                 "errors": [_outcome(run) for run in runs],
                 "seeds": [sorted(group) for group in groups],
@@ -44,30 +46,35 @@ def compare_runs(one: RunDirectory, other: RunDirectory, *, json: bool) -> None:
         console.print(sentence, soft_wrap=True)
 
 
-def _seeds(run: RunDirectory) -> dict[int, RunDirectory]:
+def _seeds(run: RunRecord) -> dict[int, RunRecord]:
     """Return the finished runs of the same trial but for the seed, by seed, that lie beside `run`."""
-    asked, found = run.trial(), {}
-    for neighbour in list_runs(run.path.parent):
+    found = {}
+    for neighbour in list_runs(run.directory.path.parent):
         try:
-            trial = neighbour.trial()
+            record, _ = read_record(neighbour)
         except UserError:  # a damaged neighbour is nobody's seed
             continue
-        if neighbour.state == "finished" and replace(trial, seed=asked.seed) == asked:
-            found[trial.seed] = neighbour
+        if record.result and replace(record.trial, seed=run.trial.seed) == run.trial:
+            found[record.trial.seed] = record
     return found
 
 
-def _values(group: Mapping[int, RunDirectory], name: str) -> dict[int, float]:
-    return {seed: run.result()[name] for seed, run in group.items()}
+def _values(group: Mapping[int, RunRecord], name: str) -> dict[int, float]:
+    return {seed: _numbers(run)[name] for seed, run in group.items()}
 
 
-def _outcome(run: RunDirectory) -> dict[str, Any]:
-    result = run.result() if run.state == "finished" else {}
-    return {"state": run.state, **{name: result[name] for name in NUMBERS if name in result}}
+def _numbers(run: RunRecord) -> dict[str, float]:
+    """Return what is compared, as far as the run came to it."""
+    values = {name: getattr(run.result, name, None) for name in NUMBERS}
+    return {name: value for name, value in values.items() if value is not None}
 
 
-def _print_fields(runs: Sequence[RunDirectory], differing: Mapping[str, tuple[Any, Any]]) -> None:
-    columns = [f"{run.path.name}<" for run in runs]
+def _outcome(run: RunRecord) -> dict[str, Any]:
+    return {"state": run.state, **_numbers(run)}
+
+
+def _print_fields(runs: Sequence[RunRecord], differing: Mapping[str, tuple[Any, Any]]) -> None:
+    columns = [f"{run.id}<" for run in runs]
     table = make_table("What differs", "field", *columns)
     for field, values in differing.items():
         table.add_row(field, *["-" if value is None else str(value) for value in values])
@@ -83,7 +90,7 @@ def _print_fields(runs: Sequence[RunDirectory], differing: Mapping[str, tuple[An
 
 
 def _print_pairs(
-    groups: Sequence[Mapping[int, RunDirectory]], paired: Mapping[str, PairedDifferences | None]
+    groups: Sequence[Mapping[int, RunRecord]], paired: Mapping[str, PairedDifferences | None]
 ) -> list[str]:
     """Print the paired differences, and return what remains to be said of them."""
     if len(groups) == 1:

@@ -9,13 +9,15 @@ from typing import Any
 
 from cyclopts import App
 
+from reslab.cli.records import read_whole
 from reslab.cli.show import console, make_table, print_heading, print_json, warn
 from reslab.cli.subjects import runs_root
 from reslab.errors import UserError
 from reslab.numbers import duration, write_size
+from reslab.report.records import RunRecord
 from reslab.runs.directory import RunDirectory, find_run, list_bare, list_runs
 from reslab.runs.pruning import find_spared, find_waste, prune
-from reslab.runs.timings import Timings, read_timings
+from reslab.runs.timings import Timings
 from reslab.spec import name_of
 
 ERRORS = {"train_error_percent": "train error %", "test_error_percent": "test error %"}
@@ -68,19 +70,19 @@ def show(run: str, *, runs: Path | None = None, json: bool = False) -> None:
         Print JSON.
     """
     found = find_run(run, runs_root(runs))
+    record = read_whole(found)
     written = [part for part in ("trial", "provenance", "result") if (found.path / f"{part}.json").exists()]
     parts = {part: found.read(part) for part in written}
     if json:
         print_json({"id": found.path.name, "state": found.state, **parts})
         return
-    trial = found.trial()
+    trial = record.trial
     print_heading(found.path.name, found.state)
     console.print(f"{name_of(trial.network)} on {trial.data.name}, seed {trial.seed}", soft_wrap=True)
-    for sitting in parts.get("provenance", {}).get("sittings", []):
-        commit = sitting["commit"] or "unknown"
-        console.print(f"{sitting['started']}  {sitting['device']}  commit {commit}", soft_wrap=True)
-        console.print(f"  {sitting['command']}", soft_wrap=True)
-    timings = [text for text in _write_timings(_summarize(found)) if text]
+    for sitting in record.sittings:
+        console.print(f"{sitting.started}  {sitting.device}  commit {sitting.commit or 'unknown'}", soft_wrap=True)
+        console.print(f"  {sitting.command}", soft_wrap=True)
+    timings = [text for text in _write_timings(asdict(record.timings)) if text]
     if timings:
         console.print("{} images/s, {} of memory, {}".format(*timings))
     for name, value in parts.get("result", {}).items():
@@ -133,21 +135,20 @@ def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None
 def _summarize_if_whole(run: RunDirectory) -> dict[str, Any]:
     """Return a run's line in the list; a damaged one costs no other its own, and is told."""
     try:
-        return _summarize(run)
+        return _summarize(read_whole(run))
     except UserError as error:
         warn(str(error))
         return {"id": run.path.name, "state": "damaged", **dict.fromkeys(("seed", *SCORES)), **asdict(Timings())}
 
 
-def _summarize(run: RunDirectory) -> dict[str, Any]:
+def _summarize(record: RunRecord) -> dict[str, Any]:
     """Return a run's line in the list; None where it has not come so far."""
-    result = run.result() if run.state == "finished" else {}
     return {
-        "id": run.path.name,
-        "state": run.state,
-        "seed": run.trial().seed,
-        **{score: result.get(score) for score in SCORES},
-        **asdict(read_timings(run)),
+        "id": record.id,
+        "state": record.state,
+        "seed": record.trial.seed,
+        **{score: getattr(record.result, score, None) for score in SCORES},
+        **asdict(record.timings),
     }
 
 

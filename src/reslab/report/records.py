@@ -270,8 +270,11 @@ def _finite(value: Any) -> float | None:
 
 
 def _sitting(entry: Mapping[str, Any]) -> Sitting:
+    names = ("command", "started", "commit", "device")
+    if not any(name in entry for name in names):
+        raise UserError("a sitting says nothing of where it ran")
     return Sitting(
-        **{name: str(entry.get(name) or "") for name in ("command", "started", "commit", "device")},
+        **{name: str(entry.get(name) or "") for name in names},
         together=int(entry["together"]) if entry.get("together") else None,
         machine=dict(entry.get("machine") or {}),
         versions=dict(entry.get("versions") or {}),

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from reslab.cli import show
+from reslab.runs.directory import RunDirectory
 from reslab.training.processes import Processes
 
 SHORT = ["recipe.iterations=12", "recipe.batch=16", "recipe.evaluate_every=6"]
@@ -43,6 +44,18 @@ def test_a_start_that_fails_leaves_no_folder(reslab, tmp_path: Path) -> None:
     assert outcome.code == 2
     assert "conv9" in outcome.err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_run_that_another_trains_is_refused_at_once(reslab, tmp_path: Path, monkeypatch) -> None:
+    """Nothing is timed beside it or printed; a dry run needs nobody's leave."""
+    words = ["train", "network=cifar-resnet-8", *SHORT, "--runs", str(tmp_path)]
+    name = reslab(*words, "--dry-run").out.splitlines()[0].removeprefix("# ")
+    with RunDirectory(tmp_path / name).working():
+        assert reslab(*words, "--dry-run").code == 0
+        monkeypatch.setattr("reslab.experiments.estimate.measure_speed", lambda *_, **__: pytest.fail("it was timed"))
+        outcome = reslab(*words)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert f"another process is working on {tmp_path / name}; wait for it or stop it" in outcome.err
 
 
 def test_a_finished_run_without_its_weights_is_mended(reslab, run: Path) -> None:

@@ -91,6 +91,8 @@ def train(
     if run.state == "finished" and not dry_run and not find_loss(run):
         console.print(f"{run.path} is finished: {summarize(run.result())}", soft_wrap=True)
         return
+    if not dry_run:
+        run.refuse_held()  # before anything is timed beside it
     if processes > 1 and not dry_run:
         refuse_unfit_trial(trial, dataset, num_processes=processes)
         options = [*(["--runs", str(runs)] if runs else []), *["--compile"] * compile]

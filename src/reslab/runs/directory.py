@@ -56,6 +56,15 @@ class RunDirectory:
         """Whether a living process is working on the run."""
         return is_locked(self.path / "lock")
 
+    def refuse_held(self) -> None:
+        """Refuse to begin what `working` would refuse, before time is spent on it."""
+        if self.held:
+            raise UserError(self._refusal)
+
+    @property
+    def _refusal(self) -> str:
+        return f"another process is working on {self.path}; wait for it or stop it"
+
     @property
     def is_bare(self) -> bool:
         """Whether the folder holds a lock and nothing but what a killed writer left: the run was never begun."""
@@ -68,7 +77,7 @@ class RunDirectory:
 
         A run that was never begun leaves no folder.
         """
-        with lock(self.path / "lock", f"another process is working on {self.path}; wait for it or stop it"):
+        with lock(self.path / "lock", self._refusal):
             try:
                 yield
             finally:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reslab.cli.subjects import read_spec, split_words, take_count
+from reslab.cli.subjects import read_spec, runs_root, split_words, take_count, writable_root
 from reslab.errors import UserError
 from reslab.networks import create_model, save_model
 from reslab.spec import find
@@ -58,3 +58,38 @@ def test_counts_are_positive() -> None:
     for text in ("0", "-1", "2.5", "x", "²", "99999999999999999999"):
         with pytest.raises(UserError, match="batch"):
             take_count({"batch": text}, "batch", 1)
+
+
+def test_a_file_is_no_folder_for_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever names it."""
+    (tmp_path / "trial.toml").touch()
+    with pytest.raises(UserError, match=r"the folder for runs is .*trial\.toml, a file; give --runs a folder"):
+        runs_root(tmp_path / "trial.toml")
+    monkeypatch.setenv("RESLAB_RUNS", str(tmp_path / "trial.toml"))
+    with pytest.raises(UserError, match="a file; give --runs a folder"):
+        writable_root(None)
+
+
+def test_a_folder_for_runs_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that can be made is not made yet; one that has runs may have all that is asked, and is not refused."""
+    assert writable_root(tmp_path / "a" / "b") == tmp_path / "a" / "b"
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(UserError, match=r"the folder for runs, /proc/x, cannot be written to: .*; give --runs another"):
+        writable_root(Path("/proc/x"))
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match="cannot be written to: Not a directory"):
+        writable_root(tmp_path / "file" / "runs")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "trial.json").touch()
+    monkeypatch.setattr("tempfile.TemporaryDirectory", lambda **_: pytest.fail("it was tried"))
+    assert writable_root(tmp_path) == tmp_path
+
+
+@pytest.mark.parametrize("words", [["train", "network=resnet-20"], ["reproduce", "table-6"], ["demo"]])
+def test_who_writes_runs_says_at_once_that_it_cannot(words: list[str], reslab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before data is loaded or a step timed."""
+    for name in ("catalogue.open_data", "catalogue.load_dataset", "digits.load_digits"):
+        monkeypatch.setattr(f"reslab.data.{name}", lambda *_, **__: pytest.fail("it was loaded"))
+    outcome = reslab(*words, "--runs", "/proc/x")
+    assert outcome.code == 2
+    assert "/proc/x, cannot be written to" in outcome.err

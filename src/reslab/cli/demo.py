@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from reslab.cli.analyze import SPREAD, mean_std, spread
 from reslab.cli.progress import Rate, StopSignals
 from reslab.cli.show import console, make_table, progress_console, warn
-from reslab.cli.subjects import runs_root
+from reslab.cli.subjects import writable_root
 from reslab.numbers import duration
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def demo(*, runs: Path | None = None) -> None:
     runs
         The folder for runs; RESLAB_RUNS, or runs. What is finished there is not trained again.
     """
-    root = runs_root(runs)
+    root = writable_root(runs)
     with progress_console.status("loading"):
         from reslab.data.digits import load_digits
         from reslab.experiments.degradation import degradation_trials

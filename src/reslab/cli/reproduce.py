@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from reslab.cli.progress import StopSignals, TrialBars, make_bars
 from reslab.cli.show import console, make_table, print_json, progress_console, warn
-from reslab.cli.subjects import WHOLE, runs_root, split_words
+from reslab.cli.subjects import WHOLE, split_words, writable_root
 from reslab.cli.table_1 import reproduce_table_1
 from reslab.errors import UserError, choices, suggest
 from reslab.numbers import duration, signed, write_size
@@ -89,7 +89,7 @@ def reproduce(
         raise UserError(f"--together is {together}; give a whole number from 1 to {MOST_TOGETHER}")
     data = fields.pop("data", None)
     if from_ is None:
-        root = runs_root(runs)
+        root = writable_root(runs)
         if dataset := _open(claims, ", ".join(subjects), data):
             claims = _run(claims, dataset, fields, root, seeds=seeds or 1, together=together, compile=compile)
     elif fields or runs or seeds or together or compile:

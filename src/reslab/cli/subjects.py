@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,8 @@ from typing import Any
 from cyclopts import Parameter, Token
 
 from reslab.errors import UserError
-from reslab.runs.directory import RunDirectory, default_root
+from reslab.files import is_folder
+from reslab.runs.directory import RunDirectory, default_root, list_runs
 from reslab.spec import Spec, find
 
 FILE_ENDINGS = (".safetensors", ".pth", ".pt", ".th", ".bin", ".caffemodel")
@@ -51,8 +54,34 @@ def take_count(fields: dict[str, str], field: str, default: int) -> int:
 
 
 def runs_root(given: Path | None) -> Path:
-    """Return the folder for runs: as given, else RESLAB_RUNS, else runs."""
-    return given or default_root()
+    """Return the folder for runs: as given, else RESLAB_RUNS, else runs; it need not be there yet."""
+    root = given or default_root()
+    if not is_folder(root) and os.path.exists(root):  # noqa: PTH110
+        raise UserError(f"the folder for runs is {root}, a file; give --runs a folder")
+    return root
+
+
+def existing_root(given: Path | None) -> Path:
+    """Return the folder to look for runs in; one that is named must be there."""
+    root = runs_root(given)
+    if given is not None and not is_folder(root):
+        raise UserError(f"there is no folder {root}; give --runs a folder of runs")
+    return root
+
+
+def writable_root(given: Path | None) -> Path:
+    """Return the folder to write runs to, which is tried at once; one with runs in it may have all that is asked."""
+    root = runs_root(given)
+    if list_runs(root):
+        return root
+    place = next(path for path in (root, *root.absolute().parents) if os.path.exists(path))  # noqa: PTH110
+    try:
+        tempfile.TemporaryDirectory(dir=place, prefix=".reslab-").cleanup()
+    except OSError as error:
+        raise UserError(
+            f"the folder for runs, {root}, cannot be written to: {error.strerror}; give --runs another"
+        ) from error
+    return root
 
 
 def read_spec(subject: str, fields: Mapping[str, Any]) -> Spec:

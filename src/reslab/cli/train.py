@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from reslab.cli.processes import is_started_by_launcher, run_in_processes
 from reslab.cli.progress import StopSignals, TrialBars, make_bars, summarize
 from reslab.cli.show import console, progress_console, warn
-from reslab.cli.subjects import WHOLE, runs_root, split_words
+from reslab.cli.subjects import WHOLE, runs_root, split_words, writable_root
 from reslab.errors import UserError
 from reslab.experiments.trials import read_held_out_seed, read_trial, read_trial_file, take_epochs, with_epochs
 from reslab.numbers import duration, write_size
@@ -60,7 +60,7 @@ def train(
             )
     if processes < 1 or (processes > 1 and is_started_by_launcher()):
         raise UserError(f"--processes is {processes}; give 1 or more, and none where torchrun has started them already")
-    root = runs_root(runs)
+    root = runs_root(runs) if dry_run else writable_root(runs)
     with progress_console.status("loading"):
         from reslab.data.catalogue import open_data
         from reslab.experiments.estimate import check_room, estimate_run, measure_speed

@@ -132,3 +132,17 @@ def test_pruning_takes_the_locks_of_runs_never_begun(reslab, tmp_path: Path) -> 
         assert "is being worked on: left alone" in reslab("runs", "prune", "--yes", "--runs", str(tmp_path)).out
     assert reslab("runs", "prune", "--yes", "--runs", str(tmp_path)).code == 0
     assert not bare.path.exists()
+
+
+def test_a_folder_that_is_named_must_be_there(reslab, runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or nobody notices a slip of the pen; the default one need not be there yet."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "trial.toml").touch()
+    for words in (["runs"], ["runs", "prune"], ["runs", "show", "resnet"]):
+        outcome = reslab(*words, "--runs", "nope")
+        assert outcome.code == 2
+        assert "there is no folder nope; give --runs a folder of runs" in outcome.err
+        assert "the folder for runs is trial.toml, a file" in reslab(*words, "--runs", "trial.toml").err
+    outcome = reslab("runs")
+    assert outcome.code == 0
+    assert "There are no runs in runs" in outcome.out

@@ -11,7 +11,7 @@ from cyclopts import App
 
 from reslab.cli.records import read_whole
 from reslab.cli.show import console, make_table, print_heading, print_json, warn
-from reslab.cli.subjects import runs_root
+from reslab.cli.subjects import existing_root
 from reslab.errors import UserError
 from reslab.numbers import duration, write_size
 from reslab.report.records import RunRecord
@@ -37,14 +37,15 @@ def list_all(*, runs: Path | None = None, json: bool = False) -> None:
     json
         Print JSON.
     """
-    found = list_runs(runs_root(runs))
+    root = existing_root(runs)
+    found = list_runs(root)
     rows = [_summarize_if_whole(run) for run in found]
     if json:
         print_json(rows)
         return
     shown = SCORES if any(row["map_percent"] is not None for row in rows) else ERRORS
     columns = ("id", "state<", "seed", *shown.values(), "images/s", "memory", "time")
-    table = make_table(f"Runs ({runs_root(runs)})", *columns)
+    table = make_table(f"Runs ({root})", *columns)
     for row in rows:
         table.add_row(
             row["id"],
@@ -53,7 +54,7 @@ def list_all(*, runs: Path | None = None, json: bool = False) -> None:
             *["" if row[score] is None else f"{row[score]:.2f}" for score in shown],
             *_write_timings(row),
         )
-    console.print(table if found else f"There are no runs in {runs_root(runs)}; make one with `reslab train`.")
+    console.print(table if found else f"There are no runs in {root}; make one with `reslab train`.")
 
 
 @app.command
@@ -69,7 +70,7 @@ def show(run: str, *, runs: Path | None = None, json: bool = False) -> None:
     json
         Print JSON.
     """
-    found = find_run(run, runs_root(runs))
+    found = find_run(run, existing_root(runs))
     record = read_whole(found)
     written = [part for part in ("trial", "provenance", "result") if (found.path / f"{part}.json").exists()]
     parts = {part: found.read(part) for part in written}
@@ -107,7 +108,7 @@ def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None
     json
         Print JSON.
     """
-    root, rows, total = runs_root(runs), [], 0
+    root, rows, total = existing_root(runs), [], 0
     found = [*list_runs(root), *list_bare(root)]
     held = [run.path.name for run in found if run.held]
     spared = {run.path.name: why for run in found if not run.held and (why := find_spared(run))}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -43,3 +44,12 @@ def test_what_may_not_be_read_is_named(
     assert told.startswith(f"reslab: {named} ")
     assert "Permission denied; check its permissions" in told
     assert "Traceback" not in outcome.err
+
+
+def test_a_run_that_was_never_finished_makes_no_word_ambiguous(reslab, run: Path) -> None:
+    """It has no weights that could be meant."""
+    other = shutil.copytree(run, run.with_name(f"{run.name}-again"))
+    words = ["evaluate", "cifar-resnet-8", "--runs", str(run.parent)]
+    assert "begins 2 finished runs' ids" in reslab(*words).err
+    (other / "result.json").unlink()
+    assert reslab(*words).code == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reslab.errors import UserError
-from reslab.runs.directory import RunDirectory, find_run, list_runs, match_runs
+from reslab.runs.directory import RunDirectory, find_run, list_runs, match_runs, only_run
 from reslab.spec import find
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
@@ -102,3 +102,28 @@ def test_a_run_that_was_never_begun_leaves_no_folder(tmp_path: Path) -> None:
         run.begin(TRIAL, {"device": "cpu"})
         raise UserError("stopped")
     assert run.state == "interrupted"
+
+
+def test_of_several_runs_all_are_named(tmp_path: Path) -> None:
+    """With seed and state, as far as eight; where weights are needed, those that are finished alone count."""
+    trials = [replace(TRIAL, seed=seed) for seed in range(10)]
+    runs = [RunDirectory.of(trial, tmp_path) for trial in trials]
+    for run, trial in zip(runs[:3], trials[:3], strict=True):
+        run.begin(trial, {"device": "cpu"})
+    (runs[2].path / "trial.json").write_text("{")
+    with pytest.raises(UserError, match="begins 3 runs' ids") as told:
+        find_run("resnet-20", tmp_path)
+    assert f"{runs[0].path.name} (seed 0, interrupted)" in str(told.value)
+    assert f"{runs[2].path.name} (damaged)" in str(told.value)
+    with pytest.raises(UserError, match="begins 3 runs' ids"):
+        only_run("resnet-20", runs[:3], finished=True)
+    runs[1].finish({})
+    assert only_run("resnet-20", runs[:3], finished=True) == runs[1]
+    runs[0].finish({})
+    with pytest.raises(UserError, match=r"begins 2 finished runs' ids; give more of it: .*\(seed 0, finished\), "):
+        only_run("resnet-20", runs[:3], finished=True)
+    for run, trial in zip(runs, trials, strict=True):
+        run.begin(trial, {"device": "cpu"})
+    with pytest.raises(UserError, match=r"begins 10 runs' ids.*\) and 2 more$") as told:
+        find_run("resnet-20", tmp_path)
+    assert str(told.value).count("(seed ") == 8

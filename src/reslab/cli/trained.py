@@ -53,7 +53,7 @@ def load_trained(subject: str, fields: Mapping[str, str], root: Path) -> Trained
         raise UserError(_unknown(name, root))
     if own:
         raise UserError(f"a run has its network: leave {choices(own)} out")
-    return load_run(only_run(name, matching))
+    return load_run(only_run(name, matching, finished=True))
 
 
 def load_inputs(trained: Trained, fields: Mapping[str, str]) -> Inputs:

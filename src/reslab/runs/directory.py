@@ -20,6 +20,8 @@ from reslab.errors import UserError, suggest
 from reslab.files import is_file, is_folder, is_locked, leftovers, list_folder, lock, write_text
 from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
 
+MOST_NAMED = 8  # of runs that a word could mean
+
 
 @dataclass(frozen=True)
 class RunDirectory:
@@ -187,11 +189,23 @@ def match_runs(word: str, root: Path) -> list[RunDirectory]:
     return [run for run in list_runs(root) if run.path.name.startswith(word)]
 
 
-def only_run(word: str, matching: Sequence[RunDirectory]) -> RunDirectory:
-    """Return the one run that matched `word`; of several, ask for more of the id."""
+def only_run(word: str, matching: Sequence[RunDirectory], *, finished: bool = False) -> RunDirectory:
+    """Return the one run that matched `word`, with `finished` the one that is; of several, ask for more of the id."""
+    if finished:
+        matching = [run for run in matching if run.state == "finished"] or matching
     if len(matching) > 1:
-        raise UserError(f"'{word}' begins {len(matching)} runs' ids; give more of it: {matching[0].path.name}, ...")
+        kind = "finished runs'" if finished and matching[0].state == "finished" else "runs'"
+        named = [f"{run.path.name} ({_describe(run)})" for run in matching[:MOST_NAMED]]
+        more = f" and {len(matching) - MOST_NAMED} more" if len(matching) > MOST_NAMED else ""
+        raise UserError(f"'{word}' begins {len(matching)} {kind} ids; give more of it: {', '.join(named)}{more}")
     return matching[0]
+
+
+def _describe(run: RunDirectory) -> str:
+    try:
+        return f"seed {run.trial().seed}, {run.state}"
+    except UserError:
+        return "damaged"
 
 
 def is_run(path: Path) -> bool:

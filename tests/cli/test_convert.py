@@ -71,3 +71,24 @@ def test_what_is_read_is_never_written_over(reslab, tmp_path: Path) -> None:
         assert outcome.code == 2
         assert f"{out} is the file that is read; name another with --out" in outcome.err
     assert load_model(path).class_names == network.class_names
+
+
+def test_runs_and_named_networks_are_converted(reslab, run: Path, tmp_path: Path, monkeypatch) -> None:
+    """Into a file here that is called after them; the run stays as it was, and its weights are not written over."""
+    monkeypatch.chdir(tmp_path)
+    network = create_model("resnet-20", zero_padding="both")
+    network.class_names = tuple("abcdefghij")
+    own = save_model(network, run / "weights.safetensors", metrics={"error_percent": 8.0})
+    before = own.read_bytes()
+    words = ["convert", run.name[:-3], "--runs", str(run.parent), "--to"]
+    outcome = reslab(*words, "akamaster")
+    assert f"wrote {run.name}-akamaster.safetensors" in outcome.out, outcome.err
+    assert load_model(f"{run.name}-akamaster.safetensors").spec.classes == 10
+    assert reslab(*words, "reslab", "--out", "ours.safetensors").code == 0
+    ours = read_weights("ours.safetensors")
+    assert (ours.provenance, ours.metrics) == ({"converted_from": run.name}, {"error_percent": 8.0})
+    assert ours.class_names == network.class_names
+    assert "is the file that is read" in reslab(*words, "akamaster", "--out", str(own)).err
+    assert reslab("convert", "resnet-20", f"weights={own}", "--to", "akamaster", "--out", "n.safetensors").code == 0
+    assert own.read_bytes() == before
+    assert "takes one subject and weights=FILE, not 'data'" in reslab(*words, "timm", "data=x").err

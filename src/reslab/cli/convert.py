@@ -1,50 +1,63 @@
-"""`reslab convert WEIGHTS-FILE --to FORM`."""
+"""`reslab convert RUN|WEIGHTS-FILE|NAME [weights=FILE] --to FORM [--out FILE]`."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from reslab.cli.show import console, progress_console
-from reslab.cli.subjects import refuse_overwriting
+from reslab.cli.subjects import is_file, refuse_overwriting, runs_root, split_subject, split_words
+from reslab.cli.trained import load_trained
 from reslab.errors import UserError, choices
 from reslab.spec import Preprocess
 
 
-def convert(weights: Path, *, to: str, out: Path | None = None) -> None:
-    """Rewrite a weight file in another library's form, or a foreign one in ours.
+def convert(subject: str, *words: str, to: str, out: Path | None = None, runs: Path | None = None) -> None:
+    """Rewrite weights in another library's form, or foreign ones in ours.
 
     Parameters
     ----------
-    weights
-        Any weight file: ours, torchvision's, timm's, akamaster's, the authors' Caffe names.
+    subject
+        Any weight file: ours, torchvision's, timm's, akamaster's, the authors' Caffe names; a run's id (or a beginning
+        of it) or directory; or a network's name with weights=FILE|cifar10.
+    words
+        weights=FILE|cifar10.
     to
         reslab, torchvision, timm, akamaster or caffe.
     out
-        The file to write (safetensors); by default beside the old one.
+        The file to write (safetensors); by default beside a weight file, else here, named after the subject.
+    runs
+        The folder for runs; RESLAB_RUNS, or runs.
     """
+    others, fields = split_words(words)
+    if others or fields.keys() - {"weights"}:
+        raise UserError(f"convert takes one subject and weights=FILE, not '{[*others, *fields][0]}'; leave that out")
     with progress_console.status("converting"):
-        from reslab.networks import foreign_state_dict, load_model, read_weights, save_model
+        from reslab.networks import foreign_state_dict, read_weights, save_model
         from reslab.networks.weights.adapters import ADAPTERS, from_foreign
         from reslab.networks.weights.sealed import write_tensors
 
         if to != "reslab" and to not in ADAPTERS:
             raise UserError(f"--to is '{to}'; choose {choices(['reslab', *ADAPTERS])}")
+        trained = load_trained(subject, fields, runs_root(runs))
         if out is not None:
-            refuse_overwriting(out, str(weights))
-        network = load_model(weights)
-        note = ""
+            refuse_overwriting(out, subject, fields, trained.run)
+        network, origin, note = trained.network, trained.origin, ""
+        name, own = split_subject(subject)
+        source = own.get("weights") or fields.get("weights") or name
+        folder, stem = (Path(name).parent, Path(name).stem) if is_file(name) else (Path(), _slug(origin))
         if to == "reslab":
-            read = read_weights(weights)
-            provenance = read.provenance | {"converted_from": weights.name}
-            path = save_model(network, out or weights.parent, metrics=read.metrics, provenance=provenance)
+            read = read_weights(trained.run.weights if trained.run else source, like=network.spec)
+            provenance = read.provenance | {"converted_from": origin if trained.run else Path(source).name}
+            path = save_model(network, out or folder, metrics=read.metrics, provenance=provenance)
         else:
-            path = out or weights.with_name(f"{weights.stem}-{to}.safetensors")
+            path = out or folder / f"{stem}-{to}.safetensors"
             tensors = foreign_state_dict(network, to)
             write_tensors(path, tensors, {"format": "pt"})
             note = _left_behind(network.preprocess, from_foreign(to, tensors)[1])
     console.print(f"wrote {path}", soft_wrap=True)
     if note:
-        console.print(f"{note} {weights} says.", soft_wrap=True)
+        console.print(f"{note} {origin} says.", soft_wrap=True)
 
 
 def _left_behind(wanted: Preprocess | None, assumed: Preprocess | None) -> str:
@@ -53,3 +66,7 @@ def _left_behind(wanted: Preprocess | None, assumed: Preprocess | None) -> str:
         return ""
     taken = f"Its readers will assume {assumed.describe()}" if assumed else "It says nothing of preprocessing"
     return f"{taken}; these weights want {wanted.describe()}, as only"
+
+
+def _slug(origin: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.]+", "-", origin).strip("-")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from reslab.data.dataset import count_held_back
 from reslab.errors import UserError
-from reslab.spec import find
+from reslab.spec import Spec, find
 from reslab.spec.codec import convert, override
 from reslab.spec.recipe import Recipe, change_recipe, find_recipe
 from reslab.spec.toml import read_toml
@@ -51,7 +51,7 @@ def read_trial(
     network, overrides = fields["network"], implied | groups["network"]
     trial = Trial(
         data=data,
-        network=find(network, overrides) if isinstance(network, str) else override(network, overrides),
+        network=_choose_network(network, overrides),
         recipe=recipe,
         seed=read_seed(fields.get("seed", 0)),
         task=dataset.task,
@@ -70,6 +70,12 @@ def read_held_out_seed(fields: Mapping[str, Any]) -> int:
 
 def _choose_recipe(recipe: str | Recipe, changes: Mapping[str, Any]) -> Recipe:
     return change_recipe(recipe, changes) if isinstance(recipe, Recipe) else find_recipe(recipe, changes)
+
+
+def _choose_network(network: str | Spec, overrides: Mapping[str, Any]) -> Spec:
+    if isinstance(network, str):
+        return find(network, overrides, where="network.")
+    return override(network, overrides, where="network.")
 
 
 def _with_epochs(recipe: Recipe, epochs: Any, *, images: int) -> Recipe:
@@ -93,7 +99,7 @@ def _choose_data(dataset: Dataset | PhotoDataset, fields: dict[str, Any]) -> Dat
         refuse_without_files(dataset)
     if "held_out_seed" in fields and not getattr(dataset, "held_out", False):
         raise UserError(f"{dataset.name} has images to test on, so none are drawn: leave data.held_out_seed out")
-    return override(DataSpec(name=dataset.name, fingerprint=dataset.fingerprint), fields)
+    return override(DataSpec(name=dataset.name, fingerprint=dataset.fingerprint), fields, where="data.")
 
 
 def read_trial_file(path: Path, fields: dict[str, str]) -> Trial:

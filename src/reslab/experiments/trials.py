@@ -48,10 +48,10 @@ def read_trial(
     data = _choose_data(dataset, groups["data"])
     if epochs is not None:
         recipe = _with_epochs(recipe, epochs, images=len(dataset.train) - count_held_back(dataset.train, data.split))
-    network, overrides = fields["network"], implied | groups["network"]
+    network, given = fields["network"], groups["network"]
     trial = Trial(
         data=data,
-        network=_choose_network(network, overrides),
+        network=_choose_network(network, implied | given),
         recipe=recipe,
         seed=read_seed(fields.get("seed", 0)),
         task=dataset.task,
@@ -60,7 +60,7 @@ def read_trial(
         return trial
     from reslab.experiments.starting import start_from
 
-    return start_from(trial, weights, network=network, overrides=overrides)
+    return start_from(trial, weights, network=network, given=given, implied=implied)
 
 
 def read_held_out_seed(fields: Mapping[str, Any]) -> int:

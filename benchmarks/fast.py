@@ -199,7 +199,7 @@ def main() -> None:
     basis |= dict(_split(text) for text in given.fields)
     points = list(expand(given.grid))
     settings = [make_trials(basis | point, dataset, seeds=given.seeds) for point in points]
-    columns = ["error %", "last epoch's train %", "training s", "images/s", "preparation s", "evaluation s"]
+    columns = ["error %", "last epoch's training error %", "training s", "images/s", "preparation s", "evaluation s"]
     dials = [name.rpartition(".")[2] for name in points[0]]
     table = Table(*dials, *columns, box=None, padding=(0, 3, 0, 0))
     records = []

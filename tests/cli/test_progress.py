@@ -31,7 +31,7 @@ TRIALS = [Setting(network="plain-20", recipe="cifar-paper").trial(seed) for seed
 def test_a_run_is_summed_up(skipped: dict[str, int], words: str) -> None:
     """By its errors, and the images that are in none; runs of early versions did not count them."""
     metrics = {"train_error_percent": 1, "test_error_percent": 9.5} | skipped
-    assert summarize(metrics) == f"train 1.00 %  test 9.50 % error{words}"
+    assert summarize(metrics) == f"training 1.00 %  test 9.50 % error{words}"
 
 
 def test_where_a_resumed_run_begins_is_no_progress() -> None:
@@ -81,7 +81,9 @@ def test_how_a_run_stands_says_the_balanced_error_where_it_is_another() -> None:
     """Where classes have different numbers of images; old results say nothing of it."""
     metrics = {"train_error_percent": 1.0, "test_error_percent": 9.5}
     assert (
-        summarize(metrics) == summarize(metrics | {"balanced_error_percent": None}) == "train 1.00 %  test 9.50 % error"
+        summarize(metrics)
+        == summarize(metrics | {"balanced_error_percent": None})
+        == "training 1.00 %  test 9.50 % error"
     )
     told = summarize(metrics | {"balanced_error_percent": 30.25})
     assert told.endswith("9.50 % error (30.25 % with all classes counting the same)")

@@ -29,7 +29,7 @@ def summarize(metrics: Mapping[str, Any]) -> str:
     counts = {"training": metrics.get("skipped_training_images"), "test": metrics.get("skipped_images")}
     bad = [f"{count:,} bad {part} image{'s' * (count > 1)}" for part, count in counts.items() if count]
     without = f"  (without {' and '.join(bad)})" if bad else ""
-    errors = f"train {metrics['train_error_percent']:.2f} %  test {metrics['test_error_percent']:.2f} % error"
+    errors = f"training {metrics['train_error_percent']:.2f} %  test {metrics['test_error_percent']:.2f} % error"
     return f"{errors}{told}{without}"
 
 

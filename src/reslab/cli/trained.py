@@ -90,7 +90,7 @@ def _open(fields: Mapping[str, str], *members: Trained) -> Dataset | PhotoDatase
         return load_dataset(name)
     dataset = next(filter(None, map(find_own_data, members)), None)
     if dataset is None:
-        raise UserError(f"{origin} was trained on a folder named {name}, wherever that lies now; write data=PATH")
+        raise UserError(f"{origin} was trained on a folder named {name}, wherever that lies now; write data=FOLDER")
     refuse_other_draws(members, dataset)
     return dataset
 

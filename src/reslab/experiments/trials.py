@@ -94,7 +94,7 @@ def refuse_without_files(dataset: Dataset | PhotoDataset) -> None:
 def _choose_data(dataset: Dataset | PhotoDataset, fields: dict[str, Any]) -> DataSpec:
     for field in ("name", "fingerprint"):
         if field in fields:
-            raise UserError(f"data.{field} follows from the data; write data=NAME")
+            raise UserError(f"data.{field} follows from the data; write data=NAME|FOLDER")
     if "on_bad_image" in fields:
         refuse_without_files(dataset)
     if "held_out_seed" in fields and not getattr(dataset, "held_out", False):

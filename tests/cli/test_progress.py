@@ -8,7 +8,7 @@ import signal
 import pytest
 from rich.progress import Progress
 
-from reslab.cli.progress import StopSignals, TrialBars, summarize
+from reslab.cli.progress import Rate, StopSignals, TrialBars, summarize
 from reslab.paper.claim import Setting
 from reslab.training.loop import Stopped
 
@@ -67,6 +67,22 @@ def test_bars_do_not_move_at_every_iteration() -> None:
         seen.append(progress.tasks[1].completed)
         now += 0.04
     assert seen == [1, 1, 1, 4, 4, 64_000]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "unit", "words"),
+    [(4.0, "it", "2.5 it/s"), (0.05, "it", "200 it/s"), (0.005, "images", "2,000 images/s")],
+)
+def test_a_rate_says_its_unit(seconds: float, unit: str, words: str) -> None:
+    """Whatever is counted, and nothing before there is a rate."""
+    now = 0.0
+    progress = Progress(get_time=lambda: now, disable=True)
+    bar = progress.add_task("", total=100)
+    assert Rate(unit).render(progress.tasks[0]).plain == ""
+    for done in (10, 20, 30):
+        now += seconds
+        progress.update(bar, completed=done)
+    assert Rate(unit).render(progress.tasks[0]).plain == words
 
 
 def test_the_bar_over_all_shows_only_for_several() -> None:

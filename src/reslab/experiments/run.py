@@ -9,8 +9,6 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from reslab.data.dataset import Dataset
 from reslab.data.memory import forget_peak_memory
 from reslab.data.photos.folder import PhotoDataset
@@ -26,7 +24,7 @@ from reslab.networks import Network, measure_cost, save_model
 from reslab.networks.capture import alone
 from reslab.networks.freezing import freeze
 from reslab.runs.directory import RunDirectory
-from reslab.runs.provenance import describe_surroundings
+from reslab.runs.provenance import describe_surroundings, name_device
 from reslab.spec.codec import encode
 from reslab.spec.trial import Trial
 from reslab.training.checkpoint import newest_step
@@ -129,7 +127,7 @@ def _begin_network(
 
 def _describe_sitting(dataset: Dataset | PhotoDataset, device: str) -> dict[str, Any]:
     """Say where and on what this sitting runs."""
-    surroundings = describe_surroundings() | {"device": _name_device(device)}
+    surroundings = describe_surroundings() | {"device": name_device(device) if device.startswith("cuda") else device}
     if isinstance(dataset, PhotoDataset):
         surroundings["data_at"] = str(dataset.root.resolve())
     return surroundings
@@ -196,7 +194,3 @@ def _warn_of_other_means(
         f"the run goes on with {', '.join(changes)}: {', '.join(effects)}, "
         "and it will not end bit for bit as it would have"
     )
-
-
-def _name_device(device: str) -> str:
-    return torch.cuda.get_device_name() if device.startswith("cuda") else device

@@ -72,6 +72,14 @@ def test_an_early_result_may_lack_costs_and_names(tmp_path: Path) -> None:
     assert record.result.classes[:2] == ("0", "1")
 
 
+def test_class_errors_are_found_once(tmp_path: Path) -> None:
+    """A page asks for them twice in every row, and each time a million cells of a thousand classes would be summed."""
+    write_run(tmp_path)
+    (record,), _ = read_records(tmp_path)
+    assert record.result is not None
+    assert record.result.class_errors is record.result.class_errors
+
+
 def test_an_interrupted_run_shows_what_it_logged(tmp_path: Path) -> None:
     """The last errors, the step it came to, and no result."""
     run = write_run(tmp_path, finished=False)

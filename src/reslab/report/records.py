@@ -6,6 +6,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -64,7 +65,7 @@ class Result:
         """The classes' names, or numbers where a run did not record names."""
         return self.class_names or tuple(map(str, range(len(self.confusion))))
 
-    @property
+    @cached_property
     def class_errors(self) -> tuple[float | None, ...]:
         """The error of each class; None where no test image is of it, for which early versions wrote 0."""
         return tuple(

@@ -14,7 +14,7 @@ import numpy as np
 
 from reslab.errors import UserError
 from reslab.runs.directory import RunDirectory, list_runs
-from reslab.runs.log import StepLog
+from reslab.runs.reading import ReadOnce
 from reslab.runs.timings import Timings, read_timings
 from reslab.spec.codec import decode
 from reslab.spec.trial import Trial, trial_from_dict
@@ -128,7 +128,7 @@ class RunRecord:
 
     @property
     def state(self) -> str:
-        """Finished, interrupted, or running while a living process works on it."""
+        """Finished, interrupted, or running while a living process works on it; by what was read."""
         if self.result:
             return "finished"
         return "running" if self.directory.held else "interrupted"
@@ -177,8 +177,11 @@ class Damage:
 
 
 def read_records(root: Path) -> tuple[list[RunRecord], list[Damage]]:
-    """Return the runs that `root` and the folders in it hold, and what is damaged among them."""
-    records, damages, runs = [], [], list_runs(root)
+    """Return the runs that `root` and the folders in it hold, and what is damaged among them.
+
+    Their directories remember what was read: verdicts on them parse nothing again.
+    """
+    records, damages, runs = [], [], [ReadOnce(run.path) for run in list_runs(root)]
     known: dict[str, Path] = {}
     for run in runs:
         first = known.setdefault(run.path.name, run.path)
@@ -204,7 +207,7 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
     with _naming("trial.json"):
         trial = trial_from_dict(data)
     with _naming("metrics.jsonl"):
-        points = tuple(_point(entry) for entry in StepLog(run.path / "metrics.jsonl").read(strict=True))
+        points = tuple(_point(entry) for entry in run.log(strict=True))
     with _naming("timings.jsonl"):
         timings = read_timings(run)
     sittings: tuple[Sitting, ...] = ()

@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from reslab.errors import UserError
-from reslab.networks import Network, Weights, build, create_model, read_weights
-from reslab.networks.create import adopt_weights
+from reslab.networks import Network, Weights, build, read_weights
+from reslab.networks.create import adopt_weights, restore_model
+from reslab.networks.weights.reading import find_file
 from reslab.networks.weights.sealed import seal
 from reslab.spec import Preprocess, Spec
 from reslab.spec.trial import DataSpec, Trial
 
 INITIALIZING = threading.Lock()  # weights are drawn from torch's generator, which all threads share
+
+
+@dataclass(frozen=True)
+class _Read:
+    """Weights as they were read, from which file, and how that looked before; `asked` is what they were asked by."""
+
+    asked: str | Path
+    file: Path
+    look: tuple[int, ...]
+    weights: Weights
+
+
+_HANDED_ON: dict[str, _Read] = {}  # by digest: what `start_from` read last, until `load_start` takes it
 
 
 def initialize(trial: Trial) -> Network:
@@ -29,9 +43,17 @@ def initialize(trial: Trial) -> Network:
 
 def start_from(trial: Trial, weights: str | Path, *, network: str | Spec, overrides: Mapping[str, Any]) -> Trial:
     """Return the trial with these weights to start from; a network by name is then what they were trained for."""
-    named = isinstance(network, str)
-    spec = create_model(network, weights, **dict(overrides)).spec if named else trial.network
-    return replace(trial, network=spec, start=seal({}, read_weights(weights, like=spec).tensors))
+    file = find_file(weights, like=trial.network)
+    look = _look_at(file)
+    if isinstance(network, str):
+        built, read = restore_model(weights, name=network, overrides=overrides)
+        trial = replace(trial, network=built.spec)
+    else:
+        read = read_weights(weights, like=trial.network)
+    digest = seal({}, read.tensors)
+    _HANDED_ON.clear()
+    _HANDED_ON[digest] = _Read(weights, file, look, read)
+    return replace(trial, start=digest)
 
 
 def load_start(network: Network, trial: Trial, weights: str | Path | None) -> Weights | None:
@@ -42,13 +64,37 @@ def load_start(network: Network, trial: Trial, weights: str | Path | None) -> We
         return None
     if weights is None:
         raise UserError(f"the trial starts from weights with digest {trial.start[:12]}; give them: weights=FILE")
+    read = _take_over(weights, trial.start) or _read_again(weights, trial)
+    adopt_weights(network, read, origin=str(weights))
+    return read
+
+
+def _take_over(weights: str | Path, digest: str) -> Weights | None:
+    """Return what `start_from` read, if it is what is asked for and the file still looks as it did then."""
+    read = _HANDED_ON.pop(digest, None)
+    if read is None or read.asked != weights or _look_at(read.file) != read.look:
+        return None
+    return read.weights
+
+
+def _read_again(weights: str | Path, trial: Trial) -> Weights:
+    """Return what a file has now, if that is what the trial starts from."""
+    assert trial.start is not None
     read = read_weights(weights, like=trial.network)
     if (found := seal({}, read.tensors)) != trial.start:
         raise UserError(
             f"{weights} is not what the trial starts from: its digest is {found[:12]}, not {trial.start[:12]}"
         )
-    adopt_weights(network, read, origin=str(weights))
     return read
+
+
+def _look_at(file: Path) -> tuple[int, ...]:
+    """Return what changes when a file does; nothing where there is none."""
+    try:
+        found = file.stat()
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def warn_of_other_preparation(started: Weights, preprocess: Preprocess, warn: Callable[[str], None]) -> None:

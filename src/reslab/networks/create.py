@@ -46,27 +46,32 @@ def create_model(
     built as those weights were trained, whatever the name leaves open; an override that contradicts them is refused.
     Another `num_classes` gets a fresh classifier.
     """
-    for word, field, value in (("num_classes", "classes", num_classes), ("in_chans", "channels", in_chans)):
-        if value is not None and field in overrides:
-            raise UserError(f"{word} and {field} are the same; give one of them")
-        if value is not None:
-            overrides[field] = value
-    if "pretrained" in overrides:
-        raise UserError("there is no 'pretrained'; write weights=FILE, or weights='cifar10' for those that come along")
-    asked = find(name, overrides)
+    asked = {**overrides, "num_classes": num_classes, "in_chans": in_chans}
     if weights is None:
-        return build(asked)
-    read = read_weights(weights, like=asked)
-    _refuse_contradictions(asked, {*overrides, *asserted_fields(name)}, read.spec, origin=str(weights))
-    return _build_with(read, {key: value for key, value in overrides.items() if key != "block"}, origin=str(weights))
+        return build(find(name, _spec_fields(asked)))
+    return restore_model(weights, name=name, overrides=asked)[0]
 
 
 def load_model(path: str | Path, **overrides: Any) -> Network:
     """Rebuild a network from a weight file alone."""
-    read = read_weights(path)
-    asked = override(read.spec, overrides)
-    _refuse_contradictions(asked, set(overrides), read.spec, origin=str(path))
-    return _build_with(read, overrides, origin=str(path))
+    return restore_model(path, overrides=overrides)[0]
+
+
+def restore_model(
+    weights: str | Path, *, name: str | None = None, overrides: Mapping[str, Any]
+) -> tuple[Network, Weights]:
+    """Return the network of `create_model`, or without a name of `load_model`, and the weights it has, read once."""
+    origin = str(weights)
+    if name is None:
+        read, fields = read_weights(weights), overrides
+        asked, said = override(read.spec, fields), set(fields)
+    else:
+        fields = _spec_fields(overrides)
+        asked, said = find(name, fields), {*fields, *asserted_fields(name)}
+        read = read_weights(weights, like=asked)
+        fields = {key: value for key, value in fields.items() if key != "block"}
+    _refuse_contradictions(asked, said, read.spec, origin=origin)
+    return _build_with(read, fields, origin=origin), read
 
 
 def save_model(
@@ -110,6 +115,21 @@ def adopt_weights(network: Network, weights: Weights, *, origin: str) -> None:
         drawn = network.state_dict()
         tensors |= {name: drawn[name] for name in head_parameters(network.spec)}
     load_tensors(network, tensors, origin=origin)
+
+
+def _spec_fields(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a spec that `create_model` is asked for, two of which have the words of other libraries."""
+    words = {"num_classes": "classes", "in_chans": "channels"}
+    fields = {field: value for field, value in overrides.items() if field not in words}
+    for word, field in words.items():
+        value = overrides.get(word)
+        if value is not None and field in fields:
+            raise UserError(f"{word} and {field} are the same; give one of them")
+        if value is not None:
+            fields[field] = value
+    if "pretrained" in fields:
+        raise UserError("there is no 'pretrained'; write weights=FILE, or weights='cifar10' for those that come along")
+    return fields
 
 
 def _build_with(weights: Weights, overrides: Mapping[str, Any], *, origin: str) -> Network:

@@ -173,6 +173,26 @@ def test_how_many_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert count_workers("cpu") == 1
     monkeypatch.setenv("RESLAB_WORKERS", "3")
     assert count_workers("cpu") == 3
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
+    assert count_workers("cuda") == 3
     monkeypatch.setenv("RESLAB_WORKERS", "many")
     with pytest.raises(UserError, match="RESLAB_WORKERS is 'many'; give a whole number"):
         count_workers("cpu")
+
+
+@pytest.mark.parametrize(
+    ("cores", "together", "workers"),
+    [(64, None, 16), (64, "1", 16), (64, "2", 16), (64, "8", 8), (6, "4", 1), (2, "8", 1), (8, "", 8), (8, "0", 8)],
+)
+def test_processes_of_a_machine_share_its_cores(
+    cores: int, together: str | None, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside GPUs: 8 processes on 64 cores would start 128 workers otherwise."""
+    monkeypatch.delenv("RESLAB_WORKERS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)))
+    if together is None:
+        monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    else:
+        monkeypatch.setenv("LOCAL_WORLD_SIZE", together)
+    assert count_workers("cuda") == workers
+    assert count_workers("cpu") == 1

@@ -51,10 +51,17 @@ Wanted = tuple[int, list[Key]]  # the side of a batch's crops, and what they are
 
 
 def count_workers(device: torch.device | str) -> int:
-    """Return how many processes decode: ``RESLAB_WORKERS``, or every core beside a GPU, or one beside the CPU."""
+    """Return how many processes decode: ``RESLAB_WORKERS``, or every core beside a GPU, or one beside the CPU.
+
+    Where several processes of this machine train together, they share the cores; what is set is each one's own.
+    """
     text = os.environ.get("RESLAB_WORKERS")
     if not text:
-        return min(len(os.sched_getaffinity(0)), MOST_WORKERS) if torch.device(device).type == "cuda" else 1
+        if torch.device(device).type != "cuda":
+            return 1
+        together = os.environ.get("LOCAL_WORLD_SIZE", "")
+        share = len(os.sched_getaffinity(0)) // max(1, int(together) if together.isdecimal() else 1)
+        return max(1, min(share, MOST_WORKERS))
     if not text.isdecimal():
         raise UserError(f"RESLAB_WORKERS is '{text}'; give a whole number, 0 for none, or unset it")
     return int(text)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from reslab.data.photos.loading import (
     CentralCrops,
     Decoded,
     TrainingCrops,
+    _main_unseen,
     count_workers,
     prepare_photo,
     stream_batches,
@@ -165,6 +167,30 @@ def test_test_images_are_prepared_as_the_weights_say(tmp_path: Path) -> None:
     assert np.array_equal(labels.numpy(), split.labels)
     for index in (0, 4, 9):
         assert torch.equal(images[index], prepare_photo(read_pixels(split.path(index)), preprocess, None)[0])
+
+
+def test_trials_that_start_workers_at_once_leave_the_script_in_its_place() -> None:
+    """The second waits for the first, whose script is back before: else what it puts back is the first's stand-in."""
+    script, seen = sys.modules["__main__"], []
+    entered, leave = threading.Event(), threading.Event()
+
+    def start() -> None:
+        with _main_unseen():
+            seen.append(sys.modules["__main__"])
+            entered.set()
+            leave.wait(10)
+
+    other = threading.Thread(target=start)
+    with _main_unseen():
+        stand_in = sys.modules["__main__"]
+        other.start()
+        assert not entered.wait(0.2)
+        assert sys.modules["__main__"] is stand_in is not script
+    assert entered.wait(10)
+    leave.set()
+    other.join()
+    assert sys.modules["__main__"] is script
+    assert seen[0] not in (script, stand_in)
 
 
 def test_how_many_workers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,6 +46,7 @@ from reslab.spec.recipe import AugmentationSpec
 
 AHEAD = 2  # batches a worker makes in advance
 MOST_WORKERS = 16
+STARTING = threading.Lock()  # trials that run at once start workers in threads, and there is one __main__
 Key = tuple[int, int]  # an epoch and an image
 Wanted = tuple[int, list[Key]]  # the side of a batch's crops, and what they are of
 
@@ -227,12 +228,13 @@ def stream_tests(crops: CentralCrops, *, batch: int, workers: int) -> Iterator[t
 @contextlib.contextmanager
 def _main_unseen() -> Iterator[None]:
     """Start processes that do not run the user's script again: they need nothing of it, and it may have no guard."""
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
+    with STARTING:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
 
 
 def _settle_worker(number: int) -> None:

@@ -99,7 +99,7 @@ def _scores(error_percent: float, classes: Sequence[str]) -> dict[str, Any]:
     count = len(classes)
     confusion = [[0] * count for _ in range(count)]
     for truth in range(count):
-        wrong = round(error_percent * (0.5 + truth / count))
+        wrong = min(100, round(error_percent * (0.5 + truth / count)))
         confusion[truth][truth] = 100 - wrong
         confusion[truth][(truth + 3) % count] += wrong
     return {

@@ -7,16 +7,19 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.counting import count_weights
 from tests.photographs import make_photos
-from tests.trials import PHOTO_FIELDS, make_digits_trial, make_photo_trial, outcome, stop_after
+from tests.trials import DIGITS, PHOTO_FIELDS, make_digits_trial, make_photo_trial, outcome, stop_after
 
 from reslab.cli import main
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
 from reslab.experiments.starting import initialize
+from reslab.experiments.trials import read_trial
 from reslab.networks import build, create_model, load_model, save_model
 from reslab.runs.directory import RunDirectory, list_runs
+from reslab.spec import NetworkSpec, cifar
 from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
 from reslab.training.loop import Stopped
 
@@ -127,6 +130,34 @@ def test_a_trial_knows_its_start_by_content(photos: PhotoDataset, weights: str, 
         run_trial(trial, photos, tmp_path / "runs")
 
 
+def test_weights_are_read_once_to_name_a_trial(
+    photos: PhotoDataset, weights: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One digest says that the file is whole, another what the trial starts from."""
+    read, hashed = count_weights(monkeypatch)
+    start(photos, weights, recipe__iterations="1")
+    assert (len(read), len(hashed)) == (1, 2)
+
+
+@pytest.mark.parametrize("change", ["replaced", "rewritten in place", "gone"])
+def test_a_file_that_changes_after_the_trial_is_named_is_noticed(
+    change: str, photos: PhotoDataset, weights: str, tmp_path: Path
+) -> None:
+    """What was read of it is not taken for what is there."""
+    trial, file = start(photos, weights), Path(weights)
+    other = save_model(create_model("cifar-resnet-8", num_classes=5), tmp_path / "other.safetensors")
+    if change == "replaced":
+        other.replace(file)
+    elif change == "rewritten in place":
+        assert other.stat().st_size == file.stat().st_size
+        file.write_bytes(other.read_bytes())
+    else:
+        file.unlink()
+    sentence = "there is no weight file" if change == "gone" else "is not what the trial starts from"
+    with pytest.raises(UserError, match=sentence):
+        run_trial(trial, photos, tmp_path / "runs", weights=weights)
+
+
 def test_resuming_needs_no_weights(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:
     """The checkpoint has them; the end is that of a run never stopped."""
     trial = start(photos, weights, recipe__freeze="conv2", recipe__optimizer__stage_decay="0.5")
@@ -154,6 +185,26 @@ def test_weights_are_not_passed_over(photos: PhotoDataset, weights: str, tmp_pat
     """A trial that starts from scratch says so to whoever gives it weights."""
     with pytest.raises(UserError, match="the trial starts from scratch, not from weights="):
         run_trial(make_photo_trial(photos), photos, tmp_path / "runs", weights=weights)
+
+
+@pytest.mark.parametrize("network", ["cifar-resnet-8", cifar(8)])
+def test_what_the_data_implies_is_nobodys_mistake(network: str | NetworkSpec, weights: str) -> None:
+    """The data's channels are not the weights': whoever gave no such field is not told to leave it out."""
+    with pytest.raises(UserError) as caught:
+        read_trial({"network": network}, DIGITS, weights=weights)
+    assert str(caught.value) == (
+        f"the weights {weights} take images with channels=3, and digits has channels=1; "
+        "choose other data, or other weights"
+    )
+
+
+@pytest.mark.parametrize(("field", "found"), [("channels=1", "channels=3"), ("shortcut=B", "shortcut=A")])
+def test_what_was_given_is_told_as_it_was_given(field: str, found: str, photos: PhotoDataset, weights: str) -> None:
+    """With its whole name, where weights contradict it."""
+    name, value = field.split("=")
+    sentence = rf"^network\.{field} contradicts .*, which was trained with {found}; leave the field out$"
+    with pytest.raises(UserError, match=sentence):
+        start(photos, weights, **{f"network__{name}": value})
 
 
 @pytest.mark.parametrize("seed", [0, 3])

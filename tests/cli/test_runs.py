@@ -10,9 +10,9 @@ import pytest
 from safetensors.numpy import save_file
 from tests.closed import close
 
-from reslab.files import lock
 from reslab.cli.compare_runs import NUMBERS
 from reslab.cli.runs import SCORES
+from reslab.files import lock
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
 from reslab.spec import find

@@ -33,7 +33,7 @@ def convert(subject: str, *words: str, to: str, out: Path | None = None, runs: P
     if others or fields.keys() - {"weights"}:
         raise UserError(f"convert takes one subject and weights=FILE, not '{[*others, *fields][0]}'; leave that out")
     with progress_console.status("converting"):
-        from reslab.networks import foreign_state_dict, read_weights, save_model
+        from reslab.networks import foreign_state_dict, save_model
         from reslab.networks.weights.adapters import ADAPTERS, from_foreign
         from reslab.networks.weights.sealed import write_tensors
 
@@ -47,9 +47,8 @@ def convert(subject: str, *words: str, to: str, out: Path | None = None, runs: P
         source = own.get("weights") or fields.get("weights") or name
         folder, stem = (Path(name).parent, Path(name).stem) if is_file(name) else (Path(), _slug(origin))
         if to == "reslab":
-            read = read_weights(trained.run.weights if trained.run else source, like=network.spec)
-            provenance = read.provenance | {"converted_from": origin if trained.run else Path(source).name}
-            path = save_model(network, out or folder, metrics=read.metrics, provenance=provenance)
+            provenance = {**trained.provenance} | {"converted_from": origin if trained.run else Path(source).name}
+            path = save_model(network, out or folder, metrics=trained.metrics, provenance=provenance)
         else:
             path = out or folder / f"{stem}-{to}.safetensors"
             tensors = foreign_state_dict(network, to)

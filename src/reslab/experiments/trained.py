@@ -7,7 +7,7 @@ mean something else (other classes, other channels, other data under the old nam
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from reslab.delivery.intake import tell_misfit
 from reslab.errors import UserError
 from reslab.evaluation.crops import ProtocolName, Viewing
 from reslab.experiments.tasks import refuse_misfit, refuse_other_classes
-from reslab.networks import Network, load_model
+from reslab.networks import Network
 from reslab.networks.create import restore_model
 from reslab.networks.execution import Execution
 from reslab.runs.directory import RunDirectory
@@ -34,13 +34,18 @@ from reslab.spec.trial import DataSpec, SplitName
 
 @dataclass(frozen=True, kw_only=True)
 class Trained:
-    """A network with its weights, in evaluation mode; `data` and `run` say where they come from, where known."""
+    """A network with its weights, in evaluation mode; `data` and `run` say where they come from, where known.
+
+    `metrics` and `provenance` are what their file says of itself.
+    """
 
     origin: str
     network: Network
     run: RunDirectory | None = None
     data: DataSpec | None = None
     channels_last: bool = True
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def held_out_seed(self) -> int:
@@ -115,12 +120,15 @@ def load_run(run: RunDirectory) -> Trained:
     if not run.weights.exists():
         raise UserError(f"{run.path} is a record without its weights; train it again, or give weights=FILE")
     trial = run.trial()
+    network, read = restore_model(run.weights, overrides={})
     return Trained(
         origin=run.path.name,
-        network=load_model(run.weights).eval(),
+        network=network.eval(),
         run=run,
         data=trial.data,
         channels_last=trial.recipe.channels_last,
+        metrics=read.metrics,
+        provenance=read.provenance,
     )
 
 
@@ -132,7 +140,13 @@ def load_file(path: str | Path, *, name: str | None = None, overrides: Mapping[s
             f"{path} was trained for {read.spec.classes} classes: with {network.spec.classes} the classifier is random"
         )
     origin = f"{name} weights={path}" if name else str(path)
-    return Trained(origin=origin, network=network.eval(), data=_trained_on(read.provenance))
+    return Trained(
+        origin=origin,
+        network=network.eval(),
+        data=_trained_on(read.provenance),
+        metrics=read.metrics,
+        provenance=read.provenance,
+    )
 
 
 def choose_inputs(
@@ -242,12 +256,10 @@ def choose_preprocess(trained: Trained, fields: Mapping[str, Any]) -> Preprocess
             "give preprocess.mean=[...] and preprocess.std=[...], on a scale where white is 1"
         )
     chosen = override(trained.network.preprocess or Preprocess(), fields, where="preprocess.")
-    for field in ("pixel_range", "channel_order"):
-        if chosen.per_pixel_mean and getattr(chosen, field) != getattr(
-            trained.network.preprocess or Preprocess(), field
-        ):
+    for name in ("pixel_range", "channel_order"):
+        if chosen.per_pixel_mean and getattr(chosen, name) != getattr(trained.network.preprocess or Preprocess(), name):
             raise UserError(
-                f"preprocess.{field} does not go with the mean image of {trained.origin}; leave it out, "
+                f"preprocess.{name} does not go with the mean image of {trained.origin}; leave it out, "
                 "or give preprocess.mean=[...] and preprocess.per_pixel_mean=false too"
             )
     return chosen

@@ -258,6 +258,14 @@ def test_verdicts_stand_under_their_table(tmp_path: Path) -> None:
     assert "Beside the paper" not in index_of(tmp_path)
 
 
+def test_a_verdict_leads_to_each_of_its_runs(tmp_path: Path) -> None:
+    """All that one usually makes of a network; of very many the first dozen, and how many more there are."""
+    runs = tuple(write_run(tmp_path, seed=seed, responses=False).path.name for seed in range(14))
+    for count, more in ((6, ""), (12, ""), (14, " +2")):
+        words = words_of(index_of(tmp_path, verdicts=(Verdict(Claim("table-6"), "reproduced", runs=runs[:count]),)))
+        assert f"reproduced {' '.join(str(number + 1) for number in range(min(count, 12)))}{more} Runs" in words
+
+
 def test_verdicts_come_last_while_there_are_none(tmp_path: Path) -> None:
     """What was not run stands behind what was."""
     write_run(tmp_path)

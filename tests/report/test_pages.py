@@ -252,6 +252,7 @@ def test_verdicts_stand_under_their_table(tmp_path: Path) -> None:
     assert "ResNet-20 test error % rises 1.25 → 42.00 – 2 reduced setting" in words
     assert "Table 6 1 reproduced 1 reduced setting what" in words
     assert "Fig. 7 1 not run what" in words
+    assert "in an order of networks, how many the one with the fewest has" in words
     assert page.count("<details open>") == 1
     assert page.count("<details") == 2
     assert f'<a href="runs/{run.path.name}.html" title="{run.path.name}">1</a>' in page

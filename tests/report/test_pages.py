@@ -88,6 +88,25 @@ def test_runs_none_of_which_is_finished_are_shown(tmp_path: Path) -> None:
     assert "Nothing has been logged yet." in index_of(tmp_path / "new")
 
 
+def test_a_single_run_does_not_lead(tmp_path: Path) -> None:
+    """The headline is a mean of three runs at least where there is one; a lower one of fewer follows as what it is."""
+
+    def headline() -> str:
+        page = re.sub(r"<[^>]*>", "", index_of(tmp_path).partition('class="lede"')[2].partition("</p>")[0])
+        return re.sub(r"\d+\.\d\d", "?", " ".join(page.partition("finished.")[2].split()))
+
+    write_run(tmp_path, "resnet-56", error_percent=7.0)
+    assert headline() == "On cifar10, resnet-56 has the lowest test error: ? % (one run)."
+    for seed in range(3):
+        write_run(tmp_path, "resnet-20", error_percent=9.0, seed=seed)
+    first = "On cifar10, resnet-20 has the lowest test error: ? ± ? % (3 runs)"
+    assert headline() == f"{first}; one run of resnet-56 came to ? %."
+    write_run(tmp_path, "resnet-56", error_percent=7.0, seed=1)
+    assert headline() == f"{first}; 2 runs of resnet-56 came to ? ± ? %."
+    write_run(tmp_path, "resnet-56", error_percent=7.0, seed=2)
+    assert headline() == "On cifar10, resnet-56 has the lowest test error: ? ± ? % (3 runs)."
+
+
 def test_seeds_are_summed_up_where_there_are_several(tmp_path: Path) -> None:
     """Mean ± std; no such table for single runs."""
     write_run(tmp_path, seed=0)

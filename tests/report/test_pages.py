@@ -154,13 +154,33 @@ def test_shared_speed_and_memory_are_told(tmp_path: Path) -> None:
     assert "trials at once" not in words_of(index_of(tmp_path))
     run.begin(run.trial(), {**SITTING, "together": 8})
     words = words_of(index_of(tmp_path))
-    assert words.count("900 512.0 8 2 min 40 s") == 2
-    assert words.count("peak memory is that of all of them.") == 2
+    assert "900 512.0 8 2 min 40 s" in words
+    assert "resnet-20 8 900 2 min 40 s 512.0 1 cifar10 cpu" in words
+    assert words.count("peak memory is that of all of them") == 2
     (group,) = groups_in(tmp_path)
     page = words_of(render_run(group, group.runs[0], addresses=page_addresses([group])))
     assert "speed 900 images/s, up to 8 trials at once" in page
     assert "peak memory 512.0 MiB, up to 8 trials at once" in page
+    assert "wall-clock 2 min 40 s , up to 8 trials at once" in page
     assert "trials at once 8 at most, in one process" in page
+
+
+def test_speeds_of_one_row_are_of_one_kind(tmp_path: Path) -> None:
+    """By how many shared the device, fewest first; bars, which compare rows, only where nobody shared it."""
+
+    def table() -> str:
+        return index_of(tmp_path).partition('id="speeds"')[2].partition("</table>")[0]
+
+    for network in ("plain-20", "resnet-20"):
+        run = write_run(tmp_path, network, responses=False)
+        run.begin(run.trial(), {**SITTING, "together": 1})
+    assert table().count("--part: 1.0000") == 6
+    for network, seed in (("plain-20", 1), ("resnet-20", 1), ("resnet-20", 2)):
+        run = write_run(tmp_path, network, seed=seed, responses=False)
+        run.begin(run.trial(), {**SITTING, "together": 3})
+    rows = re.findall(r"(\S+) (\d+) 900 2 min 40 s 512.0 (\d+)", " ".join(re.sub(r"<[^>]*>", " ", table()).split()))
+    assert rows == [("plain-20", "1", "1"), ("resnet-20", "1", "1"), ("plain-20", "3", "1"), ("resnet-20", "3", "2")]
+    assert "--part: 1.0000" not in table()
 
 
 def test_damage_is_listed(tmp_path: Path) -> None:

@@ -259,11 +259,11 @@ def test_headings_sort(visit, index: Path) -> None:
 
     heading.get_by_role("button").click()
     assert heading.get_attribute("aria-sort") == "ascending"
-    ascending = [float(text) for text in column(6)]
+    ascending = [float(text) for text in column(4)]
     assert ascending == sorted(ascending)
     assert len(set(ascending)) > 5
     heading.get_by_role("button").click()
-    assert [float(text) for text in column(6)] == sorted(ascending, reverse=True)
+    assert [float(text) for text in column(4)] == sorted(ascending, reverse=True)
     for _ in range(2):
         page.locator("#all-runs th", has_text="parameters").get_by_role("button").click()
         assert column(7)[-1] == "–"
@@ -346,6 +346,14 @@ def test_a_phone_shows_the_verdict_beside_its_claim(visit, index: Path) -> None:
         boxes = [found.bounding_box() for found in page.locator(f"details[open] tbody {cell}:visible").all()]
         assert len(boxes) == seen
         assert all(box and box["x"] >= 0 and box["x"] + box["width"] <= PHONE["width"] for box in boxes)
+
+
+def test_a_phone_shows_the_test_error_of_each_row(visit, index: Path) -> None:
+    """Over seeds and one by one, without scrolling sideways; what else there is to the right is in its own box."""
+    page = visit(index, viewport=PHONE, has_touch=True, is_mobile=True)
+    boxes = [found.bounding_box() for found in page.locator("#runs td.strong:visible").all()]
+    assert len(boxes) == len(NETWORKS) + 12
+    assert all(box and box["x"] >= 0 and box["x"] + box["width"] <= PHONE["width"] for box in boxes)
 
 
 def test_a_desk_shows_all_columns(visit, index: Path) -> None:

@@ -211,7 +211,7 @@ def _speeds(groups: Sequence[Group]) -> list[dict[str, Any]]:
 
 
 def _largest_alone(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return what the bars are parts of: nothing unless every run had its device for itself, as shares do not compare."""
+    """Return what bars are parts of: nothing unless all had their device for themselves, as shares do not compare."""
     alone = all(row["together"] == 1 for row in rows)
     return {name: max((row[name] or 0 for row in rows), default=0) if alone else 0 for name in SPEEDS}
 

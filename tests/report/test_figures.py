@@ -78,22 +78,22 @@ def test_a_long_legend_does_not_hide_the_lines(tmp_path: Path) -> None:
     """It goes below, and the page grows."""
     write_run(tmp_path)
     short = draw_curves(groups_in(tmp_path)).get_figheight()
-    for rate in range(1, 8):
-        write_run(tmp_path, **{"optimizer.learning_rate": f"0.{rate}5"})
+    for depth in range(26, 63, 6):
+        write_run(tmp_path, f"cifar-resnet-{depth}")
     assert draw_curves(groups_in(tmp_path)).get_figheight() > short
 
 
 def test_no_legend_squeezes_the_plot(tmp_path: Path) -> None:
     """However many runs differ in however many fields, the panel keeps its size and the page holds the legend."""
-    write_run(tmp_path)
-    figure = draw_curves(groups_in(tmp_path))
+    write_run(tmp_path / "alone")
+    figure = draw_curves(groups_in(tmp_path / "alone"))
     figure.draw_without_rendering()
     alone = figure.axes[0].get_window_extent().size
     for batch in range(1, 11):
         changed = {f"augmentation.{field}": "0.5" for field in ("colour", "mixup", "cutmix")}
         changed |= {"optimizer.learning_rate": f"0.{batch}", "optimizer.clip_norm": "1", "label_smoothing": "0.1"}
-        write_run(tmp_path, batch=str(batch), **changed)
-    figure = draw_curves(groups_in(tmp_path))
+        write_run(tmp_path / "many", batch=str(batch), **changed)
+    figure = draw_curves(groups_in(tmp_path / "many"))
     figure.draw_without_rendering()
     (axis,) = figure.axes
     assert axis.get_window_extent().size == pytest.approx(alone, rel=0.05)

@@ -297,10 +297,22 @@ def test_the_legend_hides_and_shows(visit, index: Path) -> None:
     button.dblclick()
     assert plot.locator("button[aria-pressed=true]").all_text_contents() == ["plain-56 × 2"]
     residual = page.locator("[data-plot=curves-0-residual]")
-    assert residual.locator("button[aria-pressed=true]").count() == 7
-    assert residual.locator("button[aria-pressed=false]").count() == 4
+    assert residual.locator("button[aria-pressed=true]").count() == 3
+    assert residual.locator("button[aria-pressed=false]").count() == 8
     residual.get_by_role("button", name="all", exact=True).click()
     assert residual.locator("button[aria-pressed=false]").count() == 0
+
+
+def test_legends_leave_no_chart_behind(visit, index: Path) -> None:
+    """However many names one chart has: side by side, charts stand below all names; on a phone below their own."""
+    for viewport, aside in (({"width": 1280, "height": 900}, True), (PHONE, False)):
+        page = visit(index, viewport=viewport)
+        legends, charts = (page.locator(f"#curves {what}").all() for what in (".legend", ".canvas"))
+        ends = [box["y"] + box["height"] for legend in legends if (box := legend.bounding_box())]
+        tops = [box["y"] for chart in charts if (box := chart.bounding_box())]
+        assert len(ends) == len(tops) == 3
+        assert (len(set(tops)) == 1) == aside
+        assert all(0 <= top - end < 60 for end, top in zip(sorted(ends)[2:] if aside else ends, tops, strict=False))
 
 
 def test_the_scale_follows_what_is_shown(visit, index: Path) -> None:

@@ -56,6 +56,7 @@ def render_index(
             "seeds": max(len(group.shown) for group in members),
             "departures": shared_departures([run.trial for group in members for run in group.runs]),
             "undisplayed": [group.label for group in members if not group.displayed and group.label in hidden],
+            "variants": any(group.variant and group.label in hidden for group in members),
             "left_out": sum(len(group.runs) - len(group.shown) for group in members),
             "figures": {"curves": "", "responses": ""} | dict(figures.get(data, {})),
         }

@@ -161,6 +161,7 @@ def _ends(line: Sequence[Group]) -> dict[str, Any]:
     errors = [error for group in inside for run in group.finished if (error := run.test_error_percent) is not None]
     return {
         "x": [group.depth for group in line],
+        "beyond": [group.label for group in line if group not in inside],
         "ceiling": max(errors, default=0.0),
         **_errors(
             [spread([run.train_error_percent for run in group.finished]) for group in line],

@@ -46,10 +46,18 @@ def render_index(
     for number, (data, members) in enumerate(by_data(groups).items()):
         curves = charts.plot_curves(members, key=f"curves-{number}")
         hidden = {series["name"] for plot in curves for series in plot.content["series"] if series["hidden"]}
+        depth = charts.plot_depth(members, key=f"depth-{number}")
         section = {
             "data": data,
             "curves": curves,
-            "depth": charts.plot_depth(members, key=f"depth-{number}"),
+            "depth": depth,
+            "beyond": [
+                name
+                for plot in depth
+                for series in plot.content["series"]
+                if not series["hidden"]
+                for name in series["beyond"]
+            ],
             "responses": charts.plot_responses(members, key=f"responses-{number}"),
             "responding": [group.responding for group in members if group.responding],
             "classes": charts.plot_classes(members, key=f"classes-{number}"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
@@ -37,6 +38,8 @@ class DataSpec:
 
     def __post_init__(self) -> None:
         check_literals(self, where="data.")
+        if not re.fullmatch(r"[\w.-]+", self.name):  # a run's folder is named after it
+            raise UserError(f"data.name is {self.name!r}; it takes letters, digits, '.', '_' and '-' only")
 
 
 @dataclass(frozen=True, kw_only=True)

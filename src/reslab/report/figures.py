@@ -10,7 +10,7 @@ import io
 import re
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from reslab.report.charts import PANELS, choose_unit
 from reslab.report.groups import Group, by_data, shown_at_first
@@ -131,7 +131,7 @@ def _panels(count: int) -> tuple[Figure, list[Axes]]:
     return figure, list(axes[0])
 
 
-def _add_legends(figure: Figure, axes: Sequence[Axes], *, inside: str) -> None:
+def _add_legends(figure: Figure, axes: Sequence[Axes], *, inside: Literal["best", "lower left"]) -> None:
     """Give each panel its legend, all `inside`, or all below, for which the page grows, where one would hide lines."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 

@@ -45,7 +45,7 @@ def test_train_and_look_at_the_run(reslab, tmp_path: Path) -> None:
         (["none.toml"], "cannot read none.toml"),
         (["network=resnet-20", "recipe=none.toml"], "cannot read none.toml"),
         (["network=resnet-20", "lr=3"], "a trial has no field 'lr'"),
-        (["network=resnet-20", "recipe.lr=3"], "there is no field 'lr'"),
+        (["network=resnet-20", "recipe.lr=3"], "there is no field 'recipe.lr'"),
         (["network=resnet-20", "seed=x"], "seed is 'x'"),
         (["network=resnet-20", "data=cifar11"], "did you mean 'cifar10'"),
         (["network=resnet-20", "data=cifar10"], "fetch it with `reslab data fetch cifar10`"),

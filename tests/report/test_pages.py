@@ -65,6 +65,7 @@ def test_the_index_lists_every_run_by_its_state(tmp_path: Path) -> None:
     assert "1 finished, 1 interrupted." in page
     words = words_of(page)
     assert "interrupted at 12,000 of 64,000" in words
+    assert "test error % training error % state parameters" in words
     test, train = (done.result()[f"{part}_error_percent"] for part in ("test", "train"))
     assert f"{test:.2f} {train:.2f} finished 269,722 900 512.0 – 2 min 40 s 0123456 cpu" in words
 
@@ -244,8 +245,8 @@ def test_bad_images_are_told(tmp_path: Path) -> None:
 
 
 def test_nothing_from_disk_is_read_as_html(tmp_path: Path) -> None:
-    """Names of data, classes, layers, devices, commands, folders; in text and in embedded data."""
-    run = write_run(tmp_path, data=HOSTILE, classes=[HOSTILE, *CLASSES[1:]], name="<b>&'\"")
+    """Names of classes, layers, devices, commands, folders; in text and in embedded data."""
+    run = write_run(tmp_path, classes=[HOSTILE, *CLASSES[1:]], name="<b>&'\"")
     run.begin(run.trial(), {**SITTING, "device": HOSTILE, "command": HOSTILE, "machine": {HOSTILE: HOSTILE}})
     responses = run.read("analysis/responses")
     responses["layers"][0]["name"] = HOSTILE
@@ -253,7 +254,7 @@ def test_nothing_from_disk_is_read_as_html(tmp_path: Path) -> None:
     (group,) = groups_in(tmp_path)
     verdict = Verdict(Claim("fig-7", row=HOSTILE, note=HOSTILE), "not run", remarks=HOSTILE, runs=(HOSTILE,))
     damage = Damage(HOSTILE, HOSTILE)
-    index = render_index([group], [damage], verdicts=[verdict], figures={HOSTILE: {"curves": "a.svg"}})
+    index = render_index([group], [damage], verdicts=[verdict], figures={"cifar10": {"curves": f"{HOSTILE}.svg"}})
     addresses = page_addresses([group])
     for page in (index, render_run(group, group.runs[0], addresses=addresses)):
         assert "<img src=x" not in page

@@ -59,7 +59,13 @@ def _train(trials: dict[Key, Trial], digits: Dataset, root: Path, *, device: str
     """Run every trial under a bar of its own."""
     from reslab.experiments.run import run_trial
 
-    columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        Rate("it"),
+        TimeRemainingColumn(),
+    )
     finished = {}
     with StopSignals() as stop, Progress(*columns, console=progress_console) as progress:
         bars = {

@@ -16,17 +16,17 @@ def reproduce_table_1(*, measure: bool, json: bool) -> None:
     with progress_console.status("loading") as status:
         from reslab.experiments.costs import (
             count_depths,
+            describe_device,
             describe_load,
             estimate_measuring,
             measure_depths,
-            name_device,
         )
         from reslab.networks.execution import choose_device
 
         device = choose_device()
         counted = list(count_depths(lambda network: status.update(f"counting {network}")))
         measured: list[Measured] = []
-        where = name_device(device)
+        where = describe_device(device)
         if measure:
             before = describe_load() if device == "cpu" else ""
             where = ", ".join(filter(None, (where, before)))

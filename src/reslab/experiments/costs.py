@@ -21,7 +21,7 @@ from reslab.networks.execution import EAGER, FAST, Execution
 from reslab.networks.timing import measure_fastest, measure_time
 from reslab.numbers import count
 from reslab.paper.tables import TABLE_1, Published
-from reslab.runs.provenance import describe_surroundings
+from reslab.runs.provenance import name_device
 from reslab.spec import Spec, find
 from reslab.spec.network import NetworkSpec
 from reslab.spec.recipe import find_recipe
@@ -196,12 +196,9 @@ def write_largest(batch: int | None) -> str:
     return f"≥ {count(batch)}" if batch == MOST else count(batch)
 
 
-def name_device(device: str) -> str:
-    """Name what was measured on."""
-    if device == "cuda":
-        return torch.cuda.get_device_name()
-    machine = describe_surroundings()["machine"]
-    return f"{machine['processor'] or 'CPU'}, {torch.get_num_threads()} threads"
+def describe_device(device: str) -> str:
+    """Say what was measured on: how many threads compute matters to times too."""
+    return name_device(device) + (f", {torch.get_num_threads()} threads" if device == "cpu" else "")
 
 
 def describe_load() -> str:

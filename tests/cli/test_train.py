@@ -125,6 +125,14 @@ def test_the_first_of_several_processes_prints_the_plan(reslab, monkeypatch: pyt
         assert outcome.out.count("[network]") == (rank == 0)
 
 
+def test_a_trials_file_takes_epochs_too(reslab, tmp_path: Path) -> None:
+    """Of the images of its data."""
+    words = ["train", "network=cifar-resnet-8", *SHORT, "--dry-run"]
+    (tmp_path / "trial.toml").write_text(reslab(*words).out)
+    outcome = reslab("train", str(tmp_path / "trial.toml"), "recipe.epochs=2", "--dry-run")
+    assert "(2.0 epochs)" in outcome.out, outcome.err
+
+
 def test_other_data_than_the_files_is_refused(reslab, tmp_path: Path) -> None:
     """A trial names its data by content."""
     words = ["train", "network=cifar-resnet-8", *SHORT, "--dry-run"]

@@ -215,7 +215,7 @@ def test_a_mean_image_serves_other_crops_by_its_channels(protocol, photos: Photo
 
 
 def test_bad_photographs_are_counted(photos: PhotoDataset) -> None:
-    """They stop a test, or are left out of it if asked for; more than a few stop it all the same."""
+    """They stop a test, or are left out if asked for or if its own training did so; more than a few stop it still."""
     photos.test.path(1).write_bytes(b"")
     trained = untrained(0, Preprocess(resize=18, crop=16), classes=2, input_size=16)
     with pytest.raises(UserError, match=r"1\.png is not an image"):
@@ -224,6 +224,11 @@ def test_bad_photographs_are_counted(photos: PhotoDataset) -> None:
     found = evaluate(trained, choose_inputs(trained, photos, skip_bad=True, warn=told.append))
     assert [sentence.split()[0] for sentence in told] == ["skipped:"]
     assert (found["images"], found["skipped_images"], sum(map(sum, found["confusion"]))) == (5, 1, 5)
+    data = DataSpec(name=photos.name, fingerprint=photos.fingerprint, on_bad_image="skip")
+    went_past = replace(trained, data=data)
+    assert evaluate(went_past, choose_inputs(went_past, photos))["skipped_images"] == 1
+    with pytest.raises(UserError, match=r"1\.png is not an image"):
+        evaluate(went_past, choose_inputs(went_past, replace(photos, name="others")))
     for index in range(6):
         photos.test.path(index).write_bytes(b"")
     with pytest.raises(UserError, match="more than 1 images are bad"):

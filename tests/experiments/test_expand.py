@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,9 @@ def test_fields_can_be_changed() -> None:
     fields = {"recipe.iterations": "80", "data.split": "tuning", "network.checkpointing": "true"}
     (trial, _) = expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides=fields)
     assert (trial.recipe.iterations, trial.data.split, trial.network.checkpointing) == (80, "tuning", True)
+    split = Split(np.empty((640, 3, 32, 32), dtype=np.uint8), np.zeros(640, dtype=np.uint8))
+    (trial, _) = expand(CLAIMS["fig-1"], replace(DATASET, train=split), seeds=1, overrides={"recipe.epochs": "20"})
+    assert trial.recipe.iterations == 20 * 640 // 128
     with pytest.raises(UserError, match=r"recipe\.schedule\.final means nothing to a steps schedule"):
         expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides={"recipe.schedule.final": "0.1"})
     with pytest.raises(UserError, match=r"data\.on_bad_image is for folders of photographs; cifar10 has no files"):

@@ -15,7 +15,9 @@ def test_speed_is_that_of_training_alone(tmp_path: Path, monkeypatch: pytest.Mon
     """Evaluations take time of the sitting, and none of the speed; a sitting that goes on counts from its step."""
     now = 100.0
     monkeypatch.setattr(recording.time, "perf_counter", lambda: now)
-    recorder = Recorder(RunDirectory(tmp_path), batch=8, device="cpu")
+    run = RunDirectory(tmp_path)
+    run.write("provenance", {"sittings": [{}, {}]})
+    recorder = Recorder(run, batch=8, device="cpu")
     recorder.rewind(10, 0)
     now = 102.0
     recorder.pause(20)
@@ -29,4 +31,5 @@ def test_speed_is_that_of_training_alone(tmp_path: Path, monkeypatch: pytest.Mon
         (20, 7, 40),
         (25, 8, 40),
     ]
+    assert [entry["sitting"] for entry in timings] == [2, 2]
     assert recorder.last() == {"step": 25, "test_error_percent": 2.0}

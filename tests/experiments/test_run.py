@@ -145,10 +145,11 @@ def test_a_killed_run_ends_the_same(chain: list[Kill], whole: tuple[str, str, st
             'device="cpu" ("NVIDIA H200" so far), fused=false (true so far)',
         ),
         ({"processes": 2}, "processes=1 (2 so far)"),
+        ({"threads": 999}, "threads=1 (999 so far)"),
     ],
 )
 def test_going_on_by_other_means_is_told(before: dict[str, object], changes: str | None, tmp_path: Path) -> None:
-    """Another device, other kernels, another number of processes: what was recorded of the last sitting is compared."""
+    """Another device, other kernels, other processes or threads: what was recorded of the last sitting is compared."""
     trial = make_trial()
     warnings: list[str] = []
     with pytest.raises(Stopped):

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from reslab.data.dataset import Dataset, Split
-from reslab.experiments.sizes import COPIES, data_bytes, measure_sizes, trial_bytes
+from reslab.errors import UserError
+from reslab.experiments.sizes import COPIES, data_bytes, measure_sizes, telling_of_memory, trial_bytes
 from reslab.spec import find
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
@@ -65,3 +67,10 @@ def test_images_are_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     assert data_bytes(TRIAL, dataset, device="cpu") == 0
     monkeypatch.setenv("RESLAB_BATCHES", "resident")
     assert data_bytes(TRIAL, dataset, device="cpu") == 2 * 10 * 3 * 40 * 40
+
+
+@pytest.mark.parametrize(("together", "remedy"), [(1, "recipe.accumulate=2 or network"), (8, "--together 1")])
+def test_memory_that_runs_out_is_told(together: int, remedy: str) -> None:
+    """With what needs less: one at a time, or where it was one already, less of it at once."""
+    with pytest.raises(UserError, match=f"memory ran out; .*{remedy}"), telling_of_memory(together=together):
+        raise torch.OutOfMemoryError

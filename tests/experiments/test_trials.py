@@ -45,6 +45,8 @@ def test_epochs_count_by_batch_and_split() -> None:
     assert tuning.recipe.iterations == round(2 * (count - count // 10) / 64)
     with pytest.raises(UserError, match=r"recipe\.epochs is 'two'; give a number"):
         read_trial(fields | {"recipe.epochs": "two"}, DIGITS)
+    with pytest.raises(UserError, match=r"recipe\.epochs and recipe\.iterations both say how long"):
+        read_trial(fields | {"recipe.iterations": "100"}, DIGITS)
 
 
 @pytest.mark.parametrize("epochs", ["0", "-1"])

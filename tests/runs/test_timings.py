@@ -19,3 +19,11 @@ def test_sittings_add_up(tmp_path: Path) -> None:
             {"step": step, "seconds": seconds, "images_per_second": rate, "peak_memory_bytes": peak}
         )
     assert read_timings(run) == Timings(seconds=20 + 16 + 24, images_per_second=110, peak_memory_bytes=7)
+
+
+def test_numbered_sittings_add_up_whatever_their_clocks_say(tmp_path: Path) -> None:
+    """The second took longer to its first evaluation than the first had taken in all."""
+    for sitting, step, seconds in ((1, 1000, 100), (2, 2000, 101), (2, 3000, 150)):
+        entry = {"step": step, "seconds": seconds, "images_per_second": 1, "peak_memory_bytes": 1, "sitting": sitting}
+        StepLog(tmp_path / "timings.jsonl").append(entry)
+    assert read_timings(RunDirectory(tmp_path)).seconds == 100 + 150

@@ -38,7 +38,7 @@ def test_equal_trials_share_an_id() -> None:
 
 
 def test_nonsense_is_refused() -> None:
-    """Negative seeds, other tasks and splits."""
+    """Negative seeds, other tasks and splits, data whose name is none."""
     for seed in (-1, 2**31):
         with pytest.raises(UserError, match=f"seed is {seed}; it must be from 0"):
             replace(TRIAL, seed=seed)
@@ -48,6 +48,9 @@ def test_nonsense_is_refused() -> None:
         replace(TRIAL, task="detection")
     with pytest.raises(UserError, match=r"data\.split is 'tunning'; choose full or tuning"):
         replace(TRIAL.data, split="tunning")
+    for name in ("../elsewhere", "a b", ""):  # a run's folder is named after it
+        with pytest.raises(UserError, match=rf"data\.name is '{name}'; it takes letters"):
+            replace(TRIAL.data, name=name)
 
 
 def test_an_id_is_of_what_is_not_by_default() -> None:

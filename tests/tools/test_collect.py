@@ -60,6 +60,13 @@ def test_a_result_is_the_end_of_its_log(error: object, tmp_path: Path) -> None:
         collect(run, tmp_path / "home")
 
 
+def test_exact_statistics_score_again_after_the_log(tmp_path: Path) -> None:
+    """The result is then another than the log's last."""
+    run = write_run(tmp_path / "runs", exact_norms=True)
+    run.finish(run.result() | {"step": 64_000, "error_percent": 1.0})
+    collect(run, tmp_path / "home")
+
+
 def test_only_whole_runs_come_home(tmp_path: Path) -> None:
     """Not one that is unfinished, nor one under another's name."""
     with pytest.raises(UserError, match="is interrupted and not at its end"):

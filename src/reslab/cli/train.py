@@ -15,7 +15,7 @@ from reslab.cli.progress import StopSignals, TrialBars, make_bars, summarize
 from reslab.cli.show import console, progress_console, warn
 from reslab.cli.subjects import WHOLE, runs_root, split_words
 from reslab.errors import UserError
-from reslab.experiments.trials import read_held_out_seed, read_trial, read_trial_file
+from reslab.experiments.trials import read_held_out_seed, read_trial, read_trial_file, take_epochs, with_epochs
 from reslab.numbers import duration, write_size
 from reslab.spec.toml import write_toml
 from reslab.spec.trial import Trial, trial_to_dict
@@ -72,12 +72,14 @@ def train(
         if subjects:
             place = given.pop("data", None)
             weights = given.pop("weights", None)
+            epochs = take_epochs(given)
             trial = read_trial_file(Path(subjects[0]), given)
             dataset = open_data(place or trial.data.name, held_out_seed=trial.data.held_out_seed)
             if dataset.fingerprint != trial.data.fingerprint:
                 raise UserError(
                     f"{subjects[0]} is about other data than the {dataset.name} here; check data.fingerprint"
                 )
+            trial = with_epochs(trial, epochs, dataset)
         else:
             dataset = open_data(given.get("data", "digits"), held_out_seed=read_held_out_seed(given))
             weights = given.pop("weights", None)

@@ -119,7 +119,7 @@ def _choose_inputs(
         split=convert(SplitName, fields["data.split"], where="data.split") if "data.split" in fields else None,
         preprocess=preprocess_fields(fields),
         images=take_count(dict(fields), "images", 1) if "images" in fields else None,
-        skip_bad=skips_bad(fields),
+        skip_bad=skips_bad(fields) if "data.on_bad_image" in fields else None,
         warn=warn,
         device=choose_device(),
     )

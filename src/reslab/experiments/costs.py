@@ -19,6 +19,7 @@ from reslab.experiments.estimate import measure_speed
 from reslab.networks import Cost, build, measure_cost
 from reslab.networks.execution import EAGER, FAST, Execution
 from reslab.networks.timing import measure_fastest, measure_time
+from reslab.numbers import count
 from reslab.paper.tables import TABLE_1, Published
 from reslab.runs.provenance import name_device
 from reslab.spec import Spec, find
@@ -188,6 +189,11 @@ def _find_peaks(network: torch.nn.Module, execution: Execution, size: int) -> di
             torch.cuda.empty_cache()
         size *= 2
     return peaks
+
+
+def write_largest(batch: int | None) -> str:
+    """Write the largest batch that fits; where it is the largest that is tried, more may."""
+    return f"≥ {count(batch)}" if batch == MOST else count(batch)
 
 
 def describe_device(device: str) -> str:

@@ -18,7 +18,7 @@ from reslab.data.dataset import Dataset, Split, count_held_back
 from reslab.data.memory import free_memory, used_memory
 from reslab.data.photos.folder import PhotoDataset
 from reslab.experiments.arrays import make_array_task
-from reslab.experiments.sizes import data_bytes, measure_sizes, part_of, trial_bytes
+from reslab.experiments.sizes import LESS_MEMORY, data_bytes, measure_sizes, part_of, telling_of_memory, trial_bytes
 from reslab.files import refuse_full_disk
 from reslab.networks import build
 from reslab.networks.execution import Execution
@@ -141,6 +141,7 @@ def estimate_set(
     )
 
 
+@telling_of_memory()
 def measure_speed(trial: Trial, *, device: str) -> Speed:
     """Time a scratch network on random images: a few first, then as many of an iteration's as there is time for.
 
@@ -227,8 +228,5 @@ def _size_on_disk(run: RunDirectory) -> int:
 
 def _warn_of_memory(needed: int, *, device: str) -> str | None:
     if (more := needed - used_memory(device)) > (free := free_memory(device)):
-        return (
-            f"training needs about {write_size(more)} of memory more and {write_size(free)} are free; "
-            "recipe.accumulate=2 or network.checkpointing=true need less"
-        )
+        return f"training needs about {write_size(more)} of memory more and {write_size(free)} are free; {LESS_MEMORY}"
     return None

@@ -46,7 +46,7 @@ def score_run(
 ) -> dict[str, Any]:
     """Return the errors of a run by a protocol on all it is tested on, kept in its `analysis/`, measured once."""
     trained = load_run(run)
-    inputs = choose_inputs(trained, dataset, skip_bad=run.trial().data.on_bad_image == "skip", device=device)
+    inputs = choose_inputs(trained, dataset, device=device)
     if not inputs.own:
         raise UserError(f"{run.path} was not trained on {dataset.name}; give the data it was trained on")
     kept = run.kept(protocol)
@@ -70,8 +70,7 @@ def score_ensemble(
     first, members = next(iter(runs)), []
     for run in runs:
         trained = load_run(run)
-        skip_bad = run.trial().data.on_bad_image == "skip"
-        members.append((trained, choose_inputs(trained, dataset, skip_bad=skip_bad, device=device)))
+        members.append((trained, choose_inputs(trained, dataset, device=device)))
     about = {"networks": list(runs.values()), "runs": [run.path.name for run in runs], "protocol": protocol}
     kept = first.kept("ensemble")
     if members[0][1].covered_by(kept) and about.items() <= kept.items():

@@ -14,7 +14,7 @@ from reslab.data.photos.labels import find_list
 from reslab.data.photos.reading import read_photos
 from reslab.data.store import data_root
 from reslab.errors import UserError
-from reslab.experiments.trials import refuse_without_files
+from reslab.experiments.trials import refuse_without_files, take_epochs, with_epochs
 from reslab.paper.claim import IMAGENET, Claim, Setting
 from reslab.paper.measurements import Logged
 from reslab.spec.trial import DataSpec, Trial, change_trial
@@ -65,7 +65,8 @@ def expand(
     Of an ensemble all members are needed; where a network comes twice, another seed of it too.
     A shortened run that a curve is read off is tested as much more often, unless the fields say how often.
     """
-    claims, overrides = list(claims), overrides or {}
+    claims, overrides = list(claims), dict(overrides or {})
+    epochs = take_epochs(overrides)
     if "data.on_bad_image" in overrides:
         refuse_without_files(dataset)
     settings = dict.fromkeys(setting for claim in claims for setting in claim.settings)
@@ -74,7 +75,7 @@ def expand(
     data = DataSpec(name=dataset.name, fingerprint=dataset.fingerprint)
     return {
         _with_readable_log(
-            _overridden(replace(setting.trial(seed), data=data), overrides),
+            with_epochs(_overridden(replace(setting.trial(seed), data=data), overrides), epochs, dataset),
             [claim for claim in claims if setting in claim.settings],
             given="recipe.evaluate_every" in overrides,
         ): setting

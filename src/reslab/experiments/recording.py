@@ -14,6 +14,7 @@ class Recorder:
     """The logs of a run in this sitting; its speed is that of training between evaluations, which do not count."""
 
     def __init__(self, run: RunDirectory, *, batch: int, device: str) -> None:
+        self.run = run
         self.metrics, self.timings = StepLog(run.path / "metrics.jsonl"), StepLog(run.path / "timings.jsonl")
         self.board = Board(run.path / "tensorboard")
         self.batch, self.device = batch, device
@@ -40,7 +41,7 @@ class Recorder:
             "images_per_second": self.images_per_second,
             "peak_memory_bytes": peak_memory(self.device),
         }
-        self.timings.append(timing)
+        self.timings.append({**timing, "sitting": len(self.run.read("provenance")["sittings"])})
         self._start(step)
         self.board.add("timings", timing)
 

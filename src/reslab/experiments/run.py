@@ -9,6 +9,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from reslab.data.dataset import Dataset
 from reslab.data.memory import forget_peak_memory
 from reslab.data.photos.folder import PhotoDataset
@@ -18,6 +20,7 @@ from reslab.evaluation.classification import Scores
 from reslab.evaluation.multilabel import LabelScores
 from reslab.experiments.labelled import LabelledTask, log_scores
 from reslab.experiments.recording import Recorder
+from reslab.experiments.sizes import telling_of_memory
 from reslab.experiments.starting import initialize, load_start, warn_of_other_preparation, warn_of_seen_images
 from reslab.experiments.tasks import make_task, refuse_unfit_trial
 from reslab.networks import Network, measure_cost, save_model
@@ -33,7 +36,7 @@ from reslab.training.processes import ALONE, Processes
 from reslab.training.stepping import Runtime, assemble, reproducible
 
 # What a sitting records that decides on the last bits.
-MEANS = ("device", *[field.name for field in fields(Runtime)], "processes")
+MEANS = ("device", *[field.name for field in fields(Runtime)], "processes", "threads")
 
 
 def run_trial(
@@ -59,7 +62,8 @@ def run_trial(
     """
     run = RunDirectory.of(trial, root)
     refuse_unfit_trial(trial, dataset, num_processes=processes.count)
-    with run.working() if processes.first else contextlib.nullcontext(), reproducible():
+    working = run.working() if processes.first else contextlib.nullcontext()
+    with working, reproducible(), telling_of_memory(together=together):
         if processes.ask_first(trial.id) != trial.id:
             raise UserError(f"process {processes.rank} was given another trial than process 0; give all the same")
         if processes.ask_first(run.state == "finished"):
@@ -128,6 +132,8 @@ def _begin_network(
 def _describe_sitting(dataset: Dataset | PhotoDataset, device: str) -> dict[str, Any]:
     """Say where and on what this sitting runs."""
     surroundings = describe_surroundings() | {"device": name_device(device) if device.startswith("cuda") else device}
+    if device == "cpu":
+        surroundings["threads"] = torch.get_num_threads()
     if isinstance(dataset, PhotoDataset):
         surroundings["data_at"] = str(dataset.root.resolve())
     return surroundings
@@ -179,7 +185,7 @@ def _warn_of_other_means(
     if not newest_step(run.checkpoints):
         return
     before = {"processes": 1} | run.read("provenance")["sittings"][-1]
-    other = [name for name in MEANS if name in before and before[name] != sitting[name]]
+    other = [name for name in MEANS if name in before and name in sitting and before[name] != sitting[name]]
     if not other:
         return
     changes = [f"{name}={json.dumps(sitting[name])} ({json.dumps(before[name])} so far)" for name in other]

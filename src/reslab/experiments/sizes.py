@@ -1,16 +1,23 @@
-"""How much memory a trial takes, by counting: what it has for itself, and the images it may share with others."""
+"""How much memory a trial takes, by counting: what it has for itself, and the images it may share with others.
+
+Where it takes more than there is, that is told with what would need less.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from reslab.data.dataset import Dataset
 from reslab.data.photos.folder import PhotoDataset
 from reslab.data.streaming import is_resident, padded_bytes
+from reslab.errors import UserError
 from reslab.networks import build, measure_cost
 from reslab.networks.fused import can_fuse
 from reslab.spec import Spec
@@ -18,6 +25,7 @@ from reslab.spec.recipe import Recipe
 from reslab.spec.trial import Trial
 from reslab.training.stepping import STRETCH_BYTES
 
+LESS_MEMORY = "recipe.accumulate=2 or network.checkpointing=true need less"
 HEADER_BYTES = 110  # a tensor, in a safetensors file
 COPIES = 5  # of a stretch of batches: the one at hand, and the next while it is cropped, scaled and laid out
 
@@ -30,6 +38,16 @@ class Sizes:
     parameter_bytes: int
     activation_bytes: int
     multiply_adds: int
+
+
+@contextlib.contextmanager
+def telling_of_memory(*, together: int = 1) -> Iterator[None]:
+    """Say what to do where the memory of a device runs out, which `together` trials at most share."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        remedy = "run it again with --together 1" if together > 1 else LESS_MEMORY
+        raise UserError(f"memory ran out; {remedy}") from error
 
 
 def trial_bytes(trial: Trial, *, device: str) -> int:

@@ -97,11 +97,10 @@ def run_together(
             )
         except Stopped:
             return True
-        except (UserError, torch.OutOfMemoryError) as error:
+        except UserError as error:
             # Its sentence is kept, not the error, which would hold on to the trial's memory.
-            sentence = str(error) if isinstance(error, UserError) else "memory ran out; run it again with --together 1"
-            failures[trial.id] = sentence
-            warn(f"{trial.id}: {sentence}")
+            failures[trial.id] = str(error)
+            warn(f"{trial.id}: {error}")
         return False
 
     with reproducible():

@@ -142,7 +142,7 @@ def choose_inputs(
     split: SplitName | None = None,
     preprocess: Mapping[str, Any] | None = None,
     images: int | None = None,
-    skip_bad: bool = False,
+    skip_bad: bool | None = None,
     warn: Callable[[str], None] = lambda sentence: None,
     device: str = "cpu",
 ) -> Inputs:
@@ -150,7 +150,7 @@ def choose_inputs(
 
     By default they are the test images, or what a run on the tuning split held back. `preprocess` overrides fields of
     the preprocessing that came with the weights. `skip_bad` passes over photographs that cannot be read, up to one in a
-    hundred, and `warn` is told of each.
+    hundred, and `warn` is told of each; by default, where the training did so on the same data.
     """
     network, data = trained.network, trained.data
     if data is not None and data.name != dataset.name:
@@ -169,6 +169,8 @@ def choose_inputs(
         )
     if split is None:
         split = data.split if data else "full"
+    if skip_bad is None:
+        skip_bad = data is not None and trained.skipped_bad
     tested = _tested(dataset, split)
     if images is not None and images > len(tested):
         raise UserError(

@@ -36,26 +36,24 @@ def read_trial(
     Photographs have no size of their own: they are cropped to what the network takes. With `weights` to start from,
     these say what the fields leave open about the network. A network may be given as a spec, a recipe as itself.
     """
+    fields = dict(fields)
+    epochs = take_epochs(fields)
     groups = group_fields(fields)
     if "network" not in fields:
         raise UserError("train needs a network: write network=resnet-20")
     implied = {"classes": len(dataset.class_names), "channels": dataset.channels}
     if dataset.side is not None:
         implied["input_size"] = dataset.side
-    epochs = groups["recipe"].pop("epochs", None)
     usual = "photos" if dataset.side is None else RECIPE_OF.get(dataset.name, "cifar-paper")
-    recipe = _choose_recipe(fields.get("recipe", usual), groups["recipe"])
-    data = _choose_data(dataset, groups["data"])
-    if epochs is not None:
-        recipe = _with_epochs(recipe, epochs, images=len(dataset.train) - count_held_back(dataset.train, data.split))
     network, given = fields["network"], groups["network"]
     trial = Trial(
-        data=data,
+        data=_choose_data(dataset, groups["data"]),
         network=_choose_network(network, implied | given),
-        recipe=recipe,
+        recipe=_choose_recipe(fields.get("recipe", usual), groups["recipe"]),
         seed=read_seed(fields.get("seed", 0)),
         task=dataset.task,
     )
+    trial = with_epochs(trial, epochs, dataset)
     if weights is None:
         return trial
     from reslab.experiments.starting import start_from
@@ -78,11 +76,25 @@ def _choose_network(network: str | Spec, overrides: Mapping[str, Any]) -> Spec:
     return override(network, overrides, where="network.")
 
 
-def _with_epochs(recipe: Recipe, epochs: Any, *, images: int) -> Recipe:
-    passes = convert(float, epochs, where="recipe.epochs")
-    if passes <= 0:
-        raise UserError(f"recipe.epochs is {passes:g}; it must be above 0, and may be a fraction")
-    return replace(recipe, iterations=max(1, round(passes * images / recipe.batch)))
+def take_epochs(fields: dict[str, Any]) -> float | None:
+    """Take out of the fields how many epochs they ask for, if they do: data turns them into iterations."""
+    if "recipe.epochs" not in fields:
+        return None
+    if "recipe.iterations" in fields:
+        raise UserError("recipe.epochs and recipe.iterations both say how long to train; give one of them")
+    epochs = convert(float, fields.pop("recipe.epochs"), where="recipe.epochs")
+    if epochs <= 0:
+        raise UserError(f"recipe.epochs is {epochs:g}; it must be above 0, and may be a fraction")
+    return epochs
+
+
+def with_epochs(trial: Trial, epochs: float | None, dataset: Dataset | PhotoDataset) -> Trial:
+    """Return the trial with as many iterations as so many epochs of its images have, if any were asked for."""
+    if epochs is None:
+        return trial
+    images = len(dataset.train) - count_held_back(dataset.train, trial.data.split)
+    iterations = max(1, round(epochs * images / trial.recipe.batch))
+    return replace(trial, recipe=replace(trial.recipe, iterations=iterations))
 
 
 def refuse_without_files(dataset: Dataset | PhotoDataset) -> None:

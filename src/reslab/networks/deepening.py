@@ -6,37 +6,33 @@ switch: it needs exact identity kernels and a normalization that does nothing, w
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import nn
 
-from reslab.errors import UserError, choices
+from reslab.errors import UserError
 from reslab.networks.blocks import Block
 from reslab.networks.build import build
 from reslab.networks.resnet import ResidualNetwork
 from reslab.spec import NetworkSpec, name_of
 from reslab.spec.material import contradictions
 
-AddedBlocks = Literal["zero-residual", "identity-kernels"]
 
-
-def deepen(shallow: ResidualNetwork, spec: NetworkSpec, *, added: AddedBlocks = "zero-residual") -> ResidualNetwork:
-    """Build `spec`, as wide as `shallow` but deeper, from its weights; the blocks it has more are made by `added`."""
-    _refuse(shallow.spec, spec, added)
+def deepen(shallow: ResidualNetwork, spec: NetworkSpec) -> ResidualNetwork:
+    """Build `spec`, as wide as `shallow` but deeper, from its weights; the blocks it has more change nothing."""
+    _refuse(shallow.spec, spec)
     deeper = build(spec)
     assert isinstance(deeper, ResidualNetwork)
     deeper.load_state_dict(deeper.state_dict() | shallow.state_dict())
-    make_added = {"zero-residual": _zero_residual, "identity-kernels": _identity_kernels}[added]
+    make_identity = _identity_kernels if spec.shortcut == "none" else _zero_residual
     for name, block in deeper.blocks.items():
         assert isinstance(block, Block)
         if name not in shallow.blocks:
-            make_added(block)
+            make_identity(block)
     return deeper
 
 
-def _refuse(shallow: NetworkSpec, spec: NetworkSpec, added: AddedBlocks) -> None:
-    """Refuse what is no deeper twin, and what `added` blocks would not leave unchanged."""
+def _refuse(shallow: NetworkSpec, spec: NetworkSpec) -> None:
+    """Refuse what is no deeper twin, and what no added block would leave unchanged."""
     other = [field for field in contradictions(shallow, spec) if not field.endswith(".blocks")]
     if spec.norm != shallow.norm:
         other.append("norm")
@@ -45,22 +41,15 @@ def _refuse(shallow: NetworkSpec, spec: NetworkSpec, added: AddedBlocks) -> None
         reason = f"{other[0]} differs" if other else "a stage has fewer blocks"
         raise UserError(f"{name_of(spec)} is not a deeper {name_of(shallow)}: {reason}")
     normed = spec.norm in ("batch", "frozen")
-    possible = {
-        "zero-residual": normed
-        and spec.shortcut in ("none", "A", "B")
-        and spec.operator_order.last[:2] == ("conv", "norm"),
-        "identity-kernels": normed
-        and (spec.shortcut, spec.order, spec.maxout, spec.squeeze_excitation) == ("none", "post", 0, 0)
-        and spec.block != "bottleneck",
-    }
-    if added not in possible:
-        raise UserError(f"added is {added!r}; choose {choices(possible)}")
-    if not possible[added]:
-        needs = {
-            "zero-residual": "shortcut=A or B, norm=batch or frozen, and that normalization to end the branch",
-            "identity-kernels": "shortcut=none, order=post, norm=batch or frozen, and layers of one width",
-        }
-        raise UserError(f"added={added} cannot leave {name_of(spec)} unchanged: it needs {needs[added]}")
+    if spec.shortcut == "none":
+        possible = normed and (spec.order, spec.maxout, spec.squeeze_excitation) == ("post", 0, 0)
+        possible = possible and spec.block != "bottleneck"
+        needs = "order=post, norm=batch or frozen, and layers of one width"
+    else:
+        possible = normed and spec.shortcut in ("A", "B") and spec.operator_order.last[:2] == ("conv", "norm")
+        needs = "shortcut=A or B, norm=batch or frozen, and that normalization to end the branch"
+    if not possible:
+        raise UserError(f"no block added to {name_of(spec)} would leave it unchanged: that needs {needs}")
 
 
 @torch.no_grad()

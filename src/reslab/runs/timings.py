@@ -27,14 +27,17 @@ def read_timings(run: RunDirectory) -> Timings:
     entries = [entry for entry in logged if all(math.isfinite(entry.get(name, math.nan)) for name in names)]
     if not entries:
         return Timings()
-    # The clock starts anew with each sitting, and steps are repeated from the checkpoint on: the entry before was last.
-    last = [
-        one["seconds"]
-        for one, other in pairwise(entries)
-        if other["seconds"] < one["seconds"] or other["step"] <= one["step"]
-    ]
+    last = [one["seconds"] for one, other in pairwise(entries) if _begins_a_sitting(other, after=one)]
     return Timings(
         seconds=sum(last) + entries[-1]["seconds"],
         images_per_second=statistics.median(entry["images_per_second"] for entry in entries),
         peak_memory_bytes=int(max(entry["peak_memory_bytes"] for entry in entries)),
     )
+
+
+def _begins_a_sitting(entry: dict[str, float], *, after: dict[str, float]) -> bool:
+    """Whether another sitting wrote it, with a clock of its own."""
+    if "sitting" in entry and "sitting" in after:
+        return entry["sitting"] != after["sitting"]
+    # Older logs do not number them, but the clock falls back, or steps are repeated from the checkpoint on.
+    return entry["seconds"] < after["seconds"] or entry["step"] <= after["step"]

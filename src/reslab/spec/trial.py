@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from reslab.errors import UserError, choices, suggest
 from reslab.spec.catalogue import Spec, name_of, spec_from_dict, spec_to_dict
-from reslab.spec.codec import check_literals, convert, decode, differing_leaves, encode, override
+from reslab.spec.codec import check_literals, convert, decode, differing_leaves, encode, override, place
 from reslab.spec.recipe import Recipe, change_recipe
 
 TaskName: TypeAlias = Literal["classification", "multi-label"]
@@ -37,6 +38,8 @@ class DataSpec:
 
     def __post_init__(self) -> None:
         check_literals(self, usual="data.")
+        if not re.fullmatch(r"[\w.-]+", self.name):  # a run's folder is named after it
+            raise UserError(f"{place('data.')}name is {self.name!r}; it takes letters, digits, '.', '_' and '-' only")
 
 
 @dataclass(frozen=True, kw_only=True)

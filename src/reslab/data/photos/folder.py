@@ -122,7 +122,7 @@ def read_folder(root: Path, *, seed: int = 0) -> PhotoDataset:
 
 def folder_name(root: Path) -> str:
     """Return what a dataset is called, after its folder."""
-    return re.sub(r"[^\w.-]+", "-", root.resolve().name)
+    return re.sub(r"[^\w.-]+", "-", root.resolve().name) or "photos"
 
 
 def draw_held_out(count: int, *, seed: int, stream: int) -> NDArray[np.int64]:

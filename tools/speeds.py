@@ -38,7 +38,7 @@ weights come on top. How many epochs there are was settled by these very test er
 IN_BRIEF = """\
 In bf16 on one {device}, resnet-56 trains on images of CIFAR-10's size **{alone:.0f} times** as fast as by the usual
 loop in eager float32, **{together:.0f} times** with eight trials at once; resnet-50 **{eager:.2f} times** as fast as
-torchvision's, eager, and {compiled:.2f} times as fast as it compiled (1.31 on a day when that did not wait for the host).
+torchvision's, eager, and {compiled:.2f} times as fast as it compiled (1.31 when that did not wait for the host).
 [`recipe=fast`](docs/training.md#the-fast-recipe) takes {sprint.name} to {sprint.error} % test error (n = {sprint.n}) in
 {seconds:.0f} s of training, and in {epochs} epochs {wide.name} to {wide.error} % in {wide_seconds:.0f} s; {peer}, which
 is made for nothing else, takes {peer_seconds:.1f} s for {peer_error} % by several views of each image, {one_view} % by
@@ -168,7 +168,7 @@ def write_depths() -> str:
     where = f"{device}, torch {record['versions']['torch']}"
     by = (
         f"Measured by torch's kernels, uncaptured, on {where} (`{record['command']}`); `reslab train` is "
-        "[faster](#speed). Where batches of 32 are slower in bf16 than in float32 the device may have waited for the host:"
+        "[faster](#speed). Where batches of 32 are slower in bf16 than in float32 the device may wait for the host:"
     )
     return "\n\n".join([by, write_table(heads, rows, left=(0, 1))])
 

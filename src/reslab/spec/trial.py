@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from reslab.errors import UserError, choices, suggest
 from reslab.spec.catalogue import Spec, name_of, spec_from_dict, spec_to_dict
-from reslab.spec.codec import check_literals, convert, decode, differing_leaves, encode, override, place
+from reslab.spec.codec import check_literals, convert, decode, differing_leaves, encode, override
 from reslab.spec.recipe import Recipe, change_recipe
 
 TaskName: TypeAlias = Literal["classification", "multi-label"]
@@ -39,7 +39,7 @@ class DataSpec:
     def __post_init__(self) -> None:
         check_literals(self, usual="data.")
         if not re.fullmatch(r"[\w.-]+", self.name):  # a run's folder is named after it
-            raise UserError(f"{place('data.')}name is {self.name!r}; it takes letters, digits, '.', '_' and '-' only")
+            raise UserError(f"data.name is {self.name!r}; it takes letters, digits, '.', '_' and '-' only")
 
 
 @dataclass(frozen=True, kw_only=True)

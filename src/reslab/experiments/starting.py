@@ -45,7 +45,7 @@ def start_from(
     spec = trial.network
     if isinstance(network, str):
         spec = create_trained(network, read, {**implied, **given}, origin=origin, where="network.").spec
-    return replace(trial, network=spec, start=seal({}, read_weights(weights, like=spec).tensors))
+    return replace(trial, network=spec, start=seal({}, read.tensors))
 
 
 def load_start(network: Network, trial: Trial, weights: str | Path | None) -> Weights | None:

@@ -7,11 +7,11 @@ letters are drawn as paths, ids come from a fixed salt, no date is written.
 from __future__ import annotations
 
 import io
-import re
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from reslab.files import slug
 from reslab.report.charts import PANELS, choose_unit
 from reslab.report.groups import Group, by_data, shown_at_first
 from reslab.report.palette import LIGHT
@@ -52,7 +52,7 @@ def draw_figures(groups: Sequence[Group]) -> dict[str, dict[str, tuple[str, str]
     drawn: dict[str, dict[str, tuple[str, str]]] = {}
     with style.context(["default", STYLE]):  # whatever the user's own matplotlibrc says
         for number, (data, members) in enumerate(by_data(groups).items()):
-            name = f"{number + 1}-{re.sub(r'[^a-z0-9]+', '-', data.lower()).strip('-')}"
+            name = f"{number + 1}-{slug(data.lower(), keep='a-z0-9')}"
             drawn[data] = {}
             curved = [group for group in members if group.curve]
             if curved:

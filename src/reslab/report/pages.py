@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reslab.files import slug
 from reslab.report import charts
 from reslab.report.groups import HIGHEST_DISPLAYED, Group, Spread, by_data, spread
 from reslab.report.labels import network_label, shared_departures
@@ -143,15 +143,15 @@ def page_addresses(groups: Sequence[Group]) -> dict[str, str]:
     """Return where each run's page lies, by the run's id: a safe file name of its own under runs/."""
     addresses: dict[str, str] = {}
     for run in (run for group in groups for run in group.runs):
-        slug = re.sub(r"[^A-Za-z0-9._-]+", "-", run.id).strip(".-")[:100] or "run"
+        name = slug(run.id, keep="A-Za-z0-9._-", longest=100).strip(".-") or "run"
         taken = set(addresses.values())
-        number = next(n for n in range(1, len(taken) + 2) if f"runs/{_numbered(slug, n)}.html" not in taken)
-        addresses[run.id] = f"runs/{_numbered(slug, number)}.html"
+        number = next(n for n in range(1, len(taken) + 2) if f"runs/{_numbered(name, n)}.html" not in taken)
+        addresses[run.id] = f"runs/{_numbered(name, number)}.html"
     return addresses
 
 
-def _numbered(slug: str, number: int) -> str:
-    return slug if number == 1 else f"{slug}-{number}"
+def _numbered(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}-{number}"
 
 
 @functools.cache

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -24,10 +25,27 @@ from reslab.files import (
     lock,
     refuse_full_disk,
     replace_folder,
+    slug,
     temporary_folder,
     write_text,
 )
 from reslab.networks.weights.sealed import write_tensors
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "name"),
+    [
+        ("resnet-20 shortcut=B", {}, "resnet-20-shortcut-B"),
+        ("/résumé: v1.5 (2)/", {}, "r-sum-v1.5-2"),
+        ("my_photos v1.5", {"keep": "a-z0-9"}, "my-photos-v1-5"),
+        ("my_run--2.tmp", {"keep": "A-Za-z0-9._-"}, "my_run--2.tmp"),
+        ("../../etc", {"keep": "A-Za-z0-9._-"}, "..-..-etc"),
+        ("resnet-20 input_size=8", {"longest": 10}, "resnet-20"),
+    ],
+)
+def test_any_text_can_be_part_of_a_name(text: str, kept: dict[str, Any], name: str) -> None:
+    """What is not kept becomes dashes, none at the ends, where it is cut off neither; no separator of paths is left."""
+    assert slug(text, **kept) == name
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import glob
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -45,6 +46,11 @@ def _find_mode(path: Path) -> int:
         ) from error
     except (OSError, ValueError):  # not there; or no path: too long, or with a zero in it
         return 0
+
+
+def slug(text: str, *, keep: str = "A-Za-z0-9.", longest: int | None = None) -> str:
+    """Return `text` as part of a file's name: of other characters than those to `keep`, a dash for each row of them."""
+    return re.sub(f"[^{keep}]+", "-", text)[:longest].strip("-")
 
 
 def list_folder(folder: Path) -> list[Path]:

@@ -25,6 +25,7 @@ from reslab.errors import UserError
 from reslab.experiments import photos as of_photos
 from reslab.experiments.photos import make_photo_task
 from reslab.experiments.run import run_trial
+from reslab.experiments.trials import read_trial
 from reslab.networks import load_model
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.runs.log import StepLog
@@ -265,7 +266,8 @@ def test_processes_share_every_batch_and_the_test(photos: PhotoDataset) -> None:
 
 def test_epochs_are_counted_in_images(photos: PhotoDataset) -> None:
     """Twenty-four images in batches of eight are three iterations an epoch."""
-    assert make_photo_trial(photos, recipe__epochs="5").recipe.iterations == 15
+    fields = {name: value for name, value in PHOTO_FIELDS.items() if name != "recipe.iterations"}
+    assert read_trial(fields | {"recipe.epochs": "5"}, photos).recipe.iterations == 15
 
 
 @pytest.fixture

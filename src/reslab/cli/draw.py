@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from reslab.cli.show import console, progress_console
 from reslab.cli.subjects import read_spec, split_words
 from reslab.errors import UserError
-from reslab.files import write_text
-from reslab.spec import NetworkSpec, name_of
+from reslab.files import slug, write_text
+from reslab.spec import NetworkSpec, Spec, name_of
 
 
 def draw(*words: str, out: Path = Path()) -> None:
@@ -29,14 +28,14 @@ def draw(*words: str, out: Path = Path()) -> None:
         from reslab.drawing import draw_blocks, draw_networks
 
         specs = [read_spec(subject, fields) for subject in subjects]
-        pictures = {f"{'-'.join(_slug(name_of(spec)) for spec in specs)}.svg": draw_networks(specs)}
+        pictures = {f"{'-'.join(map(_slug, specs))}.svg": draw_networks(specs)}
         for spec in specs:
             if isinstance(spec, NetworkSpec):
-                pictures[f"{_slug(name_of(spec))}-blocks.svg"] = draw_blocks(spec)
+                pictures[f"{_slug(spec)}-blocks.svg"] = draw_blocks(spec)
     for name, picture in pictures.items():
         write_text(out / name, picture)
         console.print(f"wrote {out / name}", soft_wrap=True)
 
 
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-")[:100]
+def _slug(spec: Spec) -> str:
+    return slug(name_of(spec).lower(), longest=100)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from reslab.cli.show import console, make_table, print_heading, print_json, prog
 from reslab.cli.subjects import is_file, refuse_overwriting, runs_root
 from reslab.cli.trained import ImageWord, load_trained, note_bad, preprocess_fields, read_image_words, refuse_unknown
 from reslab.errors import UserError, choices
+from reslab.files import slug
 from reslab.numbers import count, write_size
 from reslab.spec import name_of
 
@@ -149,4 +149,4 @@ def _print_scores(scores: tuple[OnnxScore, OnnxScore], paths: tuple[Path, Path],
 
 def _stem(origin: str) -> str:
     """Return what a file is called after where its network comes from: a weight file, a run, a name with weights."""
-    return Path(origin).stem if is_file(origin) else re.sub(r"[^A-Za-z0-9.]+", "-", origin).strip("-")
+    return Path(origin).stem if is_file(origin) else slug(origin)

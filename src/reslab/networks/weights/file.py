@@ -6,7 +6,6 @@ subtract is one more tensor. Files saved into a folder carry the first eight dig
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 from torch import Tensor
 
 from reslab.errors import UserError
+from reslab.files import slug
 from reslab.networks.weights.sealed import seal, unseal, write_sealed
 from reslab.spec import Preprocess, Spec, name_of, spec_from_dict, spec_to_dict
 from reslab.spec.codec import convert, decode, encode
@@ -119,4 +119,4 @@ def _mean_image_problem(weights: Weights) -> str:
 
 
 def _slug(spec: Spec) -> str:
-    return re.sub(r"[^a-z0-9.]+", "-", name_of(spec).lower())[:80].strip("-")
+    return slug(name_of(spec).lower(), longest=80)

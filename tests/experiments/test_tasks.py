@@ -62,6 +62,7 @@ def test_another_task_is_refused(tmp_path: Path) -> None:
             {"network__input_size": "64", "recipe__resizing__initial": "0.9"},
             r"resizing\.initial is 0\.9, and no multiple of 32 .* than crops of 64",
         ),
+        ({"network": "resnet-18", "network__input_size": "1"}, r"shape \(3, 1, 1\) do not pass through this network"),
     ],
 )
 def test_what_does_not_fit_photographs_is_told(fields: dict[str, str], sentence: str, photos: PhotoDataset) -> None:

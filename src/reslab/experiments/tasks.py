@@ -14,6 +14,7 @@ from reslab.experiments.arrays import make_array_task
 from reslab.experiments.labelled import LabelledTask
 from reslab.experiments.multilabel import MultiLabelTask, refuse_single_label_recipe
 from reslab.experiments.photos import PhotoTask, make_photo_task
+from reslab.experiments.sizes import measure_sizes
 from reslab.networks import Network, build
 from reslab.runs.directory import RunDirectory
 from reslab.spec import Spec, name_of
@@ -45,6 +46,7 @@ def make_task(
 def refuse_unfit_trial(trial: Trial, dataset: Dataset | PhotoDataset, *, num_processes: int = 1) -> None:
     """Refuse a trial whose network, recipe or task does not go with the data, or whose batches cannot be shared."""
     refuse_misfit(name_of(trial.network), trial.network, dataset, remedy="leave network.* fields to follow the data")
+    measure_sizes(trial.network)  # refuses inputs that do not pass through
     refuse_undivided(trial.recipe, num_processes)
     if trial.task != dataset.task:
         raise UserError(f"the trial's task is {trial.task} and {dataset.name} is for {dataset.task}; give other data")

@@ -63,6 +63,11 @@ def test_another_task_is_refused(tmp_path: Path) -> None:
             r"resizing\.initial is 0\.9, and no multiple of 32 .* than crops of 64",
         ),
         ({"network": "resnet-18", "network__input_size": "1"}, r"shape \(3, 1, 1\) do not pass through this network"),
+        ({"recipe__freeze": "conv9"}, r"recipe\.freeze is conv9; cifar-resnet-8 .* has stem, conv2, .* or body"),
+        (
+            {"network": "resnet-18", "network__input_size": "32", "recipe__accumulate": "8"},
+            "one image at a time goes through resnet-18 .* choose a larger recipe.batch",
+        ),
     ],
 )
 def test_what_does_not_fit_photographs_is_told(fields: dict[str, str], sentence: str, photos: PhotoDataset) -> None:

@@ -14,8 +14,9 @@ from reslab.experiments.arrays import make_array_task
 from reslab.experiments.labelled import LabelledTask
 from reslab.experiments.multilabel import MultiLabelTask, refuse_single_label_recipe
 from reslab.experiments.photos import PhotoTask, make_photo_task
-from reslab.experiments.sizes import measure_sizes
+from reslab.experiments.sizes import measure_sizes, part_of
 from reslab.networks import Network, build
+from reslab.networks.freezing import freeze, refuse_no_part
 from reslab.runs.directory import RunDirectory
 from reslab.spec import Spec, name_of
 from reslab.spec.recipe import AugmentationSpec
@@ -48,6 +49,9 @@ def refuse_unfit_trial(trial: Trial, dataset: Dataset | PhotoDataset, *, num_pro
     refuse_misfit(name_of(trial.network), trial.network, dataset, remedy="leave network.* fields to follow the data")
     measure_sizes(trial.network)  # refuses inputs that do not pass through
     refuse_undivided(trial.recipe, num_processes)
+    if trial.recipe.freeze is not None:
+        refuse_no_part(build(trial.network, device="meta"), trial.recipe.freeze)
+    _refuse_lone_values(trial, num_processes)
     if trial.task != dataset.task:
         raise UserError(f"the trial's task is {trial.task} and {dataset.name} is for {dataset.task}; give other data")
     if trial.task == "multi-label":
@@ -58,6 +62,23 @@ def refuse_unfit_trial(trial: Trial, dataset: Dataset | PhotoDataset, *, num_pro
         _refuse_on_arrays(trial)
         augmentation, side = trial.recipe.augmentation, min(dataset.train.images.shape[-2:])
         refuse_small_images(side, padding=augmentation.padding, edges=augmentation.edges, cutout=augmentation.cutout)
+
+
+def _refuse_lone_values(trial: Trial, num_processes: int) -> None:
+    """Refuse to normalize one image at a time where a map has a single pixel: one value has no deviation."""
+    recipe = trial.recipe
+    if part_of(recipe) // (1 if recipe.sync_norms else num_processes) > 1:
+        return
+    network = build(trial.network, device="meta").train()
+    if recipe.freeze is not None:
+        freeze(network, recipe.freeze)
+    try:
+        network(torch.empty(1, *trial.network.input_shape, device="meta"))
+    except ValueError as error:
+        raise UserError(
+            f"one image at a time goes through {name_of(trial.network)} and maps of a single pixel cannot be "
+            "normalized; choose a larger recipe.batch or network.input_size, or a smaller recipe.accumulate"
+        ) from error
 
 
 def _refuse_on_arrays(trial: Trial) -> None:

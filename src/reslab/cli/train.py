@@ -62,8 +62,9 @@ def train(
     root = runs_root(runs)
     with progress_console.status("loading"):
         from reslab.data.catalogue import open_data
-        from reslab.experiments.estimate import check_room, estimate_run, measure_speed
+        from reslab.experiments.estimate import check_disk, estimate_run, measure_speed
         from reslab.experiments.run import run_trial
+        from reslab.experiments.sizes import check_memory
         from reslab.experiments.tasks import refuse_unfit_trial
         from reslab.networks.execution import choose_device
         from reslab.runs.directory import RunDirectory
@@ -101,6 +102,8 @@ def train(
         refuse_unfit_trial(trial, dataset, num_processes=count)
         if not group.first:
             console.quiet = progress_console.quiet = True
+        if warning := check_memory(trial, dataset, device=device, num_processes=count):
+            warn(warning)
         if not dry_run:
             console.print(f"{run.state} run {run.path}", soft_wrap=True)
         with progress_console.status("timing a few steps"):
@@ -115,8 +118,8 @@ def train(
                 print(write_toml(trial_to_dict(trial)), end="")
             return
         console.print("\n".join(_describe(estimate, trial, count)), soft_wrap=True)
-        if group.first and (warning := check_room(estimate, run, device=device)):
-            warn(warning)
+        if group.first:
+            check_disk(estimate, run)
         with StopSignals() as stop, make_bars() as progress:
             run_trial(
                 trial,

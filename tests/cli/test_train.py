@@ -72,6 +72,15 @@ def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, t
     assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").glob("*/result.json"))
 
 
+def test_what_is_hardly_meant_is_a_warning(reslab, tmp_path: Path) -> None:
+    """Frozen weights that nobody trained; in a dry run too."""
+    words = ["network=cifar-resnet-8", *SHORT, "--runs", str(tmp_path), "--dry-run"]
+    assert "warning" not in reslab("train", *words).err
+    doubted = reslab("train", *words, "recipe.freeze=body")
+    assert doubted.code == 0
+    assert "warning: recipe.freeze without weights= keeps what it freezes random" in doubted.err
+
+
 def test_a_dry_run_prints_a_trial_that_can_be_run(reslab, tmp_path: Path) -> None:
     """Valid TOML with what it would need as comments; nothing is trained; the file gives the same run."""
     words = ["network=cifar-resnet-8", *SHORT, "recipe.warmup.window=5", "--runs", str(tmp_path / "runs")]

@@ -65,7 +65,7 @@ def train(
         from reslab.experiments.estimate import check_disk, estimate_run, measure_speed
         from reslab.experiments.run import run_trial
         from reslab.experiments.sizes import check_memory
-        from reslab.experiments.tasks import refuse_unfit_trial
+        from reslab.experiments.tasks import list_doubts, refuse_unfit_trial
         from reslab.networks.execution import choose_device
         from reslab.runs.directory import RunDirectory
         from reslab.training.processes import joined
@@ -104,6 +104,8 @@ def train(
             console.quiet = progress_console.quiet = True
         if warning := check_memory(trial, dataset, device=device, num_processes=count):
             warn(warning)
+        for doubt in list_doubts(trial, dataset):
+            warn(doubt)
         if not dry_run:
             console.print(f"{run.state} run {run.path}", soft_wrap=True)
         with progress_console.status("timing a few steps"):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 
 from reslab.data.batches import refuse_small_images
-from reslab.data.dataset import Dataset
+from reslab.data.dataset import Dataset, count_held_back
 from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
 from reslab.experiments.arrays import make_array_task
@@ -62,6 +62,20 @@ def refuse_unfit_trial(trial: Trial, dataset: Dataset | PhotoDataset, *, num_pro
         _refuse_on_arrays(trial)
         augmentation, side = trial.recipe.augmentation, min(dataset.train.images.shape[-2:])
         refuse_small_images(side, padding=augmentation.padding, edges=augmentation.edges, cutout=augmentation.cutout)
+
+
+def list_doubts(trial: Trial, dataset: Dataset | PhotoDataset) -> list[str]:
+    """Return what can be trained and is hardly meant, a sentence each."""
+    doubts, recipe = [], trial.recipe
+    images = len(dataset.train) - count_held_back(dataset.train, trial.data.split)
+    if recipe.batch > images:
+        doubts.append(
+            f"recipe.batch is {recipe.batch:,} and there are {images:,} training images, so that some come up again "
+            "within a batch; choose a smaller one"
+        )
+    if recipe.freeze is not None and trial.start is None:
+        doubts.append("recipe.freeze without weights= keeps what it freezes random; give weights=FILE to start from")
+    return doubts
 
 
 def _refuse_lone_values(trial: Trial, num_processes: int) -> None:

@@ -22,11 +22,23 @@ def test_folders_stand_for_what_is_under_them(photos: Path, tmp_path: Path) -> N
     (tmp_path / "deep" / "er").mkdir(parents=True)
     for name in ("deep/er/b.JPG", "deep/c.png", "notes.txt", "._d.png"):
         (tmp_path / name).touch()
-    assert find_images([tmp_path, "x.jpg"]) == [tmp_path / "deep/c.png", tmp_path / "deep/er/b.JPG", Path("x.jpg")]
+    inside = [tmp_path / "deep/c.png", tmp_path / "deep/er/b.JPG"]
+    assert find_images([tmp_path, tmp_path / "notes.txt"]) == [*inside, tmp_path / "notes.txt"]
     assert len(find_images([photos])) == 32
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="empty has no images; give files, or a folder that has some"):
         find_images([tmp_path / "empty"])
+
+
+def test_what_is_not_there_is_told_at_once(tmp_path: Path) -> None:
+    """Or left out, where someone takes note."""
+    (tmp_path / "there.png").touch()
+    words = [tmp_path / "none.png", tmp_path / "there.png"]
+    with pytest.raises(UserError, match=r"none\.png cannot be read: No such file"):
+        find_images(words)
+    noted: list[UserError] = []
+    assert find_images(words, on_bad=noted.append) == words[1:]
+    assert "none.png" in str(noted[0])
 
 
 def test_arrays_and_pillow_images_are_images_too(photos: Path) -> None:

@@ -11,6 +11,7 @@ from reslab.cli.show import console, make_table, print_heading, print_json, prog
 from reslab.cli.subjects import is_file, runs_root
 from reslab.cli.trained import ImageWord, load_trained, note_bad, preprocess_fields, read_image_words, refuse_unknown
 from reslab.errors import UserError, choices
+from reslab.files import refuse_closed_place
 from reslab.numbers import count, write_size
 from reslab.spec import name_of
 
@@ -66,8 +67,12 @@ def export(
             raise UserError(f"--int8 goes with --format onnx, not {format}; leave one of them out")
         if format == "onnx":
             require_onnx()
+        if out is not None:
+            refuse_closed_place(out)
+        images = find_images(paths, on_bad=on_bad)
         trained = load_trained(subject, fields, runs_root(runs))
-        images = find_images(paths)
+        path = out or Path(_stem(trained.origin) + FORMS[format].endings[0])
+        refuse_closed_place(path)
         deployed = deploy(trained, preprocess_fields(fields))
         data = None
         if "data" in fields:
@@ -77,7 +82,6 @@ def export(
             if on_bad is None and trained.skipped_bad:
                 on_bad = _pass_over
         labelled = choose_int8_data(deployed, data, on_bad=on_bad) if int8 else None
-        path = out or Path(_stem(trained.origin) + FORMS[format].endings[0])
         what, pictures = choose_pictures(deployed, images=images, data=data, on_bad=on_bad)
         status.update(f"writing {path}, and checking it")
         parity = write_export(deployed, path, format, pictures)

@@ -6,6 +6,8 @@ any size passes through little memory; what cannot be read is named, and stops t
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -95,17 +97,22 @@ def label_pictures(data: Dataset | PhotoDataset, *, on_bad: OnBad | None = None)
     )
 
 
-def find_images(words: Iterable[str | Path]) -> list[Path]:
-    """Return the image files that paths stand for; a folder stands for all under it, as for a training."""
+def find_images(words: Iterable[str | Path], *, on_bad: OnBad | None = None) -> list[Path]:
+    """Return the image files that paths stand for; a folder stands for all under it, as for a training.
+
+    What is not there is told now, not when its turn comes.
+    """
     found: list[Path] = []
     for path in map(Path, words):
-        if not is_folder(path):
+        if is_folder(path):
+            inside = list(walk_images(path, Trail([])))
+            if not inside:
+                raise UserError(f"{path} has no images; give files, or a folder that has some")
+            found += inside
+        elif path.exists():
             found.append(path)
-            continue
-        inside = list(walk_images(path, Trail([])))
-        if not inside:
-            raise UserError(f"{path} has no images; give files, or a folder that has some")
-        found += inside
+        else:
+            note_bad(BadImage(f"{path} cannot be read: {os.strerror(errno.ENOENT)}; check the file"), on_bad)
     return found
 
 

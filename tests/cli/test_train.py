@@ -72,6 +72,13 @@ def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, t
     assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").glob("*/result.json"))
 
 
+def test_the_default_data_is_named(reslab, tmp_path: Path) -> None:
+    """Who left it out may have meant other images."""
+    words = ["train", "network=cifar-resnet-8", *SHORT, "--runs", str(tmp_path), "--dry-run"]
+    assert "no data= given: training on digits" in reslab(*words).err
+    assert "no data=" not in reslab(*words, "data=digits").err
+
+
 def test_what_is_hardly_meant_is_a_warning(reslab, tmp_path: Path) -> None:
     """Frozen weights that nobody trained; in a dry run too."""
     words = ["network=cifar-resnet-8", *SHORT, "--runs", str(tmp_path), "--dry-run"]

@@ -102,6 +102,8 @@ def train(
         refuse_unfit_trial(trial, dataset, num_processes=count)
         if not group.first:
             console.quiet = progress_console.quiet = True
+        if not subjects and "data" not in given:
+            progress_console.print("no data= given: training on digits")
         if warning := check_memory(trial, dataset, device=device, num_processes=count):
             warn(warning)
         for doubt in list_doubts(trial, dataset):

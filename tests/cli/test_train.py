@@ -79,6 +79,22 @@ def test_the_default_data_is_named(reslab, tmp_path: Path) -> None:
     assert "no data=" not in reslab(*words, "data=digits").err
 
 
+def test_a_saved_trial_and_its_place_are_checked_before_timing(
+    reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights for a trial that starts from scratch, in a dry run too; a folder for runs that is a file."""
+    words = ["network=cifar-resnet-8", *SHORT, "--runs", str(tmp_path / "runs")]
+    (tmp_path / "trial.toml").write_text(reslab("train", *words, "--dry-run").out)
+    monkeypatch.setattr("reslab.experiments.estimate.measure_speed", None)
+    saved = ["train", str(tmp_path / "trial.toml"), "--runs"]
+    for dry in ([], ["--dry-run"]):
+        started = reslab(*saved, str(tmp_path / "runs"), "weights=cifar10", *dry)
+        assert "the trial starts from scratch, not from weights=cifar10" in started.err
+    closed = reslab(*saved, str(tmp_path / "trial.toml"))
+    assert closed.code == 2
+    assert "trial.toml: Not a directory; choose a writable place" in closed.err
+
+
 def test_what_is_hardly_meant_is_a_warning(reslab, tmp_path: Path) -> None:
     """Frozen weights that nobody trained; in a dry run too."""
     words = ["network=cifar-resnet-8", *SHORT, "--runs", str(tmp_path), "--dry-run"]

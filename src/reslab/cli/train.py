@@ -16,6 +16,7 @@ from reslab.cli.show import console, progress_console, warn
 from reslab.cli.subjects import WHOLE, runs_root, split_words
 from reslab.errors import UserError
 from reslab.experiments.trials import read_held_out_seed, read_trial, read_trial_file, take_epochs, with_epochs
+from reslab.files import refuse_closed_place
 from reslab.numbers import duration, write_size
 from reslab.spec.toml import write_toml
 from reslab.spec.trial import Trial, trial_to_dict
@@ -65,6 +66,7 @@ def train(
         from reslab.experiments.estimate import check_disk, estimate_run, measure_speed
         from reslab.experiments.run import run_trial
         from reslab.experiments.sizes import check_memory
+        from reslab.experiments.starting import refuse_other_start
         from reslab.experiments.tasks import list_doubts, refuse_unfit_trial
         from reslab.networks.execution import choose_device
         from reslab.runs.directory import RunDirectory
@@ -90,6 +92,10 @@ def train(
     if run.state == "finished" and not dry_run:
         console.print(f"{run.path} is finished: {summarize(run.result())}", soft_wrap=True)
         return
+    if not dry_run:
+        refuse_closed_place(root, folder=True)
+    if run.state == "new":
+        refuse_other_start(trial, weights)
     if processes > 1 and not dry_run:
         refuse_unfit_trial(trial, dataset, num_processes=processes)
         options = [*(["--runs", str(runs)] if runs else []), *["--compile"] * compile]

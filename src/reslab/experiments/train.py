@@ -41,6 +41,7 @@ def train(
     RESLAB_RUNS, or runs; `device` is a GPU where there is one. `warn` is told of bad images that are skipped, and the
     like. The run has `result()`, and `weights` to load.
     """
+    device = choose_device(device)
     fields = dict(fields or {})
     for name in NAMED:
         if name in fields:
@@ -53,5 +54,4 @@ def train(
     for doubt in list_doubts(trial, dataset):
         warn(doubt)
     root = Path(runs) if runs else default_root()
-    device = device or choose_device()
     return run_trial(trial, dataset, root, weights=weights, device=device, progress=progress, warn=warn)

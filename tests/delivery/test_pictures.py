@@ -53,6 +53,21 @@ def test_arrays_and_pillow_images_are_images_too(photos: Path) -> None:
     assert (from_file.name, from_array.name, grey.pixels.shape) == (str(path), "image 2", (1, 24, 30))
 
 
+def test_transparency_is_dropped_from_arrays_as_from_files(tmp_path: Path) -> None:
+    """RGBA and grey with alpha, as arrays and as Pillow images; inks and palettes are not taken for colours."""
+    generator = np.random.default_rng(0)
+    for mode, channels in (("RGBA", 4), ("LA", 2)):
+        array = generator.integers(0, 256, (6, 5, channels), dtype=np.uint8)
+        image = Image.fromarray(array, mode=mode) if mode == "LA" else Image.fromarray(array)
+        image.save(tmp_path / f"{mode}.png")
+        of_file, of_array, of_image = read_images([tmp_path / f"{mode}.png", array, image])  # pyright: ignore[reportArgumentType]
+        assert torch.equal(of_array.pixels, of_image.pixels)
+        assert torch.equal(of_array.pixels.expand(3, -1, -1), of_file.pixels)
+    for mode in ("CMYK", "P"):
+        with pytest.raises(BadImage, match=f"image 1 is a Pillow image in {mode}; convert it to RGB"):
+            list(read_images([Image.new(mode, (5, 6))]))  # pyright: ignore[reportArgumentType]
+
+
 def test_a_bad_image_is_named_or_left_out(photos: Path, tmp_path: Path) -> None:
     """The stream stops at it, or goes on when someone takes note."""
     (tmp_path / "bad.jpg").write_bytes(b"no image")

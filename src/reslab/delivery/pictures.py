@@ -25,8 +25,7 @@ from reslab.errors import UserError
 from reslab.files import is_folder
 
 Image = str | Path | Pixels
-
-
+MODES = ("L", "LA", "RGB", "RGBA")  # of Pillow images that are bytes in colour or grey
 OnBad = Callable[[BadImage], None]
 
 
@@ -141,14 +140,18 @@ def note_bad(error: BadImage, on_bad: OnBad | None) -> None:
 
 
 def _check_array(image: Any, name: str) -> Pixels:
+    """Return an array's bytes, or those of a Pillow image, in colour or grey; transparency is dropped, as of files."""
+    if (mode := getattr(image, "mode", None)) not in (None, *MODES):
+        raise BadImage(f"{name} is a Pillow image in {mode}; convert it to RGB")
     pixels = np.asarray(image)
     if pixels.ndim == 2:
         pixels = pixels[:, :, None]
-    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] not in (1, 3) or not pixels.size:
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or not 1 <= pixels.shape[2] <= 4 or not pixels.size:
         raise BadImage(
-            f"{name} is an array of {pixels.dtype} and shape {pixels.shape}; give bytes (height, width, 3 or 1)"
+            f"{name} is an array of {pixels.dtype} and shape {pixels.shape}; "
+            "give bytes (height, width, 3 or 1), or one more for transparency"
         )
-    return pixels
+    return pixels[:, :, : 3 if pixels.shape[2] > 2 else 1]
 
 
 def _channels_first(pixels: Pixels) -> Tensor:

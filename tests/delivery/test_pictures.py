@@ -58,7 +58,7 @@ def test_transparency_is_dropped_from_arrays_as_from_files(tmp_path: Path) -> No
     generator = np.random.default_rng(0)
     for mode, channels in (("RGBA", 4), ("LA", 2)):
         array = generator.integers(0, 256, (6, 5, channels), dtype=np.uint8)
-        image = Image.fromarray(array, mode=mode) if mode == "LA" else Image.fromarray(array)
+        image = Image.merge(mode, [Image.fromarray(channel) for channel in array.transpose(2, 0, 1)])
         image.save(tmp_path / f"{mode}.png")
         of_file, of_array, of_image = read_images([tmp_path / f"{mode}.png", array, image])  # pyright: ignore[reportArgumentType]
         assert torch.equal(of_array.pixels, of_image.pixels)

@@ -15,7 +15,7 @@ from reslab.cli.show import console, make_table, print_json, progress_console, w
 from reslab.cli.subjects import WHOLE, runs_root, split_words
 from reslab.cli.table_1 import reproduce_table_1
 from reslab.errors import UserError, choices, suggest
-from reslab.numbers import duration, signed, write_size
+from reslab.numbers import about, signed, write_size
 from reslab.paper.claim import CIFAR10, IMAGENET, Claim
 from reslab.paper.claims import CLAIMS
 from reslab.report.markdown import gather_remarks
@@ -249,7 +249,7 @@ def _tell_needs(plan: Plan) -> None:
         estimate = estimate_set(missing, plan.dataset, plan.root, together=together, device=plan.device)
     less = f" (less with {together} at once)" if together > 1 and plan.device == "cuda" else ""
     progress_console.print(
-        f"about {duration(estimate.seconds)} one after the other{less}, {write_size(estimate.memory_bytes)} of memory, "
+        f"{about(estimate.seconds)} one after the other{less}, {write_size(estimate.memory_bytes)} of memory, "
         f"{write_size(estimate.disk_bytes)} of disk",
         soft_wrap=True,
     )

@@ -66,6 +66,8 @@ def test_highways_have_their_authors_recipe() -> None:
     ("changes", "sentence"),
     [
         ({"iterations": 0}, "recipe.iterations is 0"),
+        ({"iterations": 10**23}, "recipe.iterations is 1000+; it must be at most 1,000,000,000"),
+        ({"batch": 10**8}, "recipe.batch is 100000000; it must be at most 10,000,000"),
         ({"accumulate": 3}, "must divide the batch of 128"),
         ({"schedule.drops": "[32000]"}, "fractions of the run"),
         ({"label_smoothing": 1.0}, "recipe.label_smoothing is 1.0"),

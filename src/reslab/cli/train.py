@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from cyclopts import Parameter
+
 from reslab.cli.processes import is_started_by_launcher, run_in_processes
 from reslab.cli.progress import StopSignals, TrialBars, make_bars, summarize
 from reslab.cli.show import console, progress_console, warn
@@ -17,16 +19,16 @@ from reslab.cli.subjects import WHOLE, runs_root, split_words
 from reslab.errors import UserError
 from reslab.experiments.trials import read_held_out_seed, read_trial, read_trial_file, take_epochs, with_epochs
 from reslab.files import refuse_closed_place
-from reslab.numbers import duration, write_size
+from reslab.numbers import about, write_size
 from reslab.spec.toml import write_toml
-from reslab.spec.trial import Trial, trial_to_dict
+from reslab.spec.trial import Trial, hint_at_field, trial_to_dict
 
 if TYPE_CHECKING:
     from reslab.experiments.estimate import Estimate
 
 
 def train(
-    *fields: str,
+    *fields: Annotated[str, Parameter(allow_leading_hyphen=True)],
     runs: Path | None = None,
     processes: Annotated[int, WHOLE] = 1,
     compile: bool = False,
@@ -52,6 +54,11 @@ def train(
     dry_run
         Print the complete trial as TOML, with what it would need, and train nothing.
     """
+    for word in fields:
+        if word.startswith("-"):  # let through, to say what it may mean
+            option = word.split("=")[0]
+            hint = hint_at_field(option.lstrip("-")) or "--help lists those there are"
+            raise UserError(f"there is no option {option}; {hint}")
     subjects, given = split_words(fields)
     for subject in subjects:
         if len(subjects) > 1 or not subject.endswith(".toml"):
@@ -154,7 +161,7 @@ def _describe(estimate: Estimate, trial: Trial, processes: int) -> list[str]:
     return [
         f"{estimate.iterations:,} iterations of {trial.recipe.batch} images ({estimate.epochs * processes:,.1f} epochs)"
         f"{shared}, seed {trial.seed}{done}",
-        f"about {duration(estimate.seconds)}, "
+        f"{about(estimate.seconds)}, "
         f"{write_size(estimate.memory_bytes)} of memory{' each' if shared else ''}, "
         f"{write_size(estimate.disk_bytes)} of disk",
     ]

@@ -21,6 +21,9 @@ Edges: TypeAlias = Literal["zero", "reflect"]
 Crop: TypeAlias = Literal["padded", "shorter-side", "resized"]
 
 
+MOST = {"iterations": 1_000_000_000, "batch": 10_000_000}
+
+
 def _demand(
     spec: object, part: str, *, above: Mapping[str, float] | None = None, least: Mapping[str, float] | None = None
 ) -> None:
@@ -206,6 +209,9 @@ class Recipe:
         _demand(self, "", least=dict.fromkeys(("iterations", "batch", "accumulate", "evaluate_every"), 1))
         if self.batch % self.accumulate:
             raise UserError(f"recipe.accumulate is {self.accumulate}; it must divide the batch of {self.batch}")
+        for name, most in MOST.items():
+            if getattr(self, name) > most:
+                raise UserError(f"recipe.{name} is {getattr(self, name)}; it must be at most {most:,}")
         for name in ("label_smoothing", "average_decay", "average_from"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"recipe.{name} is {getattr(self, name)}; give a number from 0 up to, not including, 1")

@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks import airbench_peer
 from benchmarks.arguments import whole
-from benchmarks.record import Record, describe_machine, name_machine
+from benchmarks.record import Record, describe_machine
 from reslab.data.catalogue import load_dataset
 from reslab.data.dataset import Dataset
 from reslab.errors import UserError
@@ -40,6 +40,7 @@ from reslab.experiments.starting import initialize
 from reslab.experiments.together import settle
 from reslab.experiments.trials import read_trial
 from reslab.networks.execution import choose_device
+from reslab.runs.provenance import name_device
 from reslab.spec.trial import Trial, trial_to_dict
 from reslab.training.state import WRONG
 from reslab.training.stepping import assemble, reproducible
@@ -190,7 +191,7 @@ def main() -> None:
     device = choose_device()
     dataset = load_dataset(given.data)
     split = given.split or ("tuning" if given.grid else "full")
-    machine = name_machine(device)
+    machine = name_device(device)
     about = f"{describe_machine(device)}, {dataset.name}, {split} split"
     console, progress = Console(width=140), Console(stderr=True, width=140)
     asked = " ".join([given.network, f"recipe={given.recipe}", *given.fields])
@@ -199,7 +200,7 @@ def main() -> None:
     basis |= dict(_split(text) for text in given.fields)
     points = list(expand(given.grid))
     settings = [make_trials(basis | point, dataset, seeds=given.seeds) for point in points]
-    columns = ["error %", "last epoch's train %", "training s", "images/s", "preparation s", "evaluation s"]
+    columns = ["error %", "last epoch's training error %", "training s", "images/s", "preparation s", "evaluation s"]
     dials = [name.rpartition(".")[2] for name in points[0]]
     table = Table(*dials, *columns, box=None, padding=(0, 3, 0, 0))
     records = []

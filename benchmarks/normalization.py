@@ -32,6 +32,7 @@ from reslab.networks import build
 from reslab.networks.fused import normalization, stem
 from reslab.networks.fused.normalized import NormalizedTrunk
 from reslab.networks.resnet import ResidualNetwork
+from reslab.runs.provenance import name_device
 from reslab.spec import Spec, find
 
 SWEPT = {
@@ -196,7 +197,7 @@ def main() -> None:
     counts = list_activations(find(given.network), batch=given.batch)
     rehearsals = {activation: Rehearsal(activation) for activation in counts}
     console, usual = Console(width=200), normalization.TILES
-    about = f"{torch.cuda.get_device_name()}, torch {torch.__version__}; {given.network}, batch {given.batch}"
+    about = f"{name_device('cuda')}, torch {torch.__version__}; {given.network}, batch {given.batch}"
     console.print(about)
     console.print(tabulate_maps(rehearsals, counts))
     for name, milliseconds in time_stem(find(given.network), batch=given.batch).items():

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import sys
 from pathlib import Path
 
 import torch
 
 from reslab.files import write_text
-from reslab.runs.provenance import describe_surroundings
+from reslab.runs.provenance import describe_surroundings, name_device
 
 
 class Record:
@@ -30,11 +29,6 @@ class Record:
             write_text(self.path, json.dumps({**self.surroundings, **numbers}, indent=2) + "\n")
 
 
-def name_machine(device: str) -> str:
-    """Name what computes: the GPU, or the processor."""
-    return torch.cuda.get_device_name() if device == "cuda" else platform.processor() or platform.machine()
-
-
 def describe_machine(device: str) -> str:
     """Say on what numbers are measured: what computes, how many cores are beside it, which torch."""
-    return f"{name_machine(device)}, {os.cpu_count()} cores, torch {torch.__version__}"
+    return f"{name_device(device)}, {os.cpu_count()} cores, torch {torch.__version__}"

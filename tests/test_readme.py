@@ -84,6 +84,15 @@ def test_every_variable_is_told() -> None:
     assert sorted(told) == sorted(read)
 
 
+def test_data_is_given_in_one_way() -> None:
+    """In helps, errors and pages alike: a dataset's name or a folder, or a folder alone."""
+    pages = [REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *(REPOSITORY / "docs").rglob("*.md")]
+    for path in [*pages, *(REPOSITORY / "src").rglob("*.py")]:
+        text = path.read_text().replace("\\|", "|")
+        found = re.findall(r"\bdata=((?:NAME|FOLDER|PATH|FILE|DIR|DATA)\b(?:\|[A-Z]+)*)", text)
+        assert {*found} <= {"NAME|FOLDER", "FOLDER"}, path
+
+
 def test_links_lead_somewhere() -> None:
     """Relative links in README and docs name files that exist."""
     for page in [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]:

@@ -14,10 +14,10 @@ class UserError(ValueError):
     """A mistake in what was asked for, told in one sentence that names the thing and the remedy."""
 
 
-def suggest(word: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'x'?`` for the nearest known word, or an empty string."""
+def suggest(word: str, known: Iterable[str], *, where: str = "") -> str:
+    """Return ``; did you mean 'x'?`` for the nearest known word, `where` before it, or an empty string."""
     nearest = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"; did you mean '{nearest[0]}'?" if nearest else ""
+    return f"; did you mean '{where}{nearest[0]}'?" if nearest else ""
 
 
 def choices(values: Iterable[object]) -> str:

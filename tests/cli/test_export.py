@@ -39,7 +39,7 @@ def test_a_program(reslab, here: Path) -> None:
         (["mine.safetensors", "--format", "torchvision"], "something else in torchvision's form"),
         (["mine.safetensors", "--int8", "data=nowhere"], "'nowhere'"),
         (["mine.safetensors", "--int8", "data=digits"], "tells 2 classes apart and digits has 10"),
-        (["mine.safetensors", "--int8"], "write data=FOLDER or data=NAME"),
+        (["mine.safetensors", "--int8"], "write data=NAME|FOLDER"),
         (["mine.safetensors", "seed=1"], "export has no field 'seed'"),
         (["mine.safetensors", "preprocess.crop=none"], "add preprocess.crop=16"),
         (["resnet-20"], "'resnet-20' without weights has random ones"),

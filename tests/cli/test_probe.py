@@ -50,7 +50,7 @@ def test_bad_images_stop_or_are_named(reslab, here: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "probe takes one network and its data; write data=FOLDER"),
+        ([], "probe takes one network and its data; write data=NAME|FOLDER"),
         (["photos"], "probe takes one network and its data; write data=photos"),
         (["data=phots"], "'phots'"),
         (["data=photos", "--layer", "conv9_x"], "has no layer 'conv9_x'"),

@@ -8,7 +8,7 @@ import signal
 import pytest
 from rich.progress import Progress
 
-from reslab.cli.progress import StopSignals, TrialBars, summarize
+from reslab.cli.progress import Rate, StopSignals, TrialBars, summarize
 from reslab.paper.claim import Setting
 from reslab.training.loop import Stopped
 
@@ -31,7 +31,7 @@ TRIALS = [Setting(network="plain-20", recipe="cifar-paper").trial(seed) for seed
 def test_a_run_is_summed_up(skipped: dict[str, int], words: str) -> None:
     """By its errors, and the images that are in none; runs of early versions did not count them."""
     metrics = {"train_error_percent": 1, "test_error_percent": 9.5} | skipped
-    assert summarize(metrics) == f"train 1.00 %  test 9.50 % error{words}"
+    assert summarize(metrics) == f"training 1.00 %  test 9.50 % error{words}"
 
 
 def test_where_a_resumed_run_begins_is_no_progress() -> None:
@@ -69,6 +69,22 @@ def test_bars_do_not_move_at_every_iteration() -> None:
     assert seen == [1, 1, 1, 4, 4, 64_000]
 
 
+@pytest.mark.parametrize(
+    ("seconds", "unit", "words"),
+    [(4.0, "it", "2.5 it/s"), (0.05, "it", "200 it/s"), (0.005, "images", "2,000 images/s")],
+)
+def test_a_rate_says_its_unit(seconds: float, unit: str, words: str) -> None:
+    """Whatever is counted, and nothing before there is a rate."""
+    now = 0.0
+    progress = Progress(get_time=lambda: now, disable=True)
+    bar = progress.add_task("", total=100)
+    assert Rate(unit).render(progress.tasks[0]).plain == ""
+    for done in (10, 20, 30):
+        now += seconds
+        progress.update(bar, completed=done)
+    assert Rate(unit).render(progress.tasks[0]).plain == words
+
+
 def test_the_bar_over_all_shows_only_for_several() -> None:
     """One trial needs one bar."""
     for trials in (TRIALS[:1], TRIALS):
@@ -81,7 +97,9 @@ def test_how_a_run_stands_says_the_balanced_error_where_it_is_another() -> None:
     """Where classes have different numbers of images; old results say nothing of it."""
     metrics = {"train_error_percent": 1.0, "test_error_percent": 9.5}
     assert (
-        summarize(metrics) == summarize(metrics | {"balanced_error_percent": None}) == "train 1.00 %  test 9.50 % error"
+        summarize(metrics)
+        == summarize(metrics | {"balanced_error_percent": None})
+        == "training 1.00 %  test 9.50 % error"
     )
     told = summarize(metrics | {"balanced_error_percent": 30.25})
     assert told.endswith("9.50 % error (30.25 % with all classes counting the same)")

@@ -115,7 +115,7 @@ def test_other_photographs_are_a_reduced_setting(reslab, tmp_path: Path, monkeyp
     again = ["reproduce", "table-2", "--only", "resnet-18", "--from", str(tmp_path / "runs"), "--json"]
     assert json.loads(reslab(*again, f"data={photos}").out) == [judged]
     without = reslab(*again)
-    assert "no run in" in without.err and "they are on photos; data=PATH judges those" in without.err
+    assert "no run in" in without.err and "they are on photos; data=FOLDER judges those" in without.err
     assert json.loads(without.out)[0]["word"] == "not run"
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests.closed import close
 
+from reslab.cli.compare_runs import NUMBERS
+from reslab.cli.runs import SCORES
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
 from reslab.spec import find
@@ -47,6 +49,13 @@ def test_runs_are_listed_with_speed_and_memory(reslab, runs, tmp_path: Path) -> 
     shown = reslab("runs", "show", runs[0].path.name, "--runs", str(tmp_path)).out
     assert "1,234 images/s, 1.0 GiB of memory, 3 min" in shown
     assert "images/s" not in reslab("runs", "show", runs[1].path.name, "--runs", str(tmp_path)).out
+
+
+def test_errors_go_by_the_names_they_have_elsewhere(reslab, runs, tmp_path: Path, monkeypatch) -> None:
+    """`compare` says training error too, as the paper does."""
+    monkeypatch.setenv("COLUMNS", "200")
+    assert "training error %  test error %" in reslab("runs", "--runs", str(tmp_path)).out
+    assert SCORES == NUMBERS
 
 
 def test_several_labels_an_image_have_a_column(reslab, runs, tmp_path: Path) -> None:

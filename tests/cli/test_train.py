@@ -48,7 +48,7 @@ def test_train_and_look_at_the_run(reslab, tmp_path: Path) -> None:
         (["network=resnet-20", "--epochs", "3"], "there is no option --epochs; write recipe.epochs="),
         (["network=resnet-20", "--batch-size=3"], "there is no option --batch-size; write recipe.batch="),
         (["network=resnet-20", "--epoch", "3"], "there is no option --epoch; --help lists those there are"),
-        (["network=resnet-20", "recipe.lr=3"], "there is no field 'lr'"),
+        (["network=resnet-20", "recipe.lr=3"], "there is no field 'recipe.lr'"),
         (["network=resnet-20", "seed=x"], "seed is 'x'"),
         (["network=resnet-20", "data=cifar11"], "did you mean 'cifar10'"),
         (["network=resnet-20", "data=cifar10"], "fetch it with `reslab data fetch cifar10`"),

@@ -42,5 +42,5 @@ def test_names_come_before_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         UserError, match=r"'digit' is neither a dataset nor a folder of photographs; did you mean 'digits'\?"
     ):
         open_data("digit")
-    with pytest.raises(UserError, match=r"there are digits, .*, and folders such as data=PATH"):
+    with pytest.raises(UserError, match=r"there are digits, .*, and folders such as data=FOLDER"):
         open_data("photographs/of/mine")

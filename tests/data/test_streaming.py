@@ -44,6 +44,14 @@ def test_a_batch_is_the_same_to_the_bit(padding: int, edges: Edges, cutout: int,
         assert torch.equal(ours, theirs)
 
 
+def test_either_kind_offers_the_same() -> None:
+    """Whoever is given batches need not know which; nothing of one kind is asked for ahead of the other."""
+    resident, streamed = (
+        {name for name in vars(kind) if not name.startswith("_")} for kind in (ResidentBatches, StreamedBatches)
+    )
+    assert resident == streamed == {"augmented", "plain"}
+
+
 def test_a_mapped_file_does(tmp_path: Path) -> None:
     """Read-only, and left as it was."""
     np.save(tmp_path / "images.npy", SPLIT.images)

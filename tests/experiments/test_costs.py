@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from reslab.experiments import costs
-from reslab.experiments.costs import Counted, count_depths, estimate_measuring, measure_depths
+from reslab.experiments.costs import Counted, count_depths, estimate_measuring, measure_depths, write_largest
 from reslab.networks.timing import Timing
 
 
@@ -94,3 +94,8 @@ def test_memory_and_the_largest_batch_are_found(monkeypatch: pytest.MonkeyPatch)
     assert narrow.peak_memory_bytes is not None
     assert narrow.peak_memory_bytes < full.peak_memory_bytes
     assert 0 < (narrow.iteration_seconds or 0) < (full.iteration_seconds or 0)
+
+
+def test_where_the_search_ended_more_may_fit() -> None:
+    """And elsewhere not."""
+    assert [write_largest(batch) for batch in (None, 512, costs.MOST)] == ["", "512", "≥ 4,096"]

@@ -8,15 +8,17 @@ from pathlib import Path
 import pytest
 import torch
 from tests.photographs import make_photos
-from tests.trials import PHOTO_FIELDS, make_digits_trial, make_photo_trial, outcome, stop_after
+from tests.trials import DIGITS, PHOTO_FIELDS, make_digits_trial, make_photo_trial, outcome, stop_after
 
 from reslab.cli import main
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
 from reslab.experiments.starting import initialize
+from reslab.experiments.trials import read_trial
 from reslab.networks import build, create_model, load_model, save_model
 from reslab.runs.directory import RunDirectory, list_runs
+from reslab.spec import NetworkSpec, cifar
 from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
 from reslab.training.loop import Stopped
 
@@ -154,6 +156,26 @@ def test_weights_are_not_passed_over(photos: PhotoDataset, weights: str, tmp_pat
     """A trial that starts from scratch says so to whoever gives it weights."""
     with pytest.raises(UserError, match="the trial starts from scratch, not from weights="):
         run_trial(make_photo_trial(photos), photos, tmp_path / "runs", weights=weights)
+
+
+@pytest.mark.parametrize("network", ["cifar-resnet-8", cifar(8)])
+def test_what_the_data_implies_is_nobodys_mistake(network: str | NetworkSpec, weights: str) -> None:
+    """The data's channels are not the weights': whoever gave no such field is not told to leave it out."""
+    with pytest.raises(UserError) as caught:
+        read_trial({"network": network}, DIGITS, weights=weights)
+    assert str(caught.value) == (
+        f"the weights {weights} take images with channels=3, and digits has channels=1; "
+        "choose other data, or other weights"
+    )
+
+
+@pytest.mark.parametrize(("field", "found"), [("channels=1", "channels=3"), ("shortcut=B", "shortcut=A")])
+def test_what_was_given_is_told_as_it_was_given(field: str, found: str, photos: PhotoDataset, weights: str) -> None:
+    """With its whole name, where weights contradict it."""
+    name, value = field.split("=")
+    sentence = rf"^network\.{field} contradicts .*, which was trained with {found}; leave the field out$"
+    with pytest.raises(UserError, match=sentence):
+        start(photos, weights, **{f"network__{name}": value})
 
 
 @pytest.mark.parametrize("seed", [0, 3])

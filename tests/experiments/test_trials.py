@@ -11,6 +11,7 @@ from tests.trials import DIGITS
 from reslab.data.photos.folder import read_folder
 from reslab.errors import UserError
 from reslab.experiments.trials import read_trial, read_trial_file
+from reslab.spec import NetworkSpec, cifar
 from reslab.spec.recipe import RECIPES
 from reslab.spec.toml import write_toml
 from reslab.spec.trial import Trial, trial_to_dict
@@ -68,7 +69,11 @@ def test_fields_are_overridden(file: Path) -> None:
     ("fields", "sentence"),
     [
         ({"network": "resnet-20"}, "has its network already; change it by network.FIELD"),
-        ({"recipe.lr": "1"}, "there is no field 'lr'"),
+        ({"recipe.lr": "1"}, "there is no field 'recipe.lr'"),
+        ({"recipe.batch": "x"}, "recipe.batch is 'x'; give"),
+        ({"network.dropout": "x"}, "network.dropout is 'x'; give"),
+        ({"network.dropout": "2"}, "network.dropout is 2.0; it is a probability"),
+        ({"data.splt": "full"}, "there is no field 'data.splt'; did you mean 'data.split'"),
         ({"lr": "1"}, "a trial has no field 'lr'; write recipe.optimizer.learning_rate="),
         ({"epochs": "3"}, "a trial has no field 'epochs'; write recipe.epochs="),
         ({"colour": "red"}, "a trial has no field 'colour'; it has data, network, recipe, seed"),
@@ -90,8 +95,10 @@ def test_wrong_fields_are_named(fields: dict[str, str], sentence: str, file: Pat
         ('task = "classification"\n', 'task = "detection"\n', "choose classification or multi-label"),
         ("seed = 7\n", "sed = 7\n", "a trial has no 'sed'; did you mean 'seed'"),
         ("seed = 7\n", "seed = 7.5\n", "seed is 7.5; give a whole number"),
-        ('kind = "residual"\n', "", "kind is None; choose residual"),
-        ("batch = 16\n", "bach = 16\n", "there is no field 'recipe.bach'; did you mean 'batch'"),
+        ('kind = "residual"\n', "", r"trial\.toml: network\.kind is None; choose residual"),
+        ("batch = 16\n", "bach = 16\n", "there is no field 'recipe.bach'; did you mean 'recipe.batch'"),
+        ("batch = 16\n", "batch = 0\n", r"trial\.toml: recipe\.batch is 0"),
+        ("classes = 10\n", "classes = 0\n", r"trial\.toml: network\.classes is 0"),
         ('split = "full"\n', 'split = "half"\n', "data.split is 'half'; choose full or tuning"),
     ],
 )
@@ -112,6 +119,26 @@ def test_what_is_no_trial_is_told(file: Path) -> None:
     file.write_text("network = [")
     with pytest.raises(UserError, match=r"^[^ ]*trial\.toml is not TOML"):
         read_trial_file(file, {})
+
+
+@pytest.mark.parametrize("network", ["cifar-resnet-8", cifar(8)])
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        ("network.dropout", "x", "network.dropout is 'x'; give a number"),
+        ("network.dropout", "2", "network.dropout is 2.0; it is a probability"),
+        ("network.dropuot", "2", "there is no field 'network.dropuot'; did you mean 'network.dropout'?"),
+        ("network.block", "x", "network.block is 'x'; choose single"),
+        ("data.splt", "full", "there is no field 'data.splt'; did you mean 'data.split'?"),
+        ("recipe.optimizer.learning_rate", "x", "recipe.optimizer.learning_rate is 'x'; give a number"),
+        ("recipe.optimizer.learning_rate", "-1", "recipe.optimizer.learning_rate is -1; it must be above 0"),
+    ],
+)
+def test_the_whole_name_is_told(network: str | NetworkSpec, field: str, value: str, sentence: str) -> None:
+    """As it was written: whatever is wrong with a field, and whoever finds out."""
+    with pytest.raises(UserError) as caught:
+        read_trial({"network": network, field: value}, DIGITS)
+    assert str(caught.value).startswith(sentence)
 
 
 def test_a_network_must_be_a_table(file: Path) -> None:

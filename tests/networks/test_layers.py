@@ -42,3 +42,20 @@ def test_groups_have_at_least_two_channels(width: int, groups: int) -> None:
 def test_a_convolution_over_nothing_is_fully_connected() -> None:
     """Zero dimensions give a linear layer."""
     assert isinstance(make_convolution(0, 3, 4, kernel=3), nn.Linear)
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (4, 1), (1, 4), (2, 1, 1)], ids=str)
+def test_kernels_learn_alike_in_bfloat16_whatever_the_map(shape: tuple[int, ...]) -> None:
+    """Also from maps a pixel wide, for which torch's own gradient is not even the same twice."""
+    convolution = make_convolution(len(shape), 64, 64, kernel=3, stride=2).bfloat16()
+    x = torch.randn(16, 64, *shape).bfloat16()
+    (weight,) = convolution.parameters()
+    exact = getattr(nn, f"Conv{len(shape)}d")(64, 64, 3, stride=2, padding=1, bias=False)
+    exact.weight.data.copy_(weight)
+    for _ in range(3):
+        weight.grad = exact.weight.grad = None
+        y = convolution(x)
+        incoming = torch.randn_like(y)
+        y.backward(incoming)
+        exact(x.float()).backward(incoming.float())
+        torch.testing.assert_close(weight.grad.float(), exact.weight.grad, rtol=0.05, atol=0.05)

@@ -65,6 +65,7 @@ def test_the_index_lists_every_run_by_its_state(tmp_path: Path) -> None:
     assert "1 finished, 1 interrupted." in page
     words = words_of(page)
     assert "interrupted at 12,000 of 64,000" in words
+    assert "training error % test error % parameters" in words
     row = f"{done.result()['test_error_percent']:.2f} 269,722 900 512.0 – 2 min 40 s 0123456 cpu"
     assert row in words
 

@@ -12,9 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from benchmarks.record import describe_machine
 
 import reslab
-from reslab.runs.provenance import PACKAGES, describe_surroundings
+from reslab.experiments.costs import describe_device
+from reslab.runs.provenance import PACKAGES, describe_surroundings, name_device
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
@@ -176,9 +179,18 @@ def test_the_processor_is_the_systems_word(
     monkeypatch.setattr(Path, "read_text", read)
     monkeypatch.setattr(platform, "processor", lambda: "m1")
     machine = describe_surroundings()["machine"]
-    assert machine["processor"] == processor
+    assert machine["processor"] == name_device("cpu") == processor
     assert machine["cores"] >= 1
     assert platform.system() in machine["system"]
+
+
+def test_devices_go_by_one_name_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In what benchmarks and Table 1 say too; a GPU by the name its maker gave it, of several the one that is meant."""
+    threads = f"{name_device('cpu')}, {torch.get_num_threads()} threads"
+    assert (describe_device("cpu"), describe_machine("cpu").split(", ")[0]) == (threads, name_device("cpu"))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"GPU for {device}")
+    assert name_device("cuda:1") == describe_device("cuda:1") == "GPU for cuda:1"
+    assert describe_machine("cuda").startswith("GPU for cuda, ")
 
 
 def test_all_of_it_is_plain_data() -> None:

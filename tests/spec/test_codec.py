@@ -39,7 +39,7 @@ def test_nested_fields_are_dotted() -> None:
     ("changes", "sentence"),
     [
         ({"shortcutt": "A"}, "there is no field 'shortcutt'; did you mean 'shortcut'?"),
-        ({"stem.widht": 3}, "there is no field 'stem.widht'; did you mean 'width'?"),
+        ({"stem.widht": 3}, "there is no field 'stem.widht'; did you mean 'stem.width'?"),
         ({"stages.7.width": 3}, "stages has items 0 to 2, and no '7'"),
         ({"steem.width": 3}, "has no field 'steem'; did you mean 'stem'?"),
         ({"classes.x": 3}, "has no field 'x'"),
@@ -63,6 +63,42 @@ def test_mistakes_are_named(changes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UserError) as caught:
         override(cifar(20), changes)
     assert sentence in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"shortcutt": "A"}, "there is no field 'network.shortcutt'; did you mean 'network.shortcut'?"),
+        ({"steem.width": 3}, "'network.steem.width': network has no field 'steem'; did you mean 'network.stem'?"),
+        ({"stages.7.width": 3}, "'network.stages.7.width': network.stages has items 0 to 2, and no '7'"),
+        ({"classes.x": 3}, "'network.classes' has no field 'x': it is a single value"),
+        ({"classes": "ten"}, "network.classes is 'ten'; give a whole number"),
+        ({"stem.width": "x"}, "network.stem.width is 'x'; give a whole number"),
+        ({"stem.width": 0}, "network.stem.width is 0; it must be at least 1 and at most 10,000,000"),
+        ({"stages": '[{"blocks": 1}]'}, "network.stages.0 lacks width"),
+        ({"dropout": 2}, "network.dropout is 2.0; it is a probability, from 0 up to but not including 1"),
+        (
+            {"order": "bn-after-addition", "norm": "none"},
+            "network.order=bn-after-addition and network.norm=none contradict each other: use network.order=post",
+        ),
+    ],
+)
+def test_fields_are_named_with_their_place(changes: dict[str, Any], sentence: str) -> None:
+    """Whoever finds the mistake says the whole name that has to be written again; without a place, the field's own."""
+    with pytest.raises(UserError) as caught:
+        override(cifar(20), changes, where="network.")
+    assert str(caught.value) == sentence
+    with pytest.raises(UserError) as caught:
+        override(cifar(20), changes)
+    assert str(caught.value) == sentence.replace(": network has", ": the spec has").replace("network.", "")
+
+
+def test_the_place_ends_with_what_lay_there() -> None:
+    """A spec made in Python after a mistake elsewhere is not named as if it lay there."""
+    with pytest.raises(UserError, match=r"^there\.std is"):
+        decode(Preprocess, {"std": [0]}, where="there.")
+    with pytest.raises(UserError, match=r"^std is"):
+        Preprocess(std=(0.0,))
 
 
 def test_encode_and_decode_are_inverse() -> None:

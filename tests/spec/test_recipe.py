@@ -47,9 +47,8 @@ def test_110_layers_warm_up() -> None:
 
 def test_a_part_that_is_not_there_has_no_fields() -> None:
     """The paper's recipe has no warm-up to change."""
-    with pytest.raises(
-        UserError, match=r"'warmup' is none here, so 'warmup\.window' cannot be set; start from a recipe"
-    ):
+    sentence = r"'recipe\.warmup' is none here, so 'recipe\.warmup\.window' cannot be set; start from a recipe"
+    with pytest.raises(UserError, match=sentence):
         find_recipe("cifar-paper", {"warmup.window": 391})
 
 
@@ -68,14 +67,21 @@ def test_highways_have_their_authors_recipe() -> None:
         ({"iterations": 0}, "recipe.iterations is 0"),
         ({"iterations": 10**23}, "recipe.iterations is 1000+; it must be at most 1,000,000,000"),
         ({"batch": 10**8}, "recipe.batch is 100000000; it must be at most 10,000,000"),
+        ({"batch": "x"}, "recipe.batch is 'x'; give a whole number"),
+        ({"bach": 3}, "there is no field 'recipe.bach'; did you mean 'recipe.batch'"),
+        ({"optimizer.learning_rate": "x"}, "recipe.optimizer.learning_rate is 'x'; give a number"),
+        ({"optimizer.learning_rate": -1}, "recipe.optimizer.learning_rate is -1; it must be above 0"),
         ({"accumulate": 3}, "must divide the batch of 128"),
         ({"schedule.drops": "[32000]"}, "fractions of the run"),
         ({"label_smoothing": 1.0}, "recipe.label_smoothing is 1.0"),
         ({"resizing.initial": 0}, "recipe.resizing.initial is 0; give a fraction of the side"),
         ({"resizing.stages": 1}, "recipe.resizing.stages is 1; it must be at least 2"),
-        ({"lr": 0.1}, "there is no field 'lr'"),
+        ({"lr": 0.1}, "there is no field 'recipe.lr'"),
         ({"schedule.kind": "steep"}, "choose steps, cosine, constant or one-cycle"),
-        ({"augmentation.flip": False, "augmentation.alternating_flips": True}, "set flip=true as well"),
+        (
+            {"augmentation.flip": False, "augmentation.alternating_flips": True},
+            "set recipe.augmentation.flip=true",
+        ),
         ({"augmentation.edges": "mirror"}, "choose zero or reflect"),
         ({"class_weights": "equal"}, "choose none or balanced"),
         ({"sampling": "balanced", "class_weights": "balanced"}, "favour rare classes twice; choose one of them"),
@@ -147,11 +153,16 @@ def test_every_recipe_can_be_a_file(name: str, tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("iteratons = 5\n", r"my.toml: there is no field 'iteratons'; did you mean 'iterations'"),
-        ("[optimizer]\nlearning_rat = 5\n", r"no field 'optimizer.learning_rat'; did you mean 'learning_rate'"),
+        (
+            "[optimizer]\nlearning_rat = 5\n",
+            r"'optimizer.learning_rat'; did you mean 'optimizer.learning_rate'",
+        ),
         ("optimizer = 5\n", "give its fields"),
         ("batch = 2.5\n", "give a whole number"),
         ("batch = 2024-01-01\n", "give a whole number"),
-        ("batch = 0\n", "my.toml: recipe.batch is 0"),
+        ("batch = 0\n", "my.toml: batch is 0"),
+        ("[optimizer]\nlearning_rate = -1\n", "my.toml: optimizer.learning_rate is -1"),
+        ("accumulate = 3\n", "my.toml: accumulate is 3"),
         ('base = "cifar-papr"\n', "my.toml: base is 'cifar-papr'; choose cifar-paper"),
         ("base = 3\n", "my.toml: base is 3; choose cifar-paper"),
         ("[recipe]\nbatch = 3\n", "a whole trial, not a recipe; train it with"),

@@ -1,4 +1,4 @@
-"""`reslab analyze RUN|WEIGHTS-FILE|NAME... [weights=FILE] [data=NAME|PATH] [images=N] [--only INSTRUMENT]`."""
+"""`reslab analyze RUN|WEIGHTS-FILE|NAME... [weights=FILE] [data=NAME|FOLDER] [images=N] [--only INSTRUMENT]`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def analyze(*words: str, only: str | None = None, runs: Path | None = None, json
     ----------
     words
         Runs (ids, beginnings of them, or directories), weight files, or networks' names with weights=FILE|cifar10;
-        then data=NAME|PATH data.split=full|tuning data.on_bad_image=stop|skip images=N (the first N only), and fields
+        then data=NAME|FOLDER data.split=full|tuning data.on_bad_image=stop|skip images=N (the first N only), and fields
         of the preprocessing: preprocess.mean=[0.5,0.5,0.5].
     only
         One instrument: responses.

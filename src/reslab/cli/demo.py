@@ -43,7 +43,10 @@ def demo(*, runs: Path | None = None) -> None:
     finished = _train(trials, digits, root, device=device)
     _print_errors(finished)
     _print_responses(finished, digits, device=device)
-    console.print("A reduced setting: it shows the effect of Figs. 1, 6 and 7, not their numbers.\n")
+    console.print(
+        "A reduced setting of Figs. 1, 6 and 7: what of their effects shows in so small a one is said above.\n",
+        soft_wrap=True,
+    )
     with progress_console.status("reporting"):
         from reslab.report.reporting import report_runs
 
@@ -56,7 +59,13 @@ def _train(trials: dict[Key, Trial], digits: Dataset, root: Path, *, device: str
     """Run every trial under a bar of its own."""
     from reslab.experiments.run import run_trial
 
-    columns = (TextColumn("{task.description:<10}"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        Rate("it"),
+        TimeRemainingColumn(),
+    )
     finished = {}
     with StopSignals() as stop, Progress(*columns, console=progress_console) as progress:
         bars = {

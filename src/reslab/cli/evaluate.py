@@ -1,4 +1,4 @@
-"""`reslab evaluate RUN|WEIGHTS-FILE|NAME... [weights=FILE] [data=NAME|PATH] [protocol=NAME] [preprocess.FIELD=...]`."""
+"""`reslab evaluate RUN|WEIGHTS-FILE|NAME... [weights=FILE] [data=NAME|FOLDER] [protocol=NAME] [preprocess.FIELD=…]`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def evaluate(*words: str, runs: Path | None = None, json: bool = False) -> None:
     ----------
     words
         Runs (ids, beginnings of them, or directories), weight files, or networks' names with weights=FILE|cifar10;
-        then data=NAME|PATH data.split=full|tuning data.on_bad_image=stop|skip protocol=1-crop|10-crop|multi-scale,
+        then data=NAME|FOLDER data.split=full|tuning data.on_bad_image=stop|skip protocol=1-crop|10-crop|multi-scale,
         and fields of the preprocessing: preprocess.mean=[0.5,0.5,0.5].
     runs
         The folder for runs; RESLAB_RUNS, or runs.

@@ -36,7 +36,7 @@ def export(
     subject
         A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE|cifar10.
     words
-        Images and folders to check on; by default test images of data=FOLDER|NAME, or of what it was trained on where
+        Images and folders to check on; by default test images of data=NAME|FOLDER, or of what it was trained on where
         that is at hand, else synthetic ones. Then weights=FILE|cifar10, fields of the preprocessing
         (preprocess.resize=32), data.on_bad_image=skip to go on past bad images.
     format

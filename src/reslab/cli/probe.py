@@ -1,4 +1,4 @@
-"""`reslab probe RUN|WEIGHTS-FILE|NAME data=FOLDER|NAME [weights=FILE] [--layer NAME] [--json]`."""
+"""`reslab probe RUN|WEIGHTS-FILE|NAME data=NAME|FOLDER [weights=FILE] [--layer NAME] [--json]`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def probe(subject: str, *words: str, layer: str | None = None, json: bool = Fals
     subject
         A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE|cifar10.
     words
-        data= a folder of classes or a dataset's name; then weights=FILE|cifar10, seed=N (draws the fifth of the
+        data=NAME|FOLDER, a dataset or a folder of classes; then weights=FILE|cifar10, seed=N (draws the fifth of the
         training images the penalty is chosen on), fields of the preprocessing (preprocess.resize=32), and
         data.on_bad_image=skip to go on past bad images.
     layer
@@ -35,7 +35,7 @@ def probe(subject: str, *words: str, layer: str | None = None, json: bool = Fals
     names, fields = split_words(words)
     refuse_unknown("probe", fields, ("weights", "data", "seed", "data.on_bad_image"))
     if names or "data" not in fields:
-        raise UserError(f"probe takes one network and its data; write data={names[0] if names else 'FOLDER'}")
+        raise UserError(f"probe takes one network and its data; write data={names[0] if names else 'NAME|FOLDER'}")
     with note_bad(fields) as on_bad, progress_console.status("loading") as status:
         from reslab.data.catalogue import open_data
         from reslab.delivery.pictures import label_pictures

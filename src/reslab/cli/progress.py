@@ -1,4 +1,4 @@
-"""What the verbs that train share: bars with rate and time left, and stopping by Ctrl-C or SIGTERM."""
+"""What verbs that take long share: bars with rate and time left, and stopping by Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
@@ -29,22 +29,28 @@ def summarize(metrics: Mapping[str, Any]) -> str:
     counts = {"training": metrics.get("skipped_training_images"), "test": metrics.get("skipped_images")}
     bad = [f"{count:,} bad {part} image{'s' * (count > 1)}" for part, count in counts.items() if count]
     without = f"  (without {' and '.join(bad)})" if bad else ""
-    errors = f"train {metrics['train_error_percent']:.2f} %  test {metrics['test_error_percent']:.2f} % error"
+    errors = f"training {metrics['train_error_percent']:.2f} %  test {metrics['test_error_percent']:.2f} % error"
     return f"{errors}{told}{without}"
 
 
 class Rate(ProgressColumn):
-    """Iterations a second."""
+    """How many of a unit are done a second; a tenth of one shows only where they are few."""
+
+    def __init__(self, unit: str, column: Column | None = None) -> None:
+        super().__init__(column)
+        self.unit = unit
 
     def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:,.1f} it/s" if task.speed else "")
+        speed = task.speed or 0.0
+        return Text(f"{speed:,.{0 if speed >= 100 else 1}f} {self.unit}/s" if speed else "")
 
 
 def make_bars() -> Progress:
     """Return a place for bars of iterations."""
     whole = [Column(no_wrap=True) for _ in range(3)]  # on a narrow terminal the bar gives way
-    counts = (MofNCompleteColumn(table_column=whole[0]), Rate(whole[1]), TimeRemainingColumn(table_column=whole[2]))
-    return Progress(BarColumn(), *counts, TextColumn("{task.description}"), console=progress_console)
+    done, left = MofNCompleteColumn(table_column=whole[0]), TimeRemainingColumn(table_column=whole[2])
+    words = TextColumn("{task.description}")
+    return Progress(BarColumn(), done, Rate("it", whole[1]), left, words, console=progress_console)
 
 
 class TrialBars:

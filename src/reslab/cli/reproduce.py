@@ -54,7 +54,7 @@ def reproduce(
     ----------
     words
         table-1 to table-6, fig-1, fig-4, fig-6, fig-7 or shortcuts, or several that train on the same images; then
-        fields to change, such as recipe.iterations=2000: a reduced setting; for those about ImageNet data=PATH, where
+        fields to change, such as recipe.iterations=2000: a reduced setting; for those about ImageNet data=FOLDER, where
         it lies, or other photographs, with --from too, and data.on_bad_image=skip to go on past bad ones. Of table-1
         everything is counted, and nothing trained.
     seeds
@@ -165,7 +165,7 @@ def _open(claims: Sequence[Claim], table: str, data: str | None) -> Dataset | Ph
     if dataset is None:
         progress_console.print(
             f"{table} needs ImageNet (ILSVRC-2012), which is not here: get it from image-net.org, then run "
-            "`reslab data prepare imagenet SOURCE`, or give data=PATH if it is unpacked; "
+            "`reslab data prepare imagenet SOURCE`, or give data=FOLDER if it is unpacked; "
             "on other photographs it is a reduced setting",
             soft_wrap=True,
         )
@@ -187,7 +187,7 @@ def _tell_of_other_photographs(claims: Sequence[Claim], judged: Judgement, root:
     if asked == {IMAGENET.name} and judged.data_names and IMAGENET.name not in judged.data_names:
         progress_console.print(
             f"no run in {root} was trained on ImageNet: they are on {', '.join(sorted(judged.data_names))}; "
-            "data=PATH judges those on the photographs in that folder, as a reduced setting",
+            "data=FOLDER judges those on the photographs in that folder, as a reduced setting",
             soft_wrap=True,
         )
 

@@ -18,7 +18,7 @@ from reslab.runs.pruning import find_waste, prune
 from reslab.runs.timings import Timings, read_timings
 from reslab.spec import name_of
 
-ERRORS = {"train_error_percent": "train error %", "test_error_percent": "test error %"}
+ERRORS = {"train_error_percent": "training error %", "test_error_percent": "test error %"}
 SCORES = ERRORS | {"map_percent": "mAP %"}  # the last of networks for images with several labels
 
 app = App(name="runs", help="List, show and prune runs.")

@@ -16,17 +16,17 @@ def reproduce_table_1(*, measure: bool, json: bool) -> None:
     with progress_console.status("loading") as status:
         from reslab.experiments.costs import (
             count_depths,
+            describe_device,
             describe_load,
             estimate_measuring,
             measure_depths,
-            name_device,
         )
         from reslab.networks.execution import choose_device
 
         device = choose_device()
         counted = list(count_depths(lambda network: status.update(f"counting {network}")))
         measured: list[Measured] = []
-        where = name_device(device)
+        where = describe_device(device)
         if measure:
             before = describe_load() if device == "cpu" else ""
             where = ", ".join(filter(None, (where, before)))
@@ -75,6 +75,8 @@ def _print_memory(counted: list[Counted]) -> None:
 
 
 def _print_times(measured: list[Measured], where: str) -> None:
+    from reslab.experiments.costs import write_largest
+
     heads = ["precision<", "batch", "forward", "and backward"]
     on_device = measured[0].peak_memory_bytes is not None
     if on_device:
@@ -82,7 +84,7 @@ def _print_times(measured: list[Measured], where: str) -> None:
     table = make_table(f"\nMeasured on {where}: milliseconds for a batch, by torch's kernels", "", *heads)
     for one in measured:
         seconds = [f"{1e3 * value:,.1f}" for value in (one.forward_seconds, one.step_seconds)]
-        room = [write_size(one.peak_memory_bytes or 0), count(one.largest_batch or 0)] if on_device else []
+        room = [write_size(one.peak_memory_bytes or 0), write_largest(one.largest_batch)] if on_device else []
         whole = [f"{1e3 * (one.iteration_seconds or 0):,.1f}"] if on_device else []
         table.add_row(one.network, one.precision, str(one.batch), *seconds, *room, *whole)
     console.print(table)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
-from rich.text import Text
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from reslab.cli.progress import Rate
 from reslab.cli.show import progress_console, warn
 from reslab.cli.subjects import is_file, split_subject, split_words, take_count
 from reslab.errors import UserError, choices
@@ -90,7 +90,7 @@ def _open(fields: Mapping[str, str], *members: Trained) -> Dataset | PhotoDatase
         return load_dataset(name)
     dataset = next(filter(None, map(find_own_data, members)), None)
     if dataset is None:
-        raise UserError(f"{origin} was trained on a folder named {name}, wherever that lies now; write data=PATH")
+        raise UserError(f"{origin} was trained on a folder named {name}, wherever that lies now; write data=FOLDER")
     refuse_other_draws(members, dataset)
     return dataset
 
@@ -168,18 +168,13 @@ def refuse_unknown(verb: str, fields: Mapping[str, str], known: tuple[str, ...])
             raise UserError(f"{verb} has no field '{field}'; there are {choices([*known, 'preprocess.FIELD'])}")
 
 
-class _Rate(ProgressColumn):
-    """Images a second."""
-
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:,.0f} images/s" if task.speed else "")
-
-
 @contextlib.contextmanager
 def image_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """Show a bar of images done, with their rate and the time left; yield what moves it."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
-    with Progress(*columns, console=progress_console, transient=True) as progress:
+    counts = (MofNCompleteColumn(), Rate("images"), TimeRemainingColumn())
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), *counts, console=progress_console, transient=True
+    ) as progress:
         bar = progress.add_task(what, total=total)
         yield lambda done: progress.update(bar, completed=done)
 

@@ -33,5 +33,5 @@ def open_data(text: str, *, held_out_seed: int = 0) -> Dataset | PhotoDataset:
         return LOADERS[text]()
     if text and is_folder(Path(text)):
         return read_photos(Path(text), seed=held_out_seed)
-    known = suggest(text, LOADERS) or f"; there are {', '.join(LOADERS)}, and folders such as data=PATH"
+    known = suggest(text, LOADERS) or f"; there are {', '.join(LOADERS)}, and folders such as data=FOLDER"
     raise UserError(f"'{text}' is neither a dataset nor a folder of photographs{known}")

@@ -44,12 +44,12 @@ class StreamedBatches:
 
     def augmented(self, draw: Draw) -> tuple[Tensor, Tensor]:
         """Return the images and labels of a drawn batch."""
-        pixels, labels = self.gather(draw)
+        pixels, labels = self._crop(draw)
         images = send(pixels, self.device) / self.brightest - self._mean_under(draw)
         return self.preparation.cut(images, draw), send(labels, self.device)
 
-    def gather(self, draw: Draw) -> tuple[Bytes, NDArray[np.int64]]:
-        """Crop and flip a drawn batch on the host: the half that can run ahead of the device."""
+    def _crop(self, draw: Draw) -> tuple[Bytes, NDArray[np.int64]]:
+        """Crop and flip the images of a drawn batch, on the host; return them with their labels."""
         padded = self.preparation.pad(torch.from_numpy(self.images[draw.indices])).numpy()
         windows = np.lib.stride_tricks.sliding_window_view(padded, (self.size, self.size), axis=(2, 3))
         pixels = windows[np.arange(len(padded)), :, draw.tops, draw.lefts]

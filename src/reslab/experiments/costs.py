@@ -19,8 +19,9 @@ from reslab.experiments.estimate import measure_speed
 from reslab.networks import Cost, build, measure_cost
 from reslab.networks.execution import EAGER, FAST, Execution
 from reslab.networks.timing import measure_fastest, measure_time
+from reslab.numbers import count
 from reslab.paper.tables import TABLE_1, Published
-from reslab.runs.provenance import describe_surroundings
+from reslab.runs.provenance import name_device
 from reslab.spec import Spec, find
 from reslab.spec.network import NetworkSpec
 from reslab.spec.recipe import find_recipe
@@ -190,12 +191,14 @@ def _find_peaks(network: torch.nn.Module, execution: Execution, size: int) -> di
     return peaks
 
 
-def name_device(device: str) -> str:
-    """Name what was measured on."""
-    if device == "cuda":
-        return torch.cuda.get_device_name()
-    machine = describe_surroundings()["machine"]
-    return f"{machine['processor'] or 'CPU'}, {torch.get_num_threads()} threads"
+def write_largest(batch: int | None) -> str:
+    """Write the largest batch that fits; where it is the largest that is tried, more may."""
+    return f"≥ {count(batch)}" if batch == MOST else count(batch)
+
+
+def describe_device(device: str) -> str:
+    """Say what was measured on: how many threads compute matters to times too."""
+    return name_device(device) + (f", {torch.get_num_threads()} threads" if device == "cpu" else "")
 
 
 def describe_load() -> str:

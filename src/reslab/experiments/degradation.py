@@ -1,7 +1,7 @@
 """Degradation and its cure, small: plain and residual networks of three depths on the embedded digits.
 
 The paper's Figs. 1, 6 and 7 in two minutes on a laptop: deeper plain networks train worse, deeper residual ones do
-not, and respond less. A reduced setting by nature: it shows the effect, not the paper's numbers.
+not, and respond less. A reduced setting by nature: of the paper's effects it shows what such small networks have.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def choose_int8_data(
 ) -> LabelledData:
     """Return the pictures that eight bits are tried on, of the classes the network knows."""
     if data is None:
-        raise UserError("--int8 takes its ranges from images and is measured on some; write data=FOLDER or data=NAME")
+        raise UserError("--int8 takes its ranges from images and is measured on some; write data=NAME|FOLDER")
     labelled = label_pictures(data, on_bad=on_bad)
     refuse_other_classes(deployed.intake.network, deployed.network, data)
     return labelled

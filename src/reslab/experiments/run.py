@@ -27,7 +27,7 @@ from reslab.networks import Network, measure_cost, save_model
 from reslab.networks.capture import alone
 from reslab.networks.freezing import freeze
 from reslab.runs.directory import RunDirectory
-from reslab.runs.provenance import describe_surroundings
+from reslab.runs.provenance import describe_surroundings, name_device
 from reslab.spec.codec import encode
 from reslab.spec.trial import Trial
 from reslab.training.checkpoint import newest_step
@@ -131,7 +131,7 @@ def _begin_network(
 
 def _describe_sitting(dataset: Dataset | PhotoDataset, device: str) -> dict[str, Any]:
     """Say where and on what this sitting runs."""
-    surroundings = describe_surroundings() | {"device": _name_device(device)}
+    surroundings = describe_surroundings() | {"device": name_device(device) if device.startswith("cuda") else device}
     if device == "cpu":
         surroundings["threads"] = torch.get_num_threads()
     if isinstance(dataset, PhotoDataset):
@@ -200,7 +200,3 @@ def _warn_of_other_means(
         f"the run goes on with {', '.join(changes)}: {', '.join(effects)}, "
         "and it will not end bit for bit as it would have"
     )
-
-
-def _name_device(device: str) -> str:
-    return torch.cuda.get_device_name() if device.startswith("cuda") else device

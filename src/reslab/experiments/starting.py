@@ -11,10 +11,11 @@ from typing import Any
 import torch
 
 from reslab.errors import UserError
-from reslab.networks import Network, Weights, build, create_model, read_weights
-from reslab.networks.create import adopt_weights
+from reslab.networks import Network, Weights, build, read_weights
+from reslab.networks.create import adopt_weights, create_trained
 from reslab.networks.weights.sealed import seal
 from reslab.spec import Preprocess, Spec
+from reslab.spec.material import contradictions
 from reslab.spec.trial import DataSpec, Trial
 
 INITIALIZING = threading.Lock()  # weights are drawn from torch's generator, which all threads share
@@ -27,10 +28,23 @@ def initialize(trial: Trial) -> Network:
         return build(trial.network, device="cpu")
 
 
-def start_from(trial: Trial, weights: str | Path, *, network: str | Spec, overrides: Mapping[str, Any]) -> Trial:
-    """Return the trial with these weights to start from; a network by name is then what they were trained for."""
-    named = isinstance(network, str)
-    spec = create_model(network, weights, **dict(overrides)).spec if named else trial.network
+def start_from(
+    trial: Trial, weights: str | Path, *, network: str | Spec, given: Mapping[str, Any], implied: Mapping[str, Any]
+) -> Trial:
+    """Return the trial with these weights to start from; a network by name is then what they were trained for.
+
+    Of its fields some were given, and others are implied by the data: nobody can leave those out.
+    """
+    read, origin = read_weights(weights, like=trial.network), str(weights)
+    for field, (here, before) in contradictions(trial.network, read.spec).items():
+        if field in {*implied} - {*given, "classes"}:
+            raise UserError(
+                f"the weights {origin} take images with {field}={before}, and {trial.data.name} has {field}={here}; "
+                "choose other data, or other weights"
+            )
+    spec = trial.network
+    if isinstance(network, str):
+        spec = create_trained(network, read, {**implied, **given}, origin=origin, where="network.").spec
     return replace(trial, network=spec, start=seal({}, read_weights(weights, like=spec).tensors))
 
 

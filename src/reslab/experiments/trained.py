@@ -241,7 +241,7 @@ def choose_preprocess(trained: Trained, fields: Mapping[str, Any]) -> Preprocess
             f"{trained.origin} does not say how its images are prepared; "
             "give preprocess.mean=[...] and preprocess.std=[...], on a scale where white is 1"
         )
-    chosen = override(trained.network.preprocess or Preprocess(), fields)
+    chosen = override(trained.network.preprocess or Preprocess(), fields, where="preprocess.")
     for field in ("pixel_range", "channel_order"):
         if chosen.per_pixel_mean and getattr(chosen, field) != getattr(
             trained.network.preprocess or Preprocess(), field

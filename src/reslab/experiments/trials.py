@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from reslab.data.dataset import count_held_back
 from reslab.errors import UserError
-from reslab.spec import find
+from reslab.spec import Spec, find
 from reslab.spec.codec import convert, override
 from reslab.spec.recipe import Recipe, change_recipe, find_recipe
 from reslab.spec.toml import read_toml
@@ -46,10 +46,10 @@ def read_trial(
     if dataset.side is not None:
         implied["input_size"] = dataset.side
     usual = "photos" if dataset.side is None else RECIPE_OF.get(dataset.name, "cifar-paper")
-    network, overrides = fields["network"], implied | groups["network"]
+    network, given = fields["network"], groups["network"]
     trial = Trial(
         data=_choose_data(dataset, groups["data"]),
-        network=find(network, overrides) if isinstance(network, str) else override(network, overrides),
+        network=_choose_network(network, implied | given),
         recipe=_choose_recipe(fields.get("recipe", usual), groups["recipe"]),
         seed=read_seed(fields.get("seed", 0)),
         task=dataset.task,
@@ -59,7 +59,7 @@ def read_trial(
         return trial
     from reslab.experiments.starting import start_from
 
-    return start_from(trial, weights, network=network, overrides=overrides)
+    return start_from(trial, weights, network=network, given=given, implied=implied)
 
 
 def read_held_out_seed(fields: Mapping[str, Any]) -> int:
@@ -69,6 +69,12 @@ def read_held_out_seed(fields: Mapping[str, Any]) -> int:
 
 def _choose_recipe(recipe: str | Recipe, changes: Mapping[str, Any]) -> Recipe:
     return change_recipe(recipe, changes) if isinstance(recipe, Recipe) else find_recipe(recipe, changes)
+
+
+def _choose_network(network: str | Spec, overrides: Mapping[str, Any]) -> Spec:
+    if isinstance(network, str):
+        return find(network, overrides, where="network.")
+    return override(network, overrides, where="network.")
 
 
 def take_epochs(fields: dict[str, Any]) -> float | None:
@@ -103,12 +109,12 @@ def refuse_without_files(dataset: Dataset | PhotoDataset) -> None:
 def _choose_data(dataset: Dataset | PhotoDataset, fields: dict[str, Any]) -> DataSpec:
     for field in ("name", "fingerprint"):
         if field in fields:
-            raise UserError(f"data.{field} follows from the data; write data=NAME")
+            raise UserError(f"data.{field} follows from the data; write data=NAME|FOLDER")
     if "on_bad_image" in fields:
         refuse_without_files(dataset)
     if "held_out_seed" in fields and not getattr(dataset, "held_out", False):
         raise UserError(f"{dataset.name} has images to test on, so none are drawn: leave data.held_out_seed out")
-    return override(DataSpec(name=dataset.name, fingerprint=dataset.fingerprint), fields)
+    return override(DataSpec(name=dataset.name, fingerprint=dataset.fingerprint), fields, where="data.")
 
 
 def read_trial_file(path: Path, fields: dict[str, str]) -> Trial:

@@ -56,9 +56,17 @@ def create_model(
     asked = find(name, overrides)
     if weights is None:
         return build(asked)
-    read = read_weights(weights, like=asked)
-    _refuse_contradictions(asked, {*overrides, *asserted_fields(name)}, read.spec, origin=str(weights))
-    return _build_with(read, {key: value for key, value in overrides.items() if key != "block"}, origin=str(weights))
+    return create_trained(name, read_weights(weights, like=asked), overrides, origin=str(weights))
+
+
+def create_trained(
+    name: str, weights: Weights, overrides: Mapping[str, Any], *, origin: str, where: str = ""
+) -> Network:
+    """Create the network `name` with weights that were read, as `create_model` does; `where` stands before fields."""
+    asked = find(name, overrides, where=where)
+    explicit = {*overrides, *asserted_fields(name)}
+    _refuse_contradictions(asked, explicit, weights.spec, origin=origin, where=where)
+    return _build_with(weights, {key: value for key, value in overrides.items() if key != "block"}, origin=origin)
 
 
 def load_model(path: str | Path, **overrides: Any) -> Network:
@@ -139,7 +147,7 @@ def _unwrap(network: Any) -> Network:
     return network
 
 
-def _refuse_contradictions(asked: Spec, explicit: set[str], trained: Spec, *, origin: str) -> None:
+def _refuse_contradictions(asked: Spec, explicit: set[str], trained: Spec, *, origin: str, where: str = "") -> None:
     """Refuse a request that differs from what the file was trained as, where it was explicit or structural."""
     for field, (wanted, found) in contradictions(asked, trained).items():
         said = any(field == name or field.startswith(f"{name}.") for name in explicit)
@@ -149,7 +157,8 @@ def _refuse_contradictions(asked: Spec, explicit: set[str], trained: Spec, *, or
             )
         if said and field != "classes":
             raise UserError(
-                f"{field}={wanted} contradicts {origin}, which was trained with {field}={found}; leave the field out"
+                f"{where}{field}={wanted} contradicts {origin}, which was trained with {field}={found}; "
+                "leave the field out"
             )
 
 

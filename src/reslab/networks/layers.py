@@ -15,9 +15,35 @@ from reslab.spec.network import LayerPlan, NetworkSpec, Norm
 
 Observer: TypeAlias = Callable[[str, Tensor], None]
 
-CONVOLUTIONS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
 BATCH_NORMS = {0: nn.BatchNorm1d, 1: nn.BatchNorm1d, 2: nn.BatchNorm2d, 3: nn.BatchNorm3d}
 MAX_POOLS = {1: nn.MaxPool1d, 2: nn.MaxPool2d, 3: nn.MaxPool3d}
+
+
+class _Strided(nn.modules.conv._ConvNd):
+    """A convolution that heeds no stride across a map one pixel wide, where it means nothing.
+
+    With one, oneDNN's bfloat16 gradient of larger kernels there is memory nobody wrote to (torch 2.14 on CPUs).
+    """
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        stride = self.stride if input.shape[-1] > 1 else (*self.stride[:-1], 1)
+        convolve = (F.conv1d, F.conv2d, F.conv3d)[len(stride) - 1]
+        return convolve(input, weight, bias, stride, self.padding)  # pyright: ignore[reportArgumentType]
+
+
+class Conv1d(_Strided, nn.Conv1d):
+    """Over sequences."""
+
+
+class Conv2d(_Strided, nn.Conv2d):
+    """Over images."""
+
+
+class Conv3d(_Strided, nn.Conv3d):
+    """Over volumes."""
+
+
+CONVOLUTIONS = {1: Conv1d, 2: Conv2d, 3: Conv3d}
 
 
 class FrozenBatchNorm(nn.Module):

@@ -28,6 +28,15 @@ def describe_surroundings() -> dict[str, Any]:
     }
 
 
+def name_device(device: str) -> str:
+    """Name what computes: the GPU that a device is, or the processor."""
+    if not device.startswith("cuda"):
+        return _processor()
+    import torch
+
+    return torch.cuda.get_device_name(device)
+
+
 def _program() -> str:
     """Return the name of what runs: `python -m reslab` is reslab."""
     name = Path(sys.argv[0]).name

@@ -68,14 +68,14 @@ def list_models(pattern: str = "*", *, pretrained: bool = False) -> list[str]:
     return [name for name in names if sets_of(name)] if pretrained else names
 
 
-def find(name: str, overrides: Mapping[str, Any] | None = None) -> Spec:
-    """Return the spec that `name` stands for, with dotted fields overridden."""
+def find(name: str, overrides: Mapping[str, Any] | None = None, *, where: str = "") -> Spec:
+    """Return the spec that `name` stands for, with dotted fields overridden, before whose names stands `where`."""
     overrides = dict(overrides or {})
     entry = _entry(name)
     block = {}
     if entry.takes_block and "block" in overrides:
-        block = {"block": convert(Block, overrides.pop("block"), where="block")}
-    return override(entry.make(**block), overrides)
+        block = {"block": convert(Block, overrides.pop("block"), where=f"{where}block")}
+    return override(entry.make(**block), overrides, where=where)
 
 
 def asserted_fields(name: str) -> tuple[str, ...]:
@@ -100,15 +100,15 @@ def spec_to_dict(spec: Spec, *, sparse: bool = False) -> dict[str, Any]:
     return {"kind": spec.kind, **encode(spec, sparse=sparse)}
 
 
-def spec_from_dict(data: Mapping[str, Any]) -> Spec:
-    """Rebuild a spec from `spec_to_dict`'s data."""
+def spec_from_dict(data: Mapping[str, Any], *, where: str = "") -> Spec:
+    """Rebuild a spec from `spec_to_dict`'s data, before whose fields stands `where`."""
     if not isinstance(data, Mapping):
         raise UserError(f"network is {data!r}; give a table of fields")
     rest = dict(data)
     kind = rest.pop("kind", None)
     if not isinstance(kind, str) or kind not in SPEC_TYPES:
-        raise UserError(f"kind is {kind!r}; choose {choices(SPEC_TYPES)}")
-    return decode(SPEC_TYPES[kind], rest)
+        raise UserError(f"{where}kind is {kind!r}; choose {choices(SPEC_TYPES)}")
+    return decode(SPEC_TYPES[kind], rest, where=where)
 
 
 def differences(one: Spec, other: Spec) -> dict[str, tuple[Any, Any]]:

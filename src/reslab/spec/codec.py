@@ -1,8 +1,9 @@
 """Frozen dataclasses to plain data and back, and dotted overrides: strict keys, typed values.
 
 `encode` and `decode` are inverse; `override(spec, {"stages.0.width": "32"})` changes one leaf. Values may
-be strings (from a command line) or already typed; either way a wrong one is named with what is allowed. Specs that
-are built in Python call `check_literals` to have the same said.
+be strings (from a command line) or already typed; either way a wrong one is named with what is allowed, by the whole
+name that has to be written again: `where` stands before it. Specs that are built in Python call `check_literals` to
+have the same said, and ask `place` what stands before their fields.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import math
 import types
 import typing
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
@@ -19,6 +21,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 from reslab.errors import UserError, choices, suggest
 
 T = TypeVar("T")
+
+_place: ContextVar[str | None] = ContextVar("place", default=None)
 
 
 def encode(value: Any, *, sparse: bool = False) -> Any:
@@ -42,21 +46,32 @@ def decode(cls: type[T], data: Mapping[str, Any], *, where: str = "") -> T:
     names = [field.name for field in fields(cls)]  # pyright: ignore[reportArgumentType]
     for key in data:
         if key not in names:
-            raise UserError(f"there is no field '{where}{key}'{suggest(key, names) or '; it has ' + ', '.join(names)}")
+            known = suggest(key, names, where=where) or f"; it has {', '.join(names)}"
+            raise UserError(f"there is no field '{where}{key}'{known}")
     values = {key: convert(hints[key], value, where=f"{where}{key}") for key, value in data.items()}
     required = [field.name for field in fields(cls) if field.default is MISSING and field.default_factory is MISSING]  # pyright: ignore[reportArgumentType]
     missing = [name for name in required if name not in values]
     if missing:
         raise UserError(f"{where.rstrip('.') or cls.__name__} lacks {choices(missing)}")
-    return cls(**values)
+    outer = _place.set(where)
+    try:
+        return cls(**values)
+    finally:
+        _place.reset(outer)
 
 
-def check_literals(spec: object, *, where: str = "") -> None:
-    """Refuse a field of `spec` that is none of the values its Literal allows."""
+def place(usual: str = "") -> str:
+    """Return what stands before the fields of the spec being made: where it is read, or the `usual` in Python."""
+    where = _place.get()
+    return usual if where is None else where
+
+
+def check_literals(spec: object, *, usual: str = "") -> None:
+    """Refuse a field of `spec` that is none of the values its Literal allows, named as `place` says."""
     for name, allowed in _literals(type(spec)).items():
         value = getattr(spec, name)
         if value not in allowed:
-            raise UserError(f"{where}{name} is {value!r}; choose {choices(allowed)}")
+            raise UserError(f"{place(usual)}{name} is {value!r}; choose {choices(allowed)}")
 
 
 def differing_leaves(one: Any, other: Any) -> dict[str, tuple[Any, Any]]:
@@ -78,25 +93,29 @@ def flatten(data: Any, prefix: str = "", *, into_lists: bool = False) -> dict[st
     return {key: leaf for fields in nested for key, leaf in fields.items()}
 
 
-def override(spec: T, changes: Mapping[str, Any]) -> T:
-    """Return `spec` with the dotted fields in `changes` replaced."""
+def override(spec: T, changes: Mapping[str, Any], *, where: str = "") -> T:
+    """Return `spec` with the dotted fields in `changes` replaced; in what is said of them `where` stands before."""
     data = encode(spec)
     for path, value in changes.items():
         *parents, leaf = path.split(".")
         target: Any = data
-        for depth, key in enumerate(parents):
-            target = _descend(target, key, path, parents[:depth])
+        group = where
+        for key in parents:
+            target = _descend(target, key, where + path, group)
+            group += f"{key}."
         if isinstance(target, list):
-            _descend(target, leaf, path, parents)
+            _descend(target, leaf, where + path, group)
             target[int(leaf)] = value
         elif isinstance(target, dict):
             target[leaf] = value
         else:
-            group = ".".join(parents)
+            here = group.rstrip(".")
             if target is None:
-                raise UserError(f"'{group}' is none here, so '{path}' cannot be set; start from a recipe that has it")
-            raise UserError(f"'{group}' has no field '{leaf}': it is a single value")
-    return decode(type(spec), data)
+                raise UserError(
+                    f"'{here}' is none here, so '{where}{path}' cannot be set; start from a recipe that has it"
+                )
+            raise UserError(f"'{here}' has no field '{leaf}': it is a single value")
+    return decode(type(spec), data, where=where)
 
 
 def overlay(spec: T, changes: Mapping[str, Any]) -> T:
@@ -181,13 +200,13 @@ def _parse_json(value: Any, where: str) -> Any:
         raise UserError(f'{where} is {value!r}; write lists as [1,2] and tables as {{"key": value}}') from error
 
 
-def _descend(target: Any, key: str, path: str, parents: Sequence[str]) -> Any:
-    here = ".".join(parents) or "the spec"
+def _descend(target: Any, key: str, path: str, group: str) -> Any:
+    here = group.rstrip(".") or "the spec"
     if isinstance(target, list):
         if not key.isdecimal() or int(key) >= len(target):
             raise UserError(f"'{path}': {here} has items 0 to {len(target) - 1}, and no '{key}'")
         return target[int(key)]
     if not isinstance(target, dict) or key not in target:
         known = target if isinstance(target, dict) else ()
-        raise UserError(f"'{path}': {here} has no field '{key}'{suggest(key, known)}")
+        raise UserError(f"'{path}': {here} has no field '{key}'{suggest(key, known, where=group)}")
     return target[key]

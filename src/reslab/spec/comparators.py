@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from reslab.errors import UserError, choices
-from reslab.spec.codec import check_literals
+from reslab.spec.codec import check_literals, place
 from reslab.spec.network import StageSpec
 from reslab.spec.possible import check_counts
 
@@ -69,16 +69,18 @@ class HighwaySpec(ImageSpec):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.stages:
-            raise UserError("stages is empty; give at least one stage")
+            raise UserError(f"{place()}stages is empty; give at least one stage")
         for index, stage in enumerate(self.stages):
             if min(stage.blocks, stage.width) < 1 or stage.stride != 1:
                 raise UserError(
-                    f"stages.{index} needs blocks and width of at least 1 and stride 1: pools halve the map"
+                    f"{place()}stages.{index} needs blocks and width of at least 1 and stride 1: pools halve the map"
                 )
         if self.neck < 1:
-            raise UserError(f"neck is {self.neck}; it must be at least 1")
+            raise UserError(f"{place()}neck is {self.neck}; it must be at least 1")
         if not 0 <= self.dropout < 1:
-            raise UserError(f"dropout is {self.dropout}; it is a probability, from 0 up to but not including 1")
+            raise UserError(
+                f"{place()}dropout is {self.dropout}; it is a probability, from 0 up to but not including 1"
+            )
 
     @property
     def depth(self) -> int:
@@ -99,7 +101,7 @@ class LeNetSpec(ImageSpec):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.input_size < 32:
-            raise UserError(f"input_size is {self.input_size}; LeNet-5's last convolution needs at least 32")
+            raise UserError(f"{place()}input_size is {self.input_size}; LeNet-5's last convolution needs at least 32")
 
     @property
     def depth(self) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from reslab.errors import UserError
+from reslab.spec.codec import place
 
 if TYPE_CHECKING:
     from reslab.spec.network import NetworkSpec
@@ -16,8 +17,9 @@ MOST_BLOCKS = 20_000
 
 def check(spec: NetworkSpec) -> None:
     """Refuse a spec that no network fits, naming the field and the remedy."""
+    where = place()
     if not spec.stages:
-        raise UserError("stages is empty; give at least one stage")
+        raise UserError(f"{where}stages is empty; give at least one stage")
     counts = {"classes": spec.classes, "channels": spec.channels, "input_size": spec.input_size}
     counts |= {f"stem.{key}": getattr(spec.stem, key) for key in ("kernel", "width", "stride")}
     for index, stage in enumerate(spec.stages):
@@ -25,15 +27,17 @@ def check(spec: NetworkSpec) -> None:
     check_counts(counts)
     blocks = sum(stage.blocks for stage in spec.stages)
     if blocks > MOST_BLOCKS:
-        raise UserError(f"stages have {blocks:,} blocks in all; at most {MOST_BLOCKS:,} can be built")
+        raise UserError(f"{where}stages have {blocks:,} blocks in all; at most {MOST_BLOCKS:,} can be built")
     if spec.stem.kernel % 2 == 0:
-        raise UserError(f"stem.kernel is {spec.stem.kernel}; it must be odd, to have a middle")
+        raise UserError(f"{where}stem.kernel is {spec.stem.kernel}; it must be odd, to have a middle")
     for field in ("maxout", "squeeze_excitation"):
         if getattr(spec, field) < 0:
-            raise UserError(f"{field} is {getattr(spec, field)}; it must be 0 (off) or more")
+            raise UserError(f"{where}{field} is {getattr(spec, field)}; it must be 0 (off) or more")
     for field in ("dropout", "stochastic_depth"):
         if not 0 <= getattr(spec, field) < 1:
-            raise UserError(f"{field} is {getattr(spec, field)}; it is a probability, from 0 up to but not including 1")
+            raise UserError(
+                f"{where}{field} is {getattr(spec, field)}; it is a probability, from 0 up to but not including 1"
+            )
     for impossible, reason in _impossible(spec):
         if impossible:
             raise UserError(reason)
@@ -41,52 +45,55 @@ def check(spec: NetworkSpec) -> None:
 
 def check_counts(counts: Mapping[str, int]) -> None:
     """Refuse a field that counts something and is none or more than any network has."""
+    where = place()
     for field, value in counts.items():
         if not 1 <= value <= LARGEST:
-            raise UserError(f"{field} is {value}; it must be at least 1 and at most {LARGEST:,}")
+            raise UserError(f"{where}{field} is {value}; it must be at least 1 and at most {LARGEST:,}")
 
 
 def _impossible(spec: NetworkSpec) -> Iterator[tuple[bool, str]]:
     """Yield the combinations that describe no network, each with its reason and remedy."""
-    plain, order = not spec.residual, spec.order
+    where, plain, order = place(), not spec.residual, spec.order
     yield (
         plain and order not in ("post", "pre"),
-        f"order={order} needs an addition and shortcut=none has none: use order=post or pre",
+        f"{where}order={order} needs an addition and {where}shortcut=none has none: use {where}order=post or pre",
     )
     yield (
         plain and spec.stochastic_depth > 0,
-        "stochastic_depth drops residual branches and shortcut=none has nothing else to pass on: set it to 0",
+        f"{where}stochastic_depth drops residual branches and {where}shortcut=none has nothing else to pass on: "
+        "set it to 0",
     )
     yield (
         plain and spec.zero_gamma,
-        "zero_gamma would make a plain network's output zero: use it with shortcut=A, B, C or gated",
+        f"{where}zero_gamma would make a plain network's output zero: use it with {where}shortcut=A, B, C or gated",
     )
     yield (
         spec.zero_gamma and (spec.norm in ("none", "frozen") or order != "post"),
-        f"zero_gamma needs a trained normalization that ends the residual branch, and norm={spec.norm} order={order} "
-        "has none that could leave zero: use norm=batch with order=post",
+        f"{where}zero_gamma needs a trained normalization that ends the residual branch, and "
+        f"{where}norm={spec.norm} {where}order={order} has none that could leave zero: "
+        f"use {where}norm=batch with {where}order=post",
     )
     yield (
         order == "bn-after-addition" and spec.norm == "none",
-        "order=bn-after-addition and norm=none contradict each other: use order=post",
+        f"{where}order=bn-after-addition and {where}norm=none contradict each other: use {where}order=post",
     )
     yield (
         spec.maxout == 1,
-        "maxout=1 takes the largest of one piece, which is no nonlinearity: use 2 or more, or 0 for ReLU",
+        f"{where}maxout=1 takes the largest of one piece, which is no nonlinearity: use 2 or more, or 0 for ReLU",
     )
     yield (
         spec.maxout > 1 and order == "pre",
-        "maxout with order=pre would need every block's input to come in pieces: use order=post",
+        f"{where}maxout with {where}order=pre would need every block's input to come in pieces: use {where}order=post",
     )
     strided = spec.stem.stride > 1 or spec.pool != "none" or any(stage.stride > 1 for stage in spec.stages)
     yield (
         spec.dimensions == 0 and strided,
-        "dimensions=0 is a stack of fully-connected layers without a map to stride over: "
-        "set every stride to 1 and pool=none",
+        f"{where}dimensions=0 is a stack of fully-connected layers without a map to stride over: "
+        f"set every stride to 1 and {where}pool=none",
     )
     for plan in spec.layout():
         yield (
             plan.shortcut == "zero-padding" and plan.in_width > plan.out_width,
-            f"shortcut=A pads with zeros and cannot shrink {plan.in_width} channels to {plan.out_width} "
-            f"at {plan.name}: use shortcut=B",
+            f"{where}shortcut=A pads with zeros and cannot shrink {plan.in_width} channels to {plan.out_width} "
+            f"at {plan.name}: use {where}shortcut=B",
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from reslab.errors import UserError
-from reslab.spec.codec import check_literals
+from reslab.spec.codec import check_literals, place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,18 +32,22 @@ class Preprocess:
 
     def __post_init__(self) -> None:
         check_literals(self)
+        where = place()
         if len(self.mean) != len(self.std):
             raise UserError(
-                f"mean has {len(self.mean)} values and std {len(self.std)}; give one of each for every channel"
+                f"{where}mean has {len(self.mean)} values and {where}std {len(self.std)}; "
+                "give one of each for every channel"
             )
         if any(value <= 0 for value in self.std):
-            raise UserError(f"std is {self.std}; every value must be above 0")
+            raise UserError(f"{where}std is {self.std}; every value must be above 0")
         if self.per_pixel_mean and any(self.mean):
-            raise UserError(f"mean is {self.mean} beside a per-pixel mean; keep one, or set per_pixel_mean=false")
+            raise UserError(
+                f"{where}mean is {self.mean} beside a per-pixel mean; keep one, or set {where}per_pixel_mean=false"
+            )
         for name in ("resize", "crop"):
             size = getattr(self, name)
             if size is not None and size < 1:
-                raise UserError(f"{name} is {size}; give a number of pixels above 0, or none")
+                raise UserError(f"{where}{name} is {size}; give a number of pixels above 0, or none")
 
     def describe(self) -> str:
         """Say it in words: ``pixels 0-1, resize 256, crop 224, mean 0.485 0.456 0.406, std 0.229 0.224 0.225``."""

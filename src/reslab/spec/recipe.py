@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from reslab.errors import UserError, choices, suggest
-from reslab.spec.codec import check_literals, overlay, override
+from reslab.spec.codec import check_literals, overlay, override, place
 from reslab.spec.toml import read_toml
 
 Edges: TypeAlias = Literal["zero", "reflect"]
@@ -25,11 +25,10 @@ MOST = {"iterations": 1_000_000_000, "batch": 10_000_000}
 
 
 def _demand(
-    spec: object, part: str, *, above: Mapping[str, float] | None = None, least: Mapping[str, float] | None = None
+    spec: object, where: str, *, above: Mapping[str, float] | None = None, least: Mapping[str, float] | None = None
 ) -> None:
     """Refuse a field of a part of a recipe that has no such value, or is not above, or at least, what it must be."""
-    where = f"recipe.{part}." if part else "recipe."
-    check_literals(spec, where=where)
+    check_literals(spec, usual=where)
     for words, bounds in (("above", above or {}), ("at least", least or {})):
         for name, bound in bounds.items():
             value = getattr(spec, name)
@@ -56,16 +55,17 @@ class OptimizerSpec:
     clip_norm: float = 0.0
 
     def __post_init__(self) -> None:
+        where = place("recipe.optimizer.")
         _demand(
             self,
-            "optimizer",
+            where,
             above={"learning_rate": 0.0, "body_rate": 0.0},
             least={"weight_decay": 0.0, "clip_norm": 0.0},
         )
         if not 0 <= self.momentum < 1:
-            raise UserError(f"recipe.optimizer.momentum is {self.momentum:g}; give a number from 0 up to 1, 1 excluded")
+            raise UserError(f"{where}momentum is {self.momentum:g}; give a number from 0 up to 1, 1 excluded")
         if not 0 < self.stage_decay <= 1:
-            raise UserError(f"recipe.optimizer.stage_decay is {self.stage_decay:g}; give a fraction, such as 0.5")
+            raise UserError(f"{where}stage_decay is {self.stage_decay:g}; give a fraction, such as 0.5")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,13 +84,14 @@ class ScheduleSpec:
     final: float = 0.0
 
     def __post_init__(self) -> None:
-        _demand(self, "schedule", above={"factor": 0.0})
+        where = place("recipe.schedule.")
+        _demand(self, where, above={"factor": 0.0})
         if any(not 0 < drop < 1 for drop in self.drops):
-            raise UserError(f"recipe.schedule.drops is {self.drops}; drops are fractions of the run, such as 0.5")
+            raise UserError(f"{where}drops is {self.drops}; drops are fractions of the run, such as 0.5")
         if not 0 <= self.rise < 1:
-            raise UserError(f"recipe.schedule.rise is {self.rise:g}; it is a fraction of the run, from 0 up to 1")
+            raise UserError(f"{where}rise is {self.rise:g}; it is a fraction of the run, from 0 up to 1")
         if not 0 <= self.final <= 1:
-            raise UserError(f"recipe.schedule.final is {self.final:g}; it is a fraction of the rate, from 0 to 1")
+            raise UserError(f"{where}final is {self.final:g}; it is a fraction of the rate, from 0 to 1")
 
 
 KINDS_WITH = {  # fields of a schedule, and the kinds that heed them
@@ -111,7 +112,8 @@ class WarmupSpec:
     window: int = 100
 
     def __post_init__(self) -> None:
-        _demand(self, "warmup", above={"learning_rate": 0.0, "until_error_percent": 0.0}, least={"window": 1})
+        where = place("recipe.warmup.")
+        _demand(self, where, above={"learning_rate": 0.0, "until_error_percent": 0.0}, least={"window": 1})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,13 +147,14 @@ class AugmentationSpec:
     cutmix: float = 0.0
 
     def __post_init__(self) -> None:
-        _demand(self, "augmentation", least=dict.fromkeys(("padding", "cutout", "colour", "mixup", "cutmix"), 0))
+        where = place("recipe.augmentation.")
+        _demand(self, where, least=dict.fromkeys(("padding", "cutout", "colour", "mixup", "cutmix"), 0))
         if len(self.sides) != 2 or not 0 < self.sides[0] <= self.sides[1]:
-            raise UserError(f"recipe.augmentation.sides is {self.sides}; give the least and the greatest, as [256,480]")
+            raise UserError(f"{where}sides is {self.sides}; give the least and the greatest, as [256,480]")
         if len(self.areas) != 2 or not 0 < self.areas[0] <= self.areas[1] <= 1:
-            raise UserError(f"recipe.augmentation.areas is {self.areas}; give two fractions, such as [0.08,1]")
+            raise UserError(f"{where}areas is {self.areas}; give two fractions, such as [0.08,1]")
         if self.alternating_flips and not self.flip:
-            raise UserError("recipe.augmentation.alternating_flips is true and flip is false; set flip=true as well")
+            raise UserError(f"{where}alternating_flips is true and {where}flip is false; set {where}flip=true as well")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,9 +169,10 @@ class ResizingSpec:
     stages: int = 4
 
     def __post_init__(self) -> None:
+        where = place("recipe.resizing.")
         if not 0 < self.initial <= 1:
-            raise UserError(f"recipe.resizing.initial is {self.initial:g}; give a fraction of the side, such as 0.5")
-        _demand(self, "resizing", least={"stages": 2})
+            raise UserError(f"{where}initial is {self.initial:g}; give a fraction of the side, such as 0.5")
+        _demand(self, where, least={"stages": 2})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,28 +210,29 @@ class Recipe:
     evaluate_every: int = 1_000
 
     def __post_init__(self) -> None:
-        _demand(self, "", least=dict.fromkeys(("iterations", "batch", "accumulate", "evaluate_every"), 1))
+        where = place("recipe.")
+        _demand(self, where, least=dict.fromkeys(("iterations", "batch", "accumulate", "evaluate_every"), 1))
         if self.batch % self.accumulate:
-            raise UserError(f"recipe.accumulate is {self.accumulate}; it must divide the batch of {self.batch}")
+            raise UserError(f"{where}accumulate is {self.accumulate}; it must divide the batch of {self.batch}")
         for name, most in MOST.items():
             if getattr(self, name) > most:
-                raise UserError(f"recipe.{name} is {getattr(self, name)}; it must be at most {most:,}")
+                raise UserError(f"{where}{name} is {getattr(self, name)}; it must be at most {most:,}")
         for name in ("label_smoothing", "average_decay", "average_from"):
             if not 0 <= getattr(self, name) < 1:
-                raise UserError(f"recipe.{name} is {getattr(self, name)}; give a number from 0 up to, not including, 1")
+                raise UserError(f"{where}{name} is {getattr(self, name)}; give a number from 0 up to, not including, 1")
         if self.sampling == "balanced":
-            self._refuse_beside_balanced_sampling()
+            self._refuse_beside_balanced_sampling(where)
 
-    def _refuse_beside_balanced_sampling(self) -> None:
+    def _refuse_beside_balanced_sampling(self, where: str) -> None:
         if self.class_weights == "balanced":
             raise UserError(
-                "recipe.class_weights and recipe.sampling are both balanced, which would favour rare classes twice; "
+                f"{where}class_weights and {where}sampling are both balanced, which would favour rare classes twice; "
                 "choose one of them"
             )
         if self.exact_norms:
             raise UserError(
-                "recipe.exact_norms takes statistics over every training image once, and with recipe.sampling=balanced "
-                "the network is trained on others; set recipe.exact_norms=false"
+                f"{where}exact_norms takes statistics over every training image once, and with "
+                f"{where}sampling=balanced the network is trained on others; set {where}exact_norms=false"
             )
 
 
@@ -323,7 +328,7 @@ def find_recipe(name: str, overrides: Mapping[str, Any] | None = None) -> Recipe
 
 def change_recipe(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
     """Return a recipe with dotted fields overridden; refuse those of a schedule that its kind does not heed."""
-    changed = override(recipe, changes)
+    changed = override(recipe, changes, where="recipe.")
     for name, kinds in KINDS_WITH.items():
         if f"schedule.{name}" in changes and changed.schedule.kind not in kinds:
             raise UserError(

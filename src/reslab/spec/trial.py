@@ -55,7 +55,7 @@ class DataSpec:
     held_out_seed: int = 0
 
     def __post_init__(self) -> None:
-        check_literals(self, where="data.")
+        check_literals(self, usual="data.")
         if not re.fullmatch(r"[\w.-]+", self.name):  # a run's folder is named after it
             raise UserError(f"data.name is {self.name!r}; it takes letters, digits, '.', '_' and '-' only")
 
@@ -130,7 +130,7 @@ def trial_from_dict(data: Mapping[str, Any]) -> Trial:
         raise UserError(f"the trial lacks {choices(missing)}")
     return Trial(
         data=decode(DataSpec, data["data"], where="data."),
-        network=spec_from_dict(data["network"]),
+        network=spec_from_dict(data["network"], where="network."),
         recipe=decode(Recipe, data["recipe"], where="recipe."),
         seed=read_seed(data["seed"]),
         start=convert(str, data[START], where=START) if START in data else None,
@@ -170,8 +170,8 @@ def change_trial(trial: Trial, fields: Mapping[str, Any]) -> Trial:
             raise UserError(f"the trial has its {group} already; change it by {group}.FIELD=value")
     return replace(
         trial,
-        data=override(trial.data, groups["data"]),
-        network=override(trial.network, groups["network"]),
+        data=override(trial.data, groups["data"], where="data."),
+        network=override(trial.network, groups["network"], where="network."),
         recipe=change_recipe(trial.recipe, groups["recipe"]),
         seed=read_seed(fields.get("seed", trial.seed)),
     )

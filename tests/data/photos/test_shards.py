@@ -45,7 +45,7 @@ def assert_same(one: PhotoDataset, other: PhotoDataset) -> None:
 
 
 def test_shards_are_their_folder(photos: Path, shards: Path) -> None:
-    """Name, classes, order, labels, bytes and fingerprint; parts of a split too; and by data=PATH."""
+    """Name, classes, order, labels, bytes and fingerprint; parts of a split too; and by data=FOLDER."""
     assert has_shards(shards)
     assert not has_shards(photos)
     ours, theirs = open_data(str(shards)), open_data(str(photos))

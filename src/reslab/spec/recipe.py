@@ -19,8 +19,6 @@ from reslab.spec.toml import read_toml
 
 Edges: TypeAlias = Literal["zero", "reflect"]
 Crop: TypeAlias = Literal["padded", "shorter-side", "resized"]
-
-
 MOST = {"iterations": 1_000_000_000, "batch": 10_000_000}
 
 

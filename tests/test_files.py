@@ -23,6 +23,7 @@ from reslab.files import (
     is_locked,
     list_folder,
     lock,
+    refuse_closed_place,
     refuse_full_disk,
     replace_folder,
     slug,
@@ -79,6 +80,22 @@ def test_an_unwritable_place_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=r"cannot write .*b\.txt"):
         write_text(tmp_path / "file" / "b.txt", "x")
+
+
+def test_a_place_is_looked_at_before_the_work(tmp_path: Path) -> None:
+    """A file or a folder may be new, and folders above it; what is there of the other kind is refused; none is made."""
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    refuse_closed_place(tmp_path / "file")
+    refuse_closed_place(tmp_path / "new" / "file")
+    refuse_closed_place(tmp_path / "folder", folder=True)
+    refuse_closed_place(tmp_path / "new" / "folder", folder=True)
+    with pytest.raises(UserError, match=r"cannot write .*folder: Is a directory; choose a writable place"):
+        refuse_closed_place(tmp_path / "folder")
+    for place in (tmp_path / "file", tmp_path / "file" / "folder"):
+        with pytest.raises(UserError, match="Not a directory"):
+            refuse_closed_place(place, folder=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
 
 def test_a_full_disk_is_told_and_the_old_file_kept(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ from reslab import numbers
         (numbers.duration(245), "4 min 05 s"),
         (numbers.duration(7_385), "2 h 03 min"),
         (numbers.duration(187_300), "2 d 4 h"),
+        (numbers.about(27.4), "about 27 s"),
+        (numbers.about(0.4), "less than a second"),
         (numbers.signed(-0.124), "−0.12"),
         (numbers.signed(0.5), "+0.50"),
         (numbers.signed(-0.004), "0.00"),

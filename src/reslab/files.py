@@ -6,6 +6,7 @@ A path that may not be read is told in a sentence; Python itself calls it absent
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import glob
 import os
@@ -74,6 +75,18 @@ def refuse_full_disk(path: Path, needed: float, *, remedy: str) -> None:
         raise UserError(
             f"{path} needs {write_size(needed)} of disk and {write_size(free)} are free; free some space or {remedy}"
         )
+
+
+def refuse_closed_place(path: Path, *, folder: bool = False) -> None:
+    """Refuse a place where a file, or a folder of files, cannot be written, before the work for it is done."""
+    place = next(above for above in ([path] if folder else []) + [*path.absolute().parents] if _find_mode(above))
+    try:
+        if not folder and is_folder(path):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with tempfile.TemporaryFile(dir=place):
+            pass
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}; choose a writable place") from error
 
 
 @contextlib.contextmanager

@@ -57,6 +57,11 @@ def duration(seconds: float | None) -> str:
     return f"{whole // DAY} d {whole % DAY // HOUR} h"
 
 
+def about(seconds: float) -> str:
+    """Write a time that is only estimated: about 27 s, less than a second."""
+    return f"about {duration(seconds)}" if round(seconds) else "less than a second"
+
+
 def signed(value: float | None) -> str:
     """Write a difference with its sign, none that is not seen: −0.12, 0.00."""
     if value is None:

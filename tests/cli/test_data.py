@@ -169,8 +169,9 @@ def test_photographs_are_written_as_shards(
     """Which are checked, trained on and tested on like the folder."""
     monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "root"))
     shards = tmp_path / "shards" / "photos"
-    told = reslab("data", "shard", str(photos), str(shards), "--size", "five").err
-    assert "--size is 'five'; give megabytes or gigabytes, such as 512MB" in told
+    for size in ("five", "20KB", "-5MB"):
+        told = reslab("data", "shard", str(photos), str(shards), "--size", size).err
+        assert f"--size is '{size}'; give a whole number of MB or GB, such as 512MB" in told
     told = reslab("data", "shard", str(photos), str(shards), "--size", "1MB").out
     assert "wrote 6 images of 2 classes to 2 shards" in told
     outcomes = [reslab("data", "check", str(root)).out.splitlines()[-1] for root in (photos, shards)]

@@ -47,6 +47,23 @@ def test_images_with_several_labels_are_images(reslab, here: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        (["photos", "--out", "mine.safetensors/f.safetensors"], "f.safetensors: Not a directory; choose a writable"),
+        (["none.png", "--out", "f.safetensors"], "none.png cannot be read"),
+    ],
+)
+def test_places_are_looked_at_before_the_work(
+    words: list[str], sentence: str, reslab, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is loaded for a file that cannot be written, or of images that are not there."""
+    monkeypatch.setattr("reslab.cli.embed.load_trained", None)
+    outcome = reslab("embed", "mine.safetensors", *words)
+    assert outcome.code == 2
+    assert sentence in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
         (["photos", "--out", "f.npy"], "name a file that ends in .safetensors"),
         (["--out", "f.safetensors"], "embed needs images"),
         (["photos", "--out", "f.safetensors", "--layer", "conv9"], "has no layer 'conv9'"),

@@ -124,7 +124,8 @@ def test_an_ensemble_on_photographs(protocol: str, reslab, folder: Path, monkeyp
     assert f"8 test images of insects, pixels 0-1, {'' if protocol == 'multi-scale' else 'resize 18'}" in outcome.out
     rows = {line.split()[0]: line.split()[1:] for line in outcome.out.splitlines() if line}
     assert rows["ensemble"][0] == f"{told['error_percent']:.2f}"
-    assert rows["ensemble"][3:] == [f"{told['ece_percent']:.2f}", f"{told['loss']:.4f}"]
+    assert "top-5" not in outcome.out
+    assert rows["ensemble"][2:] == [f"{told['ece_percent']:.2f}", f"{told['loss']:.4f}"]
     assert len([line for line in outcome.out.splitlines() if line.startswith(("ants", "bees"))]) == 2
     (alone,) = [json.loads(reslab(words[0], words[1], *words[3:], "--json").out)]
     assert alone == told["members"][0]
@@ -174,7 +175,9 @@ def test_one_network_prints_its_calibration(reslab, folder: Path, monkeypatch) -
     """Beside its errors; photographs that cannot be read stop it, or are named and counted, up to a few."""
     monkeypatch.chdir(folder.parent)
     words = ["evaluate", "a.safetensors", "data=insects", "protocol=10-crop"]
-    assert "expected calibration error" in reslab(*words).out
+    told = reslab(*words).out
+    assert "expected calibration error" in told
+    assert "top-5" not in told  # five of two classes are never wrong
     bad = folder / "val" / "ants" / "2.png"
     bad.write_bytes(bytes(bad.stat().st_size))  # of the same size: the folder's fingerprint stays
     assert "2.png is not an image that can be read" in reslab(*words).err
@@ -188,7 +191,8 @@ def test_one_network_prints_its_calibration(reslab, folder: Path, monkeypatch) -
     worse.write_bytes(bytes(worse.stat().st_size))
     outcome = reslab(*words, "data.on_bad_image=skip")
     assert (outcome.code, outcome.out) == (2, "")
-    assert "more than 1 images are bad, which is too many to skip; the last one: insects/val/bees/0.png" in outcome.err
+    assert "more than 1 image is bad, and no more than one in a hundred, or one, may be skipped" in outcome.err
+    assert "; `reslab data check insects` names all, the last: insects/val/bees/0.png" in outcome.err
 
 
 def test_a_folder_must_be_given(reslab, folder: Path, monkeypatch) -> None:

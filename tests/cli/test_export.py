@@ -57,6 +57,23 @@ def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, h
     assert {path.name for path in here.iterdir()} == {"mine.safetensors", "photos"}
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--out", "mine.safetensors/f.pt2"], "cannot write mine.safetensors/f.pt2: Not a directory"),
+        (["none.jpg"], "none.jpg cannot be read"),
+    ],
+)
+def test_places_are_looked_at_before_the_work(
+    words: list[str], sentence: str, reslab, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is loaded for a file that cannot be written, or of images that are not there."""
+    monkeypatch.setattr("reslab.cli.export.load_trained", None)
+    outcome = reslab("export", "mine.safetensors", "--format", "torch-export", *words)
+    assert outcome.code == 2
+    assert sentence in outcome.err
+
+
 def test_without_onnx(reslab, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What to install is named before anything is done."""
     monkeypatch.setitem(sys.modules, "onnxruntime", None)

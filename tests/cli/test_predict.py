@@ -13,6 +13,7 @@ import torch
 from PIL import Image
 from tests.delivery.conftest import SMALL, fill, make_network
 
+from reslab.errors import UserError
 from reslab.networks import create_model, save_model
 from reslab.spec import Preprocess
 
@@ -125,6 +126,31 @@ def test_explanations_are_written(reslab, here: Path) -> None:
         assert (image.format, image.size) == ("PNG", (452, 224))
     told = json.loads(reslab("predict", "mine.safetensors", "photos", "--explain", "maps", "--json").out)
     assert told[2]["explanation"] == "maps/photo-0-2.png"
+
+
+@pytest.mark.parametrize("json", [[], ["--json"]])
+def test_guesses_are_told_though_explanations_fail(
+    json: list[str], reslab, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a disk that is full by then."""
+
+    def fail(path: Path) -> None:
+        raise UserError(f"cannot write {path}: No space left on device; free some space")
+
+    monkeypatch.setattr("reslab.cli.predict.atomic_write", fail)
+    outcome = reslab("predict", "mine.safetensors", "photos", "--explain", "maps", *json)
+    assert outcome.code == 2
+    assert outcome.out.count("photo-0.png") == 2
+    assert "No space left" in outcome.err
+
+
+def test_a_closed_place_is_told_before_the_work(reslab, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is a file cannot be a folder of pictures, and what is not there cannot be looked at: nothing is loaded."""
+    monkeypatch.setattr("reslab.cli.predict.load_trained", None)
+    outcome = reslab("predict", "mine.safetensors", "photos", "--explain", "mine.safetensors")
+    assert outcome.code == 2
+    assert "cannot write mine.safetensors: Not a directory" in outcome.err
+    assert "none.png cannot be read" in reslab("predict", "mine.safetensors", "none.png").err
 
 
 def test_shipped_weights_look_at_a_photograph(reslab, here: Path) -> None:

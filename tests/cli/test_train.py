@@ -80,7 +80,10 @@ def test_a_finished_run_without_its_weights_is_mended(reslab, run: Path) -> None
         (["a.toml", "b.toml"], "one TOML file"),
         (["none.toml"], "cannot read none.toml"),
         (["network=resnet-20", "recipe=none.toml"], "cannot read none.toml"),
-        (["network=resnet-20", "lr=3"], "a trial has no field 'lr'"),
+        (["network=resnet-20", "lr=3"], "a trial has no field 'lr'; write recipe.optimizer.learning_rate="),
+        (["network=resnet-20", "--epochs", "3"], "there is no option --epochs; write recipe.epochs="),
+        (["network=resnet-20", "--batch-size=3"], "there is no option --batch-size; write recipe.batch="),
+        (["network=resnet-20", "--epoch", "3"], "there is no option --epoch; --help lists those there are"),
         (["network=resnet-20", "recipe.lr=3"], "there is no field 'recipe.lr'"),
         (["network=resnet-20", "seed=x"], "seed is 'x'"),
         (["network=resnet-20", "data=cifar11"], "did you mean 'cifar10'"),
@@ -106,6 +109,38 @@ def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, t
     assert outcome.code == 2
     assert sentence in outcome.err
     assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").glob("*/result.json"))
+
+
+def test_the_default_data_is_named(reslab, tmp_path: Path) -> None:
+    """Who left it out may have meant other images."""
+    words = ["train", "network=cifar-resnet-8", *SHORT, "--runs", str(tmp_path), "--dry-run"]
+    assert "no data= given: training on digits" in reslab(*words).err
+    assert "no data=" not in reslab(*words, "data=digits").err
+
+
+def test_a_saved_trial_and_its_place_are_checked_before_timing(
+    reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights for a trial that starts from scratch, in a dry run too; a folder for runs that is a file."""
+    words = ["network=cifar-resnet-8", *SHORT, "--runs", str(tmp_path / "runs")]
+    (tmp_path / "trial.toml").write_text(reslab("train", *words, "--dry-run").out)
+    monkeypatch.setattr("reslab.experiments.estimate.measure_speed", None)
+    saved = ["train", str(tmp_path / "trial.toml"), "--runs"]
+    for dry in ([], ["--dry-run"]):
+        started = reslab(*saved, str(tmp_path / "runs"), "weights=cifar10", *dry)
+        assert "the trial starts from scratch, not from weights=cifar10" in started.err
+    closed = reslab(*saved, str(tmp_path / "trial.toml"))
+    assert closed.code == 2
+    assert "trial.toml, a file; give --runs a folder" in closed.err
+
+
+def test_what_is_hardly_meant_is_a_warning(reslab, tmp_path: Path) -> None:
+    """Frozen weights that nobody trained; in a dry run too."""
+    words = ["network=cifar-resnet-8", *SHORT, "--runs", str(tmp_path), "--dry-run"]
+    assert "warning" not in reslab("train", *words).err
+    doubted = reslab("train", *words, "recipe.freeze=body")
+    assert doubted.code == 0
+    assert "warning: recipe.freeze without weights= keeps what it freezes random" in doubted.err
 
 
 def test_a_dry_run_prints_a_trial_that_can_be_run(reslab, tmp_path: Path) -> None:

@@ -22,11 +22,23 @@ def test_folders_stand_for_what_is_under_them(photos: Path, tmp_path: Path) -> N
     (tmp_path / "deep" / "er").mkdir(parents=True)
     for name in ("deep/er/b.JPG", "deep/c.png", "notes.txt", "._d.png"):
         (tmp_path / name).touch()
-    assert find_images([tmp_path, "x.jpg"]) == [tmp_path / "deep/c.png", tmp_path / "deep/er/b.JPG", Path("x.jpg")]
+    inside = [tmp_path / "deep/c.png", tmp_path / "deep/er/b.JPG"]
+    assert find_images([tmp_path, tmp_path / "notes.txt"]) == [*inside, tmp_path / "notes.txt"]
     assert len(find_images([photos])) == 32
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="empty has no images; give files, or a folder that has some"):
         find_images([tmp_path / "empty"])
+
+
+def test_what_is_not_there_is_told_at_once(tmp_path: Path) -> None:
+    """Or left out, where someone takes note."""
+    (tmp_path / "there.png").touch()
+    words = [tmp_path / "none.png", tmp_path / "there.png"]
+    with pytest.raises(UserError, match=r"none\.png cannot be read: No such file"):
+        find_images(words)
+    noted: list[UserError] = []
+    assert find_images(words, on_bad=noted.append) == words[1:]
+    assert "none.png" in str(noted[0])
 
 
 def test_arrays_and_pillow_images_are_images_too(photos: Path) -> None:
@@ -39,6 +51,21 @@ def test_arrays_and_pillow_images_are_images_too(photos: Path) -> None:
     assert torch.equal(from_file.pixels, from_array.pixels)
     assert torch.equal(from_file.pixels, from_pillow.pixels)
     assert (from_file.name, from_array.name, grey.pixels.shape) == (str(path), "image 2", (1, 24, 30))
+
+
+def test_transparency_is_dropped_from_arrays_as_from_files(tmp_path: Path) -> None:
+    """RGBA and grey with alpha, as arrays and as Pillow images; inks and palettes are not taken for colours."""
+    generator = np.random.default_rng(0)
+    for mode, channels in (("RGBA", 4), ("LA", 2)):
+        array = generator.integers(0, 256, (6, 5, channels), dtype=np.uint8)
+        image = Image.merge(mode, [Image.fromarray(channel) for channel in array.transpose(2, 0, 1)])
+        image.save(tmp_path / f"{mode}.png")
+        of_file, of_array, of_image = read_images([tmp_path / f"{mode}.png", array, image])  # pyright: ignore[reportArgumentType]
+        assert torch.equal(of_array.pixels, of_image.pixels)
+        assert torch.equal(of_array.pixels.expand(3, -1, -1), of_file.pixels)
+    for mode in ("CMYK", "P"):
+        with pytest.raises(BadImage, match=f"image 1 is a Pillow image in {mode}; convert it to RGB"):
+            list(read_images([Image.new(mode, (5, 6))]))  # pyright: ignore[reportArgumentType]
 
 
 def test_a_bad_image_is_named_or_left_out(photos: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 import torch
 from tests.delivery.conftest import SMALL
 
+import reslab
 from reslab.data.photos.decoding import read_pixels
 from reslab.data.preprocessing import preprocess_images
 from reslab.delivery.predictor import Predictor, to_plain
@@ -112,3 +113,11 @@ def test_an_explanation_shows_both(network: Network, photos: Path) -> None:
     assert not np.array_equal(predictor.explain(image, target="ants"), predictor.explain(image, target="bees"))
     with pytest.raises(UserError, match="there is no class 'wasps'; the network knows ants, bees"):
         predictor.explain(image, target="wasps")
+
+
+def test_a_device_that_is_not_here_is_told(network: Network) -> None:
+    """As of training."""
+    with pytest.raises(UserError, match="device is 'tpu9', and there is none here"):
+        Predictor(network, device="tpu9")
+    with pytest.raises(UserError, match="device is 'tpu9', and there is none here"):
+        reslab.train("digits", "cifar-resnet-8", device="tpu9")

@@ -15,8 +15,8 @@ from reslab.experiments import estimate as estimating
 from reslab.experiments.estimate import (
     SetEstimate,
     Speed,
-    check_room,
-    check_room_for_set,
+    check_disk,
+    check_disk_for_set,
     estimate_run,
     estimate_set,
     measure_speed,
@@ -164,21 +164,10 @@ def test_a_full_disk_is_told_before_training(tmp_path: Path, monkeypatch: pytest
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=needed - 1))
     with pytest.raises(UserError, match=r"needs \d\.\d MiB of disk and \d\.\d MiB are free; free some space"):
-        check_room(estimate, run, device="cpu")
+        check_disk(estimate, run)
     run.path.mkdir(parents=True)
     (run.path / "weights.safetensors").write_bytes(bytes(1000))
-    assert check_room(estimate, run, device="cpu") is None
-
-
-def test_short_memory_is_a_warning(tmp_path: Path) -> None:
-    """Not a refusal: the count is only about right."""
-    run = RunDirectory(tmp_path)
-    estimate = estimate_run(make_trial(), DIGITS, run, speed=SPEED, device="cpu")
-    assert check_room(estimate, run, device="cpu") is None
-    warning = check_room(replace(estimate, memory_bytes=2**60), run, device="cpu")
-    assert warning is not None
-    assert "of memory more and" in warning
-    assert "recipe.accumulate=2" in warning
+    check_disk(estimate, run)
 
 
 def test_a_set_is_the_sum_of_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +179,6 @@ def test_a_set_is_the_sum_of_its_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     large = replace(small, network=find("cifar-resnet-14", {"channels": 1, "input_size": 8}))
     trials = [large, small, replace(small, seed=2)]
     sets = [estimate_set(trials, DIGITS, tmp_path, together=count, device="cpu") for count in (1, 2, 3)]
-    assert estimate_set([], DIGITS, tmp_path, together=1, device="cpu") is None
     assert timed == [small] * 3
     alone = [
         estimate_run(trial, DIGITS, RunDirectory.of(trial, tmp_path), speed=SPEED, device="cpu") for trial in trials
@@ -198,24 +186,17 @@ def test_a_set_is_the_sum_of_its_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     slower = measure_cost(large.network).multiply_adds / measure_cost(small.network).multiply_adds
     needs = [estimate.memory_bytes - 1_000 for estimate in alone]
     for count, estimate in enumerate(sets, start=1):
-        assert estimate is not None
         assert estimate.seconds == pytest.approx((slower + 2) * alone[1].seconds)
         assert estimate.disk_bytes == sum(one.disk_bytes for one in alone)
         assert estimate.memory_bytes == 1_000 + sum(needs[:count])
-        assert estimate.least_memory_bytes == alone[0].memory_bytes
 
 
-def test_a_set_that_does_not_fit_is_told_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Disk is refused; memory that is short even for one at a time is a warning, else they take turns."""
-    monkeypatch.setattr(estimating, "used_memory", lambda device: 0)
-    monkeypatch.setattr(estimating, "free_memory", lambda device: 500)
-    fits = SetEstimate(seconds=1.0, memory_bytes=900, least_memory_bytes=300, disk_bytes=10)
-    assert check_room_for_set(fits, [make_trial()], tmp_path, device="cpu") is None
-    warning = check_room_for_set(replace(fits, least_memory_bytes=600), [make_trial()], tmp_path, device="cpu")
-    assert warning is not None
-    assert "memory" in warning
+def test_a_set_that_does_not_fit_is_told_before_training(tmp_path: Path) -> None:
+    """What the disk lacks for all of them."""
+    estimate = SetEstimate(seconds=1.0, memory_bytes=900, disk_bytes=10)
+    check_disk_for_set(estimate, [make_trial()], tmp_path)
     with pytest.raises(UserError, match=r"needs .* of disk and .* are free"):
-        check_room_for_set(replace(fits, disk_bytes=10**18), [make_trial()], tmp_path, device="cpu")
+        check_disk_for_set(replace(estimate, disk_bytes=10**18), [make_trial()], tmp_path)
 
 
 @pytest.mark.gpu

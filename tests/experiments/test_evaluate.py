@@ -231,7 +231,7 @@ def test_bad_photographs_are_counted(photos: PhotoDataset) -> None:
         evaluate(went_past, choose_inputs(went_past, replace(photos, name="others")))
     for index in range(6):
         photos.test.path(index).write_bytes(b"")
-    with pytest.raises(UserError, match="more than 1 images are bad"):
+    with pytest.raises(UserError, match="more than 1 image is bad"):
         choose_inputs(trained, photos, skip_bad=True)
 
 

@@ -8,7 +8,8 @@ import torch
 
 from reslab.data.dataset import Dataset, Split
 from reslab.errors import UserError
-from reslab.experiments.sizes import COPIES, data_bytes, measure_sizes, telling_of_memory, trial_bytes
+from reslab.experiments import sizes
+from reslab.experiments.sizes import COPIES, check_memory, data_bytes, measure_sizes, telling_of_memory, trial_bytes
 from reslab.spec import find
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
@@ -16,6 +17,8 @@ from reslab.spec.trial import DataSpec, Trial
 TRIAL = Trial(
     data=DataSpec(name="cifar10", fingerprint=""), network=find("resnet-20"), recipe=find_recipe("cifar-paper"), seed=1
 )
+_SPLIT = Split(np.zeros((10, 3, 32, 32), np.uint8), np.zeros(10, np.uint8))
+TEN = Dataset(name="cifar10", class_names=tuple("0123456789"), train=_SPLIT, test=_SPLIT)
 SIZES = measure_sizes(TRIAL.network)
 
 
@@ -60,13 +63,10 @@ def test_stretches_of_batches_lie_on_the_device() -> None:
 
 def test_images_are_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Padded, once for all trials; streamed ones take nothing there."""
-    images = np.zeros((10, 3, 32, 32), np.uint8)
-    split = Split(images, np.zeros(10, np.uint8))
-    dataset = Dataset(name="cifar10", class_names=tuple("0123456789"), train=split, test=split)
     monkeypatch.setenv("RESLAB_BATCHES", "streamed")
-    assert data_bytes(TRIAL, dataset, device="cpu") == 0
+    assert data_bytes(TRIAL, TEN, device="cpu") == 0
     monkeypatch.setenv("RESLAB_BATCHES", "resident")
-    assert data_bytes(TRIAL, dataset, device="cpu") == 2 * 10 * 3 * 40 * 40
+    assert data_bytes(TRIAL, TEN, device="cpu") == 2 * 10 * 3 * 40 * 40
 
 
 @pytest.mark.parametrize(("together", "remedy"), [(1, "recipe.accumulate=2 or network"), (8, "--together 1")])
@@ -74,3 +74,22 @@ def test_memory_that_runs_out_is_told(together: int, remedy: str) -> None:
     """With what needs less: one at a time, or where it was one already, less of it at once."""
     with pytest.raises(UserError, match=f"memory ran out; .*{remedy}"), telling_of_memory(together=together):
         raise torch.OutOfMemoryError
+
+
+def test_short_memory_is_a_warning_and_far_too_little_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the fewest parts of a batch that fit; of two processes each has half of it."""
+    monkeypatch.setenv("RESLAB_BATCHES", "streamed")
+    needs = {parts: trial_bytes(with_recipe(accumulate=str(parts)), device="cpu") for parts in (1, 2, 4)}
+    free = needs[1]
+    monkeypatch.setattr(sizes, "free_memory", lambda device: free)
+    assert check_memory(TRIAL, TEN, device="cpu") is None
+    free = needs[1] - 1
+    assert "of memory and" in (warning := check_memory(TRIAL, TEN, device="cpu") or "")
+    assert "; recipe.accumulate=2 would fit, or choose" in warning
+    assert check_memory(TRIAL, TEN, device="cpu", num_processes=2) is None
+    free = needs[4]
+    with pytest.raises(UserError, match=r"needs about .* are free; recipe\.accumulate=4 would fit, or choose"):
+        check_memory(TRIAL, TEN, device="cpu")
+    free = 1_000
+    with pytest.raises(UserError, match=r"are free; choose a smaller network\.input_size or recipe\.batch"):
+        check_memory(TRIAL, TEN, device="cpu")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from reslab.errors import UserError
 from reslab.experiments.arrays import ArrayTask
 from reslab.experiments.multilabel import MultiLabelTask
 from reslab.experiments.photos import PhotoTask
-from reslab.experiments.tasks import make_task, refuse_unfit_trial
+from reslab.experiments.tasks import list_doubts, make_task, refuse_unfit_trial
 from reslab.experiments.trials import read_trial
 from reslab.runs.directory import RunDirectory
 
@@ -62,6 +63,12 @@ def test_another_task_is_refused(tmp_path: Path) -> None:
             {"network__input_size": "64", "recipe__resizing__initial": "0.9"},
             r"resizing\.initial is 0\.9, and no multiple of 32 .* than crops of 64",
         ),
+        ({"network": "resnet-18", "network__input_size": "1"}, r"shape \(3, 1, 1\) do not pass through this network"),
+        ({"recipe__freeze": "conv9"}, r"recipe\.freeze is conv9; cifar-resnet-8 .* has stem, conv2, .* or body"),
+        (
+            {"network": "resnet-18", "network__input_size": "32", "recipe__accumulate": "8"},
+            "one image at a time goes through resnet-18 .* choose a larger recipe.batch",
+        ),
     ],
 )
 def test_what_does_not_fit_photographs_is_told(fields: dict[str, str], sentence: str, photos: PhotoDataset) -> None:
@@ -84,3 +91,18 @@ def test_what_does_not_fit_arrays_is_told(field: str, value: str) -> None:
     trial = read_trial({"network": "cifar-resnet-8", f"recipe.{field}": value}, DIGITS)
     with pytest.raises(UserError, match=rf"recipe\.{field} is {value}, which is for photographs"):
         refuse_unfit_trial(trial, DIGITS)
+
+
+def test_what_is_hardly_meant_is_doubted(photos: PhotoDataset) -> None:
+    """A batch of more images than there are; random weights that are kept so."""
+    assert list_doubts(make_photo_trial(photos), photos) == []
+    images = len(photos.train)
+    (large,) = list_doubts(make_photo_trial(photos, recipe__batch=str(images + 1)), photos)
+    assert f"recipe.batch is {images + 1} and there are {images} training images" in large
+    frozen = make_photo_trial(photos, recipe__freeze="body")
+    (random,) = list_doubts(frozen, photos)
+    assert "recipe.freeze without weights= keeps what it freezes random" in random
+    assert list_doubts(replace(frozen, start="0" * 64), photos) == []
+    tuning = replace(make_trial(), data=replace(make_trial().data, split="tuning"))
+    batch = len(DIGITS.train) - 100
+    assert list_doubts(replace(tuning, recipe=replace(tuning.recipe, batch=batch)), DIGITS) != []

@@ -49,11 +49,11 @@ def test_epochs_count_by_batch_and_split() -> None:
         read_trial(fields | {"recipe.iterations": "100"}, DIGITS)
 
 
-@pytest.mark.parametrize("epochs", ["0", "-1"])
+@pytest.mark.parametrize("epochs", ["0", "-1", r"1e\+300"])
 def test_no_epochs_are_refused(epochs: str) -> None:
-    """They are no iterations, and not one either; a part of an epoch is one."""
-    with pytest.raises(UserError, match=f"recipe.epochs is {epochs}; it must be above 0"):
-        read_trial({"network": "cifar-resnet-8", "recipe.epochs": epochs}, DIGITS)
+    """They are no iterations, and not one either; a part of an epoch is one. Nor is more than anyone can wait for."""
+    with pytest.raises(UserError, match=f"recipe.epochs is {epochs}; it must be above 0 and at most 1,000,000"):
+        read_trial({"network": "cifar-resnet-8", "recipe.epochs": epochs.replace("\\", "")}, DIGITS)
     assert read_trial({"network": "cifar-resnet-8", "recipe.epochs": "1e-9"}, DIGITS).recipe.iterations == 1
 
 
@@ -74,7 +74,9 @@ def test_fields_are_overridden(file: Path) -> None:
         ({"network.dropout": "x"}, "network.dropout is 'x'; give"),
         ({"network.dropout": "2"}, "network.dropout is 2.0; it is a probability"),
         ({"data.splt": "full"}, "there is no field 'data.splt'; did you mean 'data.split'"),
-        ({"lr": "1"}, "a trial has no field 'lr'"),
+        ({"lr": "1"}, "a trial has no field 'lr'; write recipe.optimizer.learning_rate="),
+        ({"epochs": "3"}, "a trial has no field 'epochs'; write recipe.epochs="),
+        ({"colour": "red"}, "a trial has no field 'colour'; it has data, network, recipe, seed"),
         ({"seed": "-1"}, "seed is -1; it must be from 0"),
         ({"seed": "x"}, "seed is 'x'; give a whole number"),
     ],
@@ -88,7 +90,7 @@ def test_wrong_fields_are_named(fields: dict[str, str], sentence: str, file: Pat
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
-        ('task = "classification"\n', "", r"trial\.toml: task is None"),
+        ('task = "classification"\n', "", r"trial\.toml: the trial lacks task"),
         ("seed = 7\n", "", r"trial\.toml: the trial lacks seed"),
         ('task = "classification"\n', 'task = "detection"\n', "choose classification or multi-label"),
         ("seed = 7\n", "sed = 7\n", "a trial has no 'sed'; did you mean 'seed'"),
@@ -106,6 +108,16 @@ def test_wrong_files_are_named(before: str, after: str, sentence: str, file: Pat
     assert before in text
     file.write_text(text.replace(before, after))
     with pytest.raises(UserError, match=sentence):
+        read_trial_file(file, {})
+
+
+def test_what_is_no_trial_is_told(file: Path) -> None:
+    """An empty file, with how to come by a trial; one that is no TOML, its name once."""
+    file.write_text("")
+    with pytest.raises(UserError, match=r"trial\.toml: this is no trial, which has task, .*--dry-run` prints one"):
+        read_trial_file(file, {})
+    file.write_text("network = [")
+    with pytest.raises(UserError, match=r"^[^ ]*trial\.toml is not TOML"):
         read_trial_file(file, {})
 
 

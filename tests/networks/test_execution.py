@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from reslab.errors import UserError
 from reslab.networks import create_model
-from reslab.networks.execution import FAST, Execution
+from reslab.networks.execution import FAST, Execution, choose_device
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
@@ -43,3 +44,11 @@ def test_the_map_stays_channels_last_throughout() -> None:
     for name, tensor in seen.items():
         if tensor.dim() == 4:
             assert tensor.is_contiguous(memory_format=torch.channels_last), name
+
+
+@pytest.mark.parametrize("device", ["tpu9", "cuda:99"])
+def test_a_device_that_is_not_here_is_told(device: str) -> None:
+    """One that nobody knows, and one that this machine does not have."""
+    assert choose_device("cpu") == "cpu"
+    with pytest.raises(UserError, match=f"device is '{device}', and there is none here; give cpu"):
+        choose_device(device)

@@ -65,6 +65,8 @@ def test_highways_have_their_authors_recipe() -> None:
     ("changes", "sentence"),
     [
         ({"iterations": 0}, "recipe.iterations is 0"),
+        ({"iterations": 10**23}, "recipe.iterations is 1000+; it must be at most 1,000,000,000"),
+        ({"batch": 10**8}, "recipe.batch is 100000000; it must be at most 10,000,000"),
         ({"batch": "x"}, "recipe.batch is 'x'; give a whole number"),
         ({"bach": 3}, "there is no field 'recipe.bach'; did you mean 'recipe.batch'"),
         ({"optimizer.learning_rate": "x"}, "recipe.optimizer.learning_rate is 'x'; give a number"),

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from reslab.cli.show import console, make_table, print_json, progress_console
 from reslab.cli.subjects import WHOLE
@@ -74,7 +74,7 @@ def prepare(name: str, source: Path, *, out: Path | None = None) -> None:
 
 
 @app.command
-def shard(source: Path, out: Path, *, size: str = "512MB") -> None:
+def shard(source: Path, out: Path, *, size: Annotated[str, Parameter(allow_leading_hyphen=True)] = "512MB") -> None:
     """Write a folder of photographs as tar shards, which are trained on like the folder and which webdataset reads.
 
     Parameters
@@ -101,7 +101,7 @@ def shard(source: Path, out: Path, *, size: str = "512MB") -> None:
 def _read_size(text: str) -> int:
     number, unit = text[:-2].strip(), text[-2:].upper()
     if unit not in UNITS or not number.isdecimal() or not int(number):
-        raise UserError(f"--size is '{text}'; give megabytes or gigabytes, such as 512MB or 1GB")
+        raise UserError(f"--size is '{text}'; give a whole number of {choices(UNITS)}, such as 512MB")
     return int(number) * UNITS[unit]
 
 

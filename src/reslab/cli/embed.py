@@ -16,7 +16,7 @@ from reslab.cli.trained import (
     refuse_unknown,
 )
 from reslab.errors import UserError
-from reslab.files import is_folder, list_folder
+from reslab.files import is_folder, list_folder, refuse_closed_place
 from reslab.numbers import count
 from reslab.spec import name_of
 
@@ -45,6 +45,7 @@ def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", run
         raise UserError(f"--out is {out}; name a file that ends in .safetensors")
     if not paths:
         raise UserError("embed needs images; give a folder, files, or - for a list on standard input")
+    refuse_closed_place(out)
     with note_bad(fields) as on_bad, progress_console.status("loading") as status:
         from reslab.data.catalogue import open_data
         from reslab.delivery.embedding import write_embedding
@@ -52,16 +53,17 @@ def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", run
         from reslab.experiments.probe import open_extractor
         from reslab.networks.execution import choose_device
 
+        labelled = len(paths) == 1 and _has_classes(Path(paths[0]))
+        images = [] if labelled else find_images(paths, on_bad=on_bad)
         trained = load_trained(subject, fields, runs_root(runs))
         refuse_overwriting(out, subject, fields, trained.run)
         device = choose_device()
         extractor = open_extractor(trained, preprocess_fields(fields), device=device)
-        if len(paths) == 1 and _has_classes(Path(paths[0])):
+        if labelled:
             data = label_pictures(open_data(paths[0], held_out_seed=trained.held_out_seed), on_bad=on_bad)
             pictures, class_names = [data.train, data.test], data.class_names
             total = sum(map(len, pictures))
         else:
-            images = find_images(paths)
             pictures, class_names, total = [read_images(images, on_bad=on_bad)], None, len(images)
         status.stop()
         with image_bar("embedding", total) as progress:
@@ -75,10 +77,8 @@ def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", run
     write_embedding(embedding, out, about=about)
     print_heading(trained.origin, f"{about['network']}, {about['preprocess']}")
     rows, channels = embedding.features.shape
-    labelled = f", with labels of {len(class_names)} classes" if class_names else ""
-    console.print(
-        f"wrote {out}: {count(rows)} images x {count(channels)} features of {layer}{labelled}", soft_wrap=True
-    )
+    labels = f", with labels of {len(class_names)} classes" if class_names else ""
+    console.print(f"wrote {out}: {count(rows)} images x {count(channels)} features of {layer}{labels}", soft_wrap=True)
 
 
 def _has_classes(folder: Path) -> bool:

@@ -80,7 +80,9 @@ def _print_summary(scores: dict[str, Any]) -> None:
             f"cross-entropy {scores['loss']:.4f}\n"
         )
         return
-    errors = f"error {scores['error_percent']:.2f} %, top-5 error {scores['top5_error_percent']:.2f} %"
+    errors = f"error {scores['error_percent']:.2f} %"
+    if _has_top5(scores):
+        errors += f", top-5 error {scores['top5_error_percent']:.2f} %"
     if (balanced := scores["balanced_error_percent"]) is not None:
         errors += f", balanced error {balanced:.2f} % (the mean of the class errors)"
     console.print(errors)
@@ -90,8 +92,15 @@ def _print_summary(scores: dict[str, Any]) -> None:
     )
 
 
+def _has_top5(scores: dict[str, Any]) -> bool:
+    """Whether five guesses can be wrong."""
+    return len(scores.get("class_error_percent", ())) > 5
+
+
 def _print_members(found: dict[str, Any]) -> None:
-    headings = {"error_percent": "error %", "top5_error_percent": "top-5 error %"}
+    headings = {"error_percent": "error %"}
+    if _has_top5(found):
+        headings["top5_error_percent"] = "top-5 error %"
     if found.get("balanced_error_percent") is not None:
         headings["balanced_error_percent"] = "balanced error %"
     headings |= {"mean_confidence_percent": "mean confidence %", "ece_percent": "ECE %"}

@@ -10,7 +10,7 @@ from reslab.cli.show import console, make_table, print_heading, print_json, prog
 from reslab.cli.subjects import is_file, refuse_overwriting, runs_root
 from reslab.cli.trained import ImageWord, load_trained, note_bad, preprocess_fields, read_image_words, refuse_unknown
 from reslab.errors import UserError, choices
-from reslab.files import slug
+from reslab.files import refuse_closed_place, slug
 from reslab.numbers import count, write_size
 from reslab.spec import name_of
 
@@ -66,10 +66,13 @@ def export(
             raise UserError(f"--int8 goes with --format onnx, not {format}; leave one of them out")
         if format == "onnx":
             require_onnx()
+        if out is not None:
+            refuse_closed_place(out)
+        images = find_images(paths, on_bad=on_bad)
         trained = load_trained(subject, fields, runs_root(runs))
         path = out or Path(_stem(trained.origin) + FORMS[format].endings[0])
         refuse_overwriting(path, subject, fields, trained.run)
-        images = find_images(paths)
+        refuse_closed_place(path)
         deployed = deploy(trained, preprocess_fields(fields))
         data = None
         if "data" in fields:

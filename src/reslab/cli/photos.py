@@ -58,8 +58,9 @@ def _as_data(checked: Checked, words: dict[str, str]) -> dict[str, Any]:
 
 
 def _print_classes(checked: Checked, words: dict[str, str]) -> None:
-    classes = count(len(checked.counts))
-    print_heading(_legible(str(checked.root)), f"{count(sum(checked.images))} images, {classes} classes")
+    images, classes = sum(checked.images), len(checked.counts)
+    numbers = f"{count(images)} image{'s' * (images != 1)}, {count(classes)} class{'es' * (classes != 1)}"
+    print_heading(_legible(str(checked.root)), numbers)
     if len(checked.splits) == 1:
         console.print(f"There is nothing to test on: {HELD_OUT:.0%} of every class will be held out to test on.")
     table = make_table("", "class", *(split or "images" for split in checked.splits), *(["words<"] if words else []))

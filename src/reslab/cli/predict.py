@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +21,7 @@ from reslab.cli.trained import (
     refuse_unknown,
 )
 from reslab.errors import UserError
+from reslab.files import atomic_write, refuse_closed_place
 from reslab.numbers import count
 from reslab.spec import name_of
 
@@ -60,37 +62,47 @@ def predict(
     """
     paths, fields = read_image_words(words)
     refuse_unknown("predict", fields, ("weights", "data.on_bad_image"))
-    with progress_console.status("loading"):
-        from reslab.delivery.pictures import find_images
-        from reslab.delivery.predictor import Predictor, to_plain
-        from reslab.experiments.trained import choose_preprocess
-        from reslab.networks.execution import choose_device
+    if explain:
+        refuse_closed_place(explain, folder=True)
+    with note_bad(fields) as on_bad:
+        with progress_console.status("loading"):
+            from reslab.delivery.pictures import find_images
+            from reslab.delivery.predictor import Predictor, to_plain
+            from reslab.experiments.trained import choose_preprocess
+            from reslab.networks.execution import choose_device
 
-        if not paths:
-            raise UserError("predict needs an image; give files, folders, or - for a list on standard input")
-        images = find_images(paths)
-        trained = load_trained(subject, fields, runs_root(runs))
-        predictor = Predictor(
-            trained.network,
-            preprocess=choose_preprocess(trained, preprocess_fields(fields)),
-            channels_last=trained.channels_last,
-            device=choose_device(),
-        )
-    with note_bad(fields) as on_bad, image_bar("looking", len(images)) as progress:
-        predictions = predictor.predict(images, top=top, threshold=threshold, on_bad=on_bad, progress=progress)
-    pictures = _explain(predictor, predictions, explain) if explain else []
+            if not paths:
+                raise UserError("predict needs an image; give files, folders, or - for a list on standard input")
+            images = find_images(paths, on_bad=on_bad)
+            trained = load_trained(subject, fields, runs_root(runs))
+            predictor = Predictor(
+                trained.network,
+                preprocess=choose_preprocess(trained, preprocess_fields(fields)),
+                channels_last=trained.channels_last,
+                device=choose_device(),
+            )
+        with image_bar("looking", len(images)) as progress:
+            predictions = predictor.predict(images, top=top, threshold=threshold, on_bad=on_bad, progress=progress)
+    pictures: list[Path] = []
+    trouble: UserError | None = None  # told after the guesses, which need no pictures
+    if explain:
+        try:
+            for picture in _explain(predictor, predictions, explain):
+                pictures.append(picture)
+        except UserError as error:
+            trouble = error
     if json:
         told = [to_plain(prediction) for prediction in predictions]
-        for one, path in zip(told, pictures, strict=False):  # none where no explanations were asked for
+        for one, path in zip(told, pictures, strict=False):  # fewer where none were asked for, or they failed
             one["explanation"] = str(path)
         print_json(told)
-        return
-    print_heading(trained.origin, f"{name_of(trained.network.spec)}, {predictor.intake.preprocess.describe()}\n")
-    if trained.network.task == "multi-label":
-        _print_labels(predictions)
     else:
-        _print_table(predictions)
-    if explain:
+        print_heading(trained.origin, f"{name_of(trained.network.spec)}, {predictor.intake.preprocess.describe()}\n")
+        show = _print_labels if trained.network.task == "multi-label" else _print_table
+        show(predictions)
+    if trouble is not None:
+        raise trouble
+    if explain and not json:
         console.print(
             f"\nwrote {count(len(pictures))} picture{'s' * (len(pictures) != 1)} to {explain}", soft_wrap=True
         )
@@ -158,11 +170,9 @@ def _common_folder(images: list[str]) -> str:
     return os.path.commonpath(folders)
 
 
-def _explain(predictor: Predictor, predictions: list[Prediction], folder: Path) -> list[Path]:
-    """Write a picture for each first guess; two images of one name get numbers."""
+def _explain(predictor: Predictor, predictions: list[Prediction], folder: Path) -> Iterator[Path]:
+    """Write a picture for each first guess, and yield where; two images of one name get numbers."""
     from PIL import Image
-
-    from reslab.files import atomic_write
 
     paths: list[Path] = []
     with image_bar("explaining", len(predictions)) as progress:
@@ -175,4 +185,4 @@ def _explain(predictor: Predictor, predictions: list[Prediction], folder: Path) 
                 Image.fromarray(pixels).save(temporary, format="PNG")
             paths.append(path)
             progress(done)
-    return paths
+            yield path

@@ -15,7 +15,7 @@ from reslab.cli.show import console, make_table, print_json, progress_console, w
 from reslab.cli.subjects import WHOLE, split_words, writable_root
 from reslab.cli.table_1 import reproduce_table_1
 from reslab.errors import UserError, choices, suggest
-from reslab.numbers import duration, signed, write_size
+from reslab.numbers import about, signed, write_size
 from reslab.paper.claim import CIFAR10, IMAGENET, Claim
 from reslab.paper.claims import CLAIMS
 from reslab.report.markdown import gather_remarks
@@ -230,7 +230,8 @@ def _run(
 
 def _tell_needs(plan: Plan) -> None:
     """Say what is to run, and what time, memory and disk that takes."""
-    from reslab.experiments.estimate import check_room_for_set, estimate_set
+    from reslab.experiments.estimate import check_disk_for_set, estimate_set
+    from reslab.experiments.sizes import check_memory, trial_bytes
 
     missing, together = plan.missing, plan.together
     iterations = sum(trial.recipe.iterations for trial in missing)
@@ -239,18 +240,20 @@ def _tell_needs(plan: Plan) -> None:
         f"on {plan.device}, {iterations:,} iterations in all",
         soft_wrap=True,
     )
+    if not missing:
+        return
+    largest = max(missing, key=lambda trial: trial_bytes(trial, device=plan.device))
+    if warning := check_memory(largest, plan.dataset, device=plan.device):
+        warn(warning)
     with progress_console.status("timing a few steps"):
         estimate = estimate_set(missing, plan.dataset, plan.root, together=together, device=plan.device)
-    if estimate is None:
-        return
     less = f" (less with {together} at once)" if together > 1 and plan.device == "cuda" else ""
     progress_console.print(
-        f"about {duration(estimate.seconds)} one after the other{less}, {write_size(estimate.memory_bytes)} of memory, "
+        f"{about(estimate.seconds)} one after the other{less}, {write_size(estimate.memory_bytes)} of memory, "
         f"{write_size(estimate.disk_bytes)} of disk",
         soft_wrap=True,
     )
-    if warning := check_room_for_set(estimate, missing, plan.root, device=plan.device):
-        warn(warning)
+    check_disk_for_set(estimate, missing, plan.root)
 
 
 def _print(judged: Judgement, root: Path) -> None:

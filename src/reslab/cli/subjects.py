@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from cyclopts import Parameter, Token
 
 from reslab.errors import UserError
-from reslab.files import is_folder
+from reslab.files import is_folder, refuse_closed_place
 from reslab.runs.directory import RunDirectory, default_root, list_runs
 from reslab.spec import Spec, find
 
@@ -72,15 +71,8 @@ def existing_root(given: Path | None) -> Path:
 def writable_root(given: Path | None) -> Path:
     """Return the folder to write runs to, which is tried at once; one with runs in it may have all that is asked."""
     root = runs_root(given)
-    if list_runs(root):
-        return root
-    place = next(path for path in (root, *root.absolute().parents) if os.path.exists(path))  # noqa: PTH110
-    try:
-        tempfile.TemporaryDirectory(dir=place, prefix=".reslab-").cleanup()
-    except OSError as error:
-        raise UserError(
-            f"the folder for runs, {root}, cannot be written to: {error.strerror}; give --runs another"
-        ) from error
+    if not list_runs(root):
+        refuse_closed_place(root, folder=True)
     return root
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reslab.cli.show import console, make_table, print_json, progress_console
-from reslab.numbers import count, duration, printed, write_size
+from reslab.numbers import about, count, printed, write_size
 
 if TYPE_CHECKING:
     from reslab.experiments.costs import Counted, Measured
@@ -31,7 +31,7 @@ def reproduce_table_1(*, measure: bool, json: bool) -> None:
             before = describe_load() if device == "cpu" else ""
             where = ", ".join(filter(None, (where, before)))
             seconds = estimate_measuring(counted, device=device)
-            progress_console.print(f"timing on {where} takes about {duration(seconds)}", soft_wrap=True)
+            progress_console.print(f"timing on {where} takes {about(seconds)}", soft_wrap=True)
             measured += measure_depths(device=device, progress=lambda network: status.update(f"timing {network}"))
     if json:
         print_json({"counted": [_plain(one) for one in counted], "measured": _plain_times(measured, where)})

@@ -10,22 +10,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from cyclopts import Parameter
+
 from reslab.cli.processes import is_started_by_launcher, run_in_processes
 from reslab.cli.progress import StopSignals, TrialBars, make_bars, summarize
 from reslab.cli.show import console, progress_console, warn
 from reslab.cli.subjects import WHOLE, runs_root, split_words, writable_root
 from reslab.errors import UserError
 from reslab.experiments.trials import read_held_out_seed, read_trial, read_trial_file, take_epochs, with_epochs
-from reslab.numbers import duration, write_size
+from reslab.numbers import about, write_size
 from reslab.spec.toml import write_toml
-from reslab.spec.trial import Trial, trial_to_dict
+from reslab.spec.trial import Trial, hint_at_field, trial_to_dict
 
 if TYPE_CHECKING:
     from reslab.experiments.estimate import Estimate
 
 
 def train(
-    *fields: str,
+    *fields: Annotated[str, Parameter(allow_leading_hyphen=True)],
     runs: Path | None = None,
     processes: Annotated[int, WHOLE] = 1,
     compile: bool = False,
@@ -52,6 +54,11 @@ def train(
     dry_run
         Print the complete trial as TOML, with what it would need, and train nothing.
     """
+    for word in fields:
+        if word.startswith("-"):  # let through, to say what it may mean
+            option = word.split("=")[0]
+            hint = hint_at_field(option.lstrip("-")) or "--help lists those there are"
+            raise UserError(f"there is no option {option}; {hint}")
     subjects, given = split_words(fields)
     for subject in subjects:
         if len(subjects) > 1 or not subject.endswith(".toml"):
@@ -63,10 +70,12 @@ def train(
     root = runs_root(runs) if dry_run else writable_root(runs)
     with progress_console.status("loading"):
         from reslab.data.catalogue import open_data
-        from reslab.experiments.estimate import check_room, estimate_run, measure_speed
+        from reslab.experiments.estimate import check_disk, estimate_run, measure_speed
         from reslab.experiments.mending import find_loss
         from reslab.experiments.run import run_trial
-        from reslab.experiments.tasks import refuse_unfit_trial
+        from reslab.experiments.sizes import check_memory
+        from reslab.experiments.starting import refuse_other_start
+        from reslab.experiments.tasks import list_doubts, refuse_unfit_trial
         from reslab.networks.execution import choose_device
         from reslab.runs.directory import RunDirectory
         from reslab.training.processes import joined
@@ -93,6 +102,8 @@ def train(
         return
     if not dry_run:
         run.refuse_held()  # before anything is timed beside it
+    if run.state == "new":
+        refuse_other_start(trial, weights)
     if processes > 1 and not dry_run:
         refuse_unfit_trial(trial, dataset, num_processes=processes)
         options = [*(["--runs", str(runs)] if runs else []), *["--compile"] * compile]
@@ -105,6 +116,12 @@ def train(
         refuse_unfit_trial(trial, dataset, num_processes=count)
         if not group.first:
             console.quiet = progress_console.quiet = True
+        if not subjects and "data" not in given:
+            progress_console.print("no data= given: training on digits")
+        if warning := check_memory(trial, dataset, device=device, num_processes=count):
+            warn(warning)
+        for doubt in list_doubts(trial, dataset):
+            warn(doubt)
         if not dry_run:
             state = "damaged" if run.state == "finished" else run.state
             console.print(f"{state} run {run.path}", soft_wrap=True)
@@ -120,8 +137,8 @@ def train(
                 print(write_toml(trial_to_dict(trial)), end="")
             return
         console.print("\n".join(_describe(estimate, trial, count)), soft_wrap=True)
-        if group.first and (warning := check_room(estimate, run, device=device)):
-            warn(warning)
+        if group.first:
+            check_disk(estimate, run)
         with StopSignals() as stop, make_bars() as progress:
             run_trial(
                 trial,
@@ -146,7 +163,7 @@ def _describe(estimate: Estimate, trial: Trial, processes: int) -> list[str]:
     return [
         f"{estimate.iterations:,} iterations of {trial.recipe.batch} images ({estimate.epochs * processes:,.1f} epochs)"
         f"{shared}, seed {trial.seed}{done}",
-        f"about {duration(estimate.seconds)}, "
+        f"{about(estimate.seconds)}, "
         f"{write_size(estimate.memory_bytes)} of memory{' each' if shared else ''}, "
         f"{write_size(estimate.disk_bytes)} of disk",
     ]

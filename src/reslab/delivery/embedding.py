@@ -17,7 +17,7 @@ from torch import Tensor
 
 from reslab.delivery.intake import Intake, make_batches, tell_misfit
 from reslab.delivery.pictures import Picture
-from reslab.errors import UserError, suggest
+from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.networks.resnet import ResidualNetwork
 from reslab.networks.weights.sealed import write_tensors
@@ -61,8 +61,9 @@ def refuse_no_layer(network: Network, layer: str) -> None:
     """Refuse a layer the network does not have."""
     layers = list_layers(network)
     if layer not in layers:
-        hint = suggest(layer, layers) or f"; it has {', '.join(main_layers(network))}, logits and more"
-        raise UserError(f"{name_of(network.spec)} has no layer '{layer}'{hint}")
+        last = [name for name in ("pooled", "logits") if name in layers]
+        shown = ", ".join(dict.fromkeys([*main_layers(network), *last]))
+        raise UserError(f"{name_of(network.spec)} has no layer '{layer}'; it has {shown} and more")
 
 
 @torch.no_grad()

@@ -6,6 +6,8 @@ any size passes through little memory; what cannot be read is named, and stops t
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,8 +25,7 @@ from reslab.errors import UserError
 from reslab.files import is_folder
 
 Image = str | Path | Pixels
-
-
+MODES = ("L", "LA", "RGB", "RGBA")  # of Pillow images that are bytes in colour or grey
 OnBad = Callable[[BadImage], None]
 
 
@@ -95,17 +96,22 @@ def label_pictures(data: Dataset | PhotoDataset, *, on_bad: OnBad | None = None)
     )
 
 
-def find_images(words: Iterable[str | Path]) -> list[Path]:
-    """Return the image files that paths stand for; a folder stands for all under it, as for a training."""
+def find_images(words: Iterable[str | Path], *, on_bad: OnBad | None = None) -> list[Path]:
+    """Return the image files that paths stand for; a folder stands for all under it, as for a training.
+
+    What is not there is told now, not when its turn comes.
+    """
     found: list[Path] = []
     for path in map(Path, words):
-        if not is_folder(path):
+        if is_folder(path):
+            inside = list(walk_images(path, Trail([])))
+            if not inside:
+                raise UserError(f"{path} has no images; give files, or a folder that has some")
+            found += inside
+        elif path.exists():
             found.append(path)
-            continue
-        inside = list(walk_images(path, Trail([])))
-        if not inside:
-            raise UserError(f"{path} has no images; give files, or a folder that has some")
-        found += inside
+        else:
+            note_bad(BadImage(f"{path} cannot be read: {os.strerror(errno.ENOENT)}; check the file"), on_bad)
     return found
 
 
@@ -134,14 +140,18 @@ def note_bad(error: BadImage, on_bad: OnBad | None) -> None:
 
 
 def _check_array(image: Any, name: str) -> Pixels:
+    """Return an array's bytes, or those of a Pillow image, in colour or grey; transparency is dropped, as of files."""
+    if (mode := getattr(image, "mode", None)) not in (None, *MODES):
+        raise BadImage(f"{name} is a Pillow image in {mode}; convert it to RGB")
     pixels = np.asarray(image)
     if pixels.ndim == 2:
         pixels = pixels[:, :, None]
-    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] not in (1, 3) or not pixels.size:
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or not 1 <= pixels.shape[2] <= 4 or not pixels.size:
         raise BadImage(
-            f"{name} is an array of {pixels.dtype} and shape {pixels.shape}; give bytes (height, width, 3 or 1)"
+            f"{name} is an array of {pixels.dtype} and shape {pixels.shape}; "
+            "give bytes (height, width, 3 or 1), or one more for transparency"
         )
-    return pixels
+    return pixels[:, :, : 3 if pixels.shape[2] > 2 else 1]
 
 
 def _channels_first(pixels: Pixels) -> Tensor:

@@ -65,7 +65,7 @@ class Predictor:
         precision: Precision = "fp32",
         device: str | None = None,
     ) -> None:
-        device = device or choose_device()
+        device = choose_device(device)
         bf16 = convert(Precision, precision, where="precision") == "bf16"
         execution = Execution(channels_last=channels_last)
         self.intake = make_intake(network, preprocess=preprocess, execution=execution, device=device)

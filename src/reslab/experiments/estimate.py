@@ -15,15 +15,14 @@ import numpy as np
 import torch
 
 from reslab.data.dataset import Dataset, Split, count_held_back
-from reslab.data.memory import free_memory, used_memory
+from reslab.data.memory import used_memory
 from reslab.data.photos.folder import PhotoDataset
 from reslab.experiments.arrays import make_array_task
-from reslab.experiments.sizes import LESS_MEMORY, data_bytes, measure_sizes, part_of, telling_of_memory, trial_bytes
+from reslab.experiments.sizes import data_bytes, measure_sizes, part_of, telling_of_memory, trial_bytes
 from reslab.files import refuse_full_disk
 from reslab.networks import build
 from reslab.networks.execution import Execution
 from reslab.networks.timing import Timing, measure_fastest
-from reslab.numbers import write_size
 from reslab.runs.directory import RunDirectory
 from reslab.spec.trial import Trial
 from reslab.training.checkpoint import KEPT, newest_step
@@ -61,14 +60,10 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class SetEstimate:
-    """What several runs take: the time one after the other, and the memory with as many at a time as are wanted.
-
-    With one at a time, the largest, they take the least.
-    """
+    """What several runs take: the time one after the other, and the memory with as many at a time as are wanted."""
 
     seconds: float
     memory_bytes: int
-    least_memory_bytes: int
     disk_bytes: int
 
 
@@ -109,13 +104,11 @@ def _whole_iterations(trial: Trial, done: int) -> float:
 
 def estimate_set(
     trials: Sequence[Trial], dataset: Dataset | PhotoDataset, root: Path, *, together: int, device: str
-) -> SetEstimate | None:
-    """Estimate what unfinished trials need in all, `together` of them at a time; None where there are none.
+) -> SetEstimate:
+    """Estimate what unfinished trials need in all, `together` of them at a time; one trial is there at least.
 
     The smallest network is timed, and the others are taken to be slower as their multiply-adds are more.
     """
-    if not trials:
-        return None
 
     def work(trial: Trial) -> float:
         return measure_sizes(trial.network).multiply_adds
@@ -136,7 +129,6 @@ def estimate_set(
     return SetEstimate(
         seconds=sum(estimate.seconds for estimate in estimates),
         memory_bytes=used_memory(device) + data + sum(needs[:together]),
-        least_memory_bytes=used_memory(device) + data + needs[0],
         disk_bytes=sum(estimate.disk_bytes for estimate in estimates),
     )
 
@@ -205,28 +197,17 @@ def _measure_captured(trial: Trial, *, device: str) -> Speed:
     return Speed(iteration_seconds=min(steps), test_seconds=min(tests) / len(black))
 
 
-def check_room(estimate: Estimate, run: RunDirectory, *, device: str) -> str | None:
-    """Refuse a run for which the disk has no room; return a warning where memory looks short."""
-    refuse_full_disk(
-        run.path,
-        estimate.disk_bytes + estimate.checkpoint_bytes - _size_on_disk(run),
-        remedy="choose another place with --runs",
-    )
-    return _warn_of_memory(estimate.memory_bytes, device=device)
+def check_disk(estimate: Estimate, run: RunDirectory) -> None:
+    """Refuse a run for which the disk has no room."""
+    needed = estimate.disk_bytes + estimate.checkpoint_bytes - _size_on_disk(run)
+    refuse_full_disk(run.path, needed, remedy="choose another place with --runs")
 
 
-def check_room_for_set(estimate: SetEstimate, trials: Sequence[Trial], root: Path, *, device: str) -> str | None:
-    """Refuse runs for which the disk has no room; return a warning where memory looks short for one at a time."""
+def check_disk_for_set(estimate: SetEstimate, trials: Sequence[Trial], root: Path) -> None:
+    """Refuse runs for which the disk has no room."""
     there = sum(_size_on_disk(RunDirectory.of(trial, root)) for trial in trials)
     refuse_full_disk(root, estimate.disk_bytes - there, remedy="choose another place with --runs")
-    return _warn_of_memory(estimate.least_memory_bytes, device=device)
 
 
 def _size_on_disk(run: RunDirectory) -> int:
     return sum(path.stat().st_size for path in run.path.rglob("*") if path.is_file())
-
-
-def _warn_of_memory(needed: int, *, device: str) -> str | None:
-    if (more := needed - used_memory(device)) > (free := free_memory(device)):
-        return f"training needs about {write_size(more)} of memory more and {write_size(free)} are free; {LESS_MEMORY}"
-    return None

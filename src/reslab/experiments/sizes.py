@@ -1,6 +1,6 @@
 """How much memory a trial takes, by counting: what it has for itself, and the images it may share with others.
 
-Where it takes more than there is, that is told with what would need less.
+Where it takes more than there is, that is told with what would need less, and far more is refused.
 """
 
 from __future__ import annotations
@@ -9,23 +9,26 @@ import contextlib
 import functools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from reslab.data.dataset import Dataset
+from reslab.data.memory import free_memory
 from reslab.data.photos.folder import PhotoDataset
 from reslab.data.streaming import is_resident, padded_bytes
 from reslab.errors import UserError
 from reslab.networks import build, measure_cost
 from reslab.networks.fused import can_fuse
+from reslab.numbers import write_size
 from reslab.spec import Spec
 from reslab.spec.recipe import Recipe
 from reslab.spec.trial import Trial
 from reslab.training.stepping import STRETCH_BYTES
 
 LESS_MEMORY = "recipe.accumulate=2 or network.checkpointing=true need less"
+FAR_MORE = 2  # times the free memory; up to there a count that is only about right may be wrong
 HEADER_BYTES = 110  # a tensor, in a safetensors file
 COPIES = 5  # of a stretch of batches: the one at hand, and the next while it is cropped, scaled and laid out
 
@@ -48,6 +51,32 @@ def telling_of_memory(*, together: int = 1) -> Iterator[None]:
     except torch.OutOfMemoryError as error:
         remedy = "run it again with --together 1" if together > 1 else LESS_MEMORY
         raise UserError(f"memory ran out; {remedy}") from error
+
+
+def check_memory(trial: Trial, dataset: Dataset | PhotoDataset, *, device: str, num_processes: int = 1) -> str | None:
+    """Refuse a trial that needs far more memory than is free; return a warning where that looks short.
+
+    Of several processes each needs this, for its share of a batch.
+    """
+
+    def needed(accumulate: int) -> int:
+        recipe = replace(trial.recipe, batch=trial.recipe.batch // num_processes, accumulate=accumulate)
+        return trial_bytes(replace(trial, recipe=recipe), device=device) + data_bytes(trial, dataset, device=device)
+
+    recipe, free = trial.recipe, free_memory(device)
+    if (need := needed(recipe.accumulate)) <= free:
+        return None
+    share = recipe.batch // num_processes
+    parts = (parts for parts in range(recipe.accumulate + 1, share + 1) if share % parts == 0)
+    fitting = next((parts for parts in parts if needed(parts) <= free), None)
+    remedy = f"recipe.accumulate={fitting} would fit, or choose" if fitting else "choose"
+    sentence = (
+        f"training needs about {write_size(need)} of memory and {write_size(free)} are free; "
+        f"{remedy} a smaller network.input_size or recipe.batch"
+    )
+    if need > FAR_MORE * free:
+        raise UserError(sentence)
+    return sentence
 
 
 def trial_bytes(trial: Trial, *, device: str) -> int:

@@ -48,14 +48,19 @@ def start_from(
     return replace(trial, network=spec, start=seal({}, read.tensors))
 
 
+def refuse_other_start(trial: Trial, weights: str | Path | None) -> None:
+    """Refuse weights for a trial that starts from scratch, and none for one that starts from some."""
+    if trial.start is None and weights is not None:
+        raise UserError(f"the trial starts from scratch, not from weights={weights}; leave these out")
+    if trial.start is not None and weights is None:
+        raise UserError(f"the trial starts from weights with digest {trial.start[:12]}; give them: weights=FILE")
+
+
 def load_start(network: Network, trial: Trial, weights: str | Path | None) -> Weights | None:
     """Load what a trial starts from into its network; return what was loaded, if anything."""
-    if trial.start is None:
-        if weights is not None:
-            raise UserError(f"the trial starts from scratch, not from weights={weights}; leave these out")
+    refuse_other_start(trial, weights)
+    if trial.start is None or weights is None:
         return None
-    if weights is None:
-        raise UserError(f"the trial starts from weights with digest {trial.start[:12]}; give them: weights=FILE")
     read = read_weights(weights, like=trial.network)
     if (found := seal({}, read.tensors)) != trial.start:
         raise UserError(

@@ -7,14 +7,16 @@ from collections.abc import Callable
 import torch
 
 from reslab.data.batches import refuse_small_images
-from reslab.data.dataset import Dataset
+from reslab.data.dataset import Dataset, count_held_back
 from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
 from reslab.experiments.arrays import make_array_task
 from reslab.experiments.labelled import LabelledTask
 from reslab.experiments.multilabel import MultiLabelTask, refuse_single_label_recipe
 from reslab.experiments.photos import PhotoTask, make_photo_task
+from reslab.experiments.sizes import measure_sizes, part_of
 from reslab.networks import Network, build
+from reslab.networks.freezing import freeze, refuse_no_part
 from reslab.runs.directory import RunDirectory
 from reslab.spec import Spec, name_of
 from reslab.spec.recipe import AugmentationSpec
@@ -45,7 +47,11 @@ def make_task(
 def refuse_unfit_trial(trial: Trial, dataset: Dataset | PhotoDataset, *, num_processes: int = 1) -> None:
     """Refuse a trial whose network, recipe or task does not go with the data, or whose batches cannot be shared."""
     refuse_misfit(name_of(trial.network), trial.network, dataset, remedy="leave network.* fields to follow the data")
+    measure_sizes(trial.network)  # refuses inputs that do not pass through
     refuse_undivided(trial.recipe, num_processes)
+    if trial.recipe.freeze is not None:
+        refuse_no_part(build(trial.network, device="meta"), trial.recipe.freeze)
+    _refuse_lone_values(trial, num_processes)
     if trial.task != dataset.task:
         raise UserError(f"the trial's task is {trial.task} and {dataset.name} is for {dataset.task}; give other data")
     if trial.task == "multi-label":
@@ -56,6 +62,37 @@ def refuse_unfit_trial(trial: Trial, dataset: Dataset | PhotoDataset, *, num_pro
         _refuse_on_arrays(trial)
         augmentation, side = trial.recipe.augmentation, min(dataset.train.images.shape[-2:])
         refuse_small_images(side, padding=augmentation.padding, edges=augmentation.edges, cutout=augmentation.cutout)
+
+
+def list_doubts(trial: Trial, dataset: Dataset | PhotoDataset) -> list[str]:
+    """Return what can be trained and is hardly meant, a sentence each."""
+    doubts, recipe = [], trial.recipe
+    images = len(dataset.train) - count_held_back(dataset.train, trial.data.split)
+    if recipe.batch > images:
+        doubts.append(
+            f"recipe.batch is {recipe.batch:,} and there are {images:,} training images, so that some come up again "
+            "within a batch; choose a smaller one"
+        )
+    if recipe.freeze is not None and trial.start is None:
+        doubts.append("recipe.freeze without weights= keeps what it freezes random; give weights=FILE to start from")
+    return doubts
+
+
+def _refuse_lone_values(trial: Trial, num_processes: int) -> None:
+    """Refuse to normalize one image at a time where a map has a single pixel: one value has no deviation."""
+    recipe = trial.recipe
+    if part_of(recipe) // (1 if recipe.sync_norms else num_processes) > 1:
+        return
+    network = build(trial.network, device="meta").train()
+    if recipe.freeze is not None:
+        freeze(network, recipe.freeze)
+    try:
+        network(torch.empty(1, *trial.network.input_shape, device="meta"))
+    except ValueError as error:
+        raise UserError(
+            f"one image at a time goes through {name_of(trial.network)} and maps of a single pixel cannot be "
+            "normalized; choose a larger recipe.batch or network.input_size, or a smaller recipe.accumulate"
+        ) from error
 
 
 def _refuse_on_arrays(trial: Trial) -> None:

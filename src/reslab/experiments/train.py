@@ -10,6 +10,7 @@ from typing import Any
 from reslab.data.catalogue import open_data
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
+from reslab.experiments.tasks import list_doubts
 from reslab.experiments.trials import read_held_out_seed, read_trial
 from reslab.networks.execution import choose_device
 from reslab.runs.directory import RunDirectory, default_root
@@ -40,6 +41,7 @@ def train(
     RESLAB_RUNS, or runs; `device` is a GPU where there is one. `warn` is told of bad images that are skipped, and the
     like. The run has `result()`, and `weights` to load.
     """
+    device = choose_device(device)
     fields = dict(fields or {})
     for name in NAMED:
         if name in fields:
@@ -49,6 +51,7 @@ def train(
         named["recipe"] = recipe if isinstance(recipe, Recipe) else str(recipe)
     dataset = open_data(str(data), held_out_seed=read_held_out_seed(fields))
     trial = read_trial(named | fields, dataset, weights=weights)
+    for doubt in list_doubts(trial, dataset):
+        warn(doubt)
     root = Path(runs) if runs else default_root()
-    device = device or choose_device()
     return run_trial(trial, dataset, root, weights=weights, device=device, progress=progress, warn=warn)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
     from reslab.data.photos.folder import PhotoDataset
 
+MOST_EPOCHS = 1_000_000
 RECIPE_OF = {
     "digits": "digits",
     "cifar10": "cifar-paper",
@@ -83,8 +84,10 @@ def take_epochs(fields: dict[str, Any]) -> float | None:
     if "recipe.iterations" in fields:
         raise UserError("recipe.epochs and recipe.iterations both say how long to train; give one of them")
     epochs = convert(float, fields.pop("recipe.epochs"), where="recipe.epochs")
-    if epochs <= 0:
-        raise UserError(f"recipe.epochs is {epochs:g}; it must be above 0, and may be a fraction")
+    if not 0 < epochs <= MOST_EPOCHS:
+        raise UserError(
+            f"recipe.epochs is {epochs:g}; it must be above 0 and at most {MOST_EPOCHS:,}, and may be a fraction"
+        )
     return epochs
 
 
@@ -116,8 +119,9 @@ def _choose_data(dataset: Dataset | PhotoDataset, fields: dict[str, Any]) -> Dat
 
 def read_trial_file(path: Path, fields: dict[str, str]) -> Trial:
     """Read a whole trial from a TOML file, with its seed and dotted fields overridden."""
+    data = read_toml(path)
     try:
-        trial = trial_from_dict(read_toml(path))
+        trial = trial_from_dict(data)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
     return change_trial(trial, fields)

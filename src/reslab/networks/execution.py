@@ -13,6 +13,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from reslab.errors import UserError
+
 # By the number of axes of a batch: images have four, volumes five; sequences have no such layout.
 CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 
@@ -44,6 +46,14 @@ EAGER = Execution()
 FAST = Execution(channels_last=True, precision="bf16")
 
 
-def choose_device() -> str:
-    """Return where to compute: on a GPU if there is one."""
-    return "cuda" if torch.cuda.is_available() else "cpu"
+def choose_device(wanted: str | None = None) -> str:
+    """Return where to compute: on the device that is wanted, if it is here; else on a GPU if there is one."""
+    if wanted is None:
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(0, device=wanted)
+    except (RuntimeError, AssertionError) as error:
+        raise UserError(
+            f"device is {wanted!r}, and there is none here; give cpu, or cuda where there is a GPU"
+        ) from error
+    return wanted

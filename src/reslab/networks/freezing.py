@@ -27,14 +27,19 @@ def head_parameters(spec: Spec) -> frozenset[str]:
     return frozenset(name for name, shape in shapes.items() if shape != others[name])
 
 
+def refuse_no_part(network: Network, until: str) -> None:
+    """Refuse to freeze what a network does not have; it may be on the meta device."""
+    if until not in (parts := _parts(network)):
+        raise UserError(f"recipe.freeze is {until}; {name_of(network.spec)} has {choices(parts)}")
+
+
 def freeze(network: Network, until: str) -> None:
     """Freeze all weights from the input up to and including a stage; `body` is everything but the classifier.
 
     Normalizations there use and keep the statistics they have, whatever mode the network is in.
     """
+    refuse_no_part(network, until)
     parts = _parts(network)
-    if until not in parts:
-        raise UserError(f"recipe.freeze is {until}; {name_of(network.spec)} has {choices(parts)}")
     head = head_parameters(network.spec)
     frozen = parts[: parts.index(until) + 1]
     for name, weight in network.named_parameters():

@@ -19,6 +19,7 @@ from reslab.spec.toml import read_toml
 
 Edges: TypeAlias = Literal["zero", "reflect"]
 Crop: TypeAlias = Literal["padded", "shorter-side", "resized"]
+MOST = {"iterations": 1_000_000_000, "batch": 10_000_000}
 
 
 def _demand(
@@ -211,6 +212,9 @@ class Recipe:
         _demand(self, where, least=dict.fromkeys(("iterations", "batch", "accumulate", "evaluate_every"), 1))
         if self.batch % self.accumulate:
             raise UserError(f"{where}accumulate is {self.accumulate}; it must divide the batch of {self.batch}")
+        for name, most in MOST.items():
+            if getattr(self, name) > most:
+                raise UserError(f"{where}{name} is {getattr(self, name)}; it must be at most {most:,}")
         for name in ("label_smoothing", "average_decay", "average_from"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"{where}{name} is {getattr(self, name)}; give a number from 0 up to, not including, 1")

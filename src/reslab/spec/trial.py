@@ -20,6 +20,24 @@ OnBadImage: TypeAlias = Literal["stop", "skip"]
 PARTS = ("task", "data", "network", "recipe", "seed")
 GROUPS = ("data", "network", "recipe")
 START = "start"
+USUAL_WORDS = {  # what others call fields of a trial
+    "lr": "recipe.optimizer.learning_rate",
+    "learning_rate": "recipe.optimizer.learning_rate",
+    "momentum": "recipe.optimizer.momentum",
+    "weight_decay": "recipe.optimizer.weight_decay",
+    "wd": "recipe.optimizer.weight_decay",
+    "epochs": "recipe.epochs",
+    "iterations": "recipe.iterations",
+    "steps": "recipe.iterations",
+    "batch": "recipe.batch",
+    "batch_size": "recipe.batch",
+    "freeze": "recipe.freeze",
+    "precision": "recipe.precision",
+    "model": "network",
+    "input_size": "network.input_size",
+    "image_size": "network.input_size",
+    "dataset": "data",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,11 +120,12 @@ def _encode(trial: Trial, *, sparse: bool) -> dict[str, Any]:
 
 def trial_from_dict(data: Mapping[str, Any]) -> Trial:
     """Rebuild a trial from `trial_to_dict`'s data."""
-    task = convert(TaskName, data.get("task"), where="task")
     for part in data:
         if part not in (*PARTS, START):
             raise UserError(f"a trial has no '{part}'{suggest(part, PARTS) or '; it has ' + ', '.join(PARTS)}")
     missing = [part for part in PARTS if part not in data]
+    if missing == list(PARTS):
+        raise UserError(f"this is no trial, which has {', '.join(PARTS)}; `reslab train ... --dry-run` prints one")
     if missing:
         raise UserError(f"the trial lacks {choices(missing)}")
     return Trial(
@@ -115,13 +134,19 @@ def trial_from_dict(data: Mapping[str, Any]) -> Trial:
         recipe=decode(Recipe, data["recipe"], where="recipe."),
         seed=read_seed(data["seed"]),
         start=convert(str, data[START], where=START) if START in data else None,
-        task=task,
+        task=convert(TaskName, data["task"], where="task"),
     )
 
 
 def trial_differences(one: Trial, other: Trial) -> dict[str, tuple[Any, Any]]:
     """Return the dotted fields in which two trials differ, with both values (None where one lacks the field)."""
     return differing_leaves(trial_to_dict(one), trial_to_dict(other))
+
+
+def hint_at_field(word: str) -> str:
+    """Say which field a word means that others write for it; nothing where none is known."""
+    field = USUAL_WORDS.get(word.replace("-", "_"))
+    return f"write {field}=..." if field else ""
 
 
 def group_fields(fields: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -132,7 +157,8 @@ def group_fields(fields: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         if dot and group in groups:
             groups[group][rest] = value
         elif field not in (*groups, "seed"):
-            raise UserError(f"a trial has no field '{field}'; it has data, network, recipe, seed and their fields")
+            hint = hint_at_field(field) or "it has data, network, recipe, seed and their fields"
+            raise UserError(f"a trial has no field '{field}'; {hint}")
     return groups
 
 

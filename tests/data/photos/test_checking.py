@@ -115,12 +115,12 @@ def test_the_number_of_workers_changes_nothing(photos: Path) -> None:
     """Findings come in the order of their kinds, then by path."""
     exif = Image.Exif()
     exif[0x0112] = 3
-    for number in range(40):
+    for number in range(20):
         save(photos / "train" / "bee" / f"turned{number}.jpg", exif=exif)
     save(photos / "val" / "bee" / "broken.jpg", exif=b"Exif\0\0II*\0\xff\xff\xff\xff")
     one, many = check_folder(photos, workers=1), check_folder(photos, workers=5)
     assert one == many
-    assert [finding.kind for finding in one.findings] == ["broken EXIF"] + ["turned by EXIF"] * 40
+    assert [finding.kind for finding in one.findings] == ["broken EXIF"] + ["turned by EXIF"] * 20
     assert one.findings[1].path < one.findings[2].path
 
 
@@ -142,7 +142,7 @@ def test_what_read_folder_stops_at_is_said_too(photos: Path, tmp_path: Path) -> 
     assert "cricket has no images" in (checked.refusal or "")
     save(tmp_path / "one" / "ant" / "0.png")
     checked = check_folder(tmp_path / "one")
-    assert (checked.passed, checked.of("error")) == (False, [])
+    assert {finding.kind for finding in checked.of("error")} == {"too few classes", "single image"}
     assert "has 1 folder of images, and two classes are needed" in (checked.refusal or "")
 
 
@@ -157,3 +157,31 @@ def test_nothing_to_look_at_is_refused(tmp_path: Path) -> None:
 def test_severities_are_three() -> None:
     """The command line has a colour for each."""
     assert {kind.severity for kind in KINDS.values()} == {"error", "warning", "note"}
+
+
+def test_too_little_to_train_on_is_an_error(tmp_path: Path) -> None:
+    """One class; a class of one image where some are to be held out, which a val of its own mends."""
+    for number in range(2):
+        save(tmp_path / "photos" / "ant" / f"{number}.png")
+    assert told(tmp_path / "photos") == {("too few classes", ".", "one class")}
+    save(tmp_path / "photos" / "bee" / "0.png")
+    assert told(tmp_path / "photos") == {("single image", "bee", "")}
+    assert not check_folder(tmp_path / "photos").passed
+    (tmp_path / "photos").rename(tmp_path / "train")
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "train").rename(tmp_path / "photos" / "train")
+    for name in ("ant", "bee"):
+        save(tmp_path / "photos" / "val" / name / "0.png")
+    assert told(tmp_path / "photos") == set()
+
+
+def test_uneven_classes_are_noted(photos: Path) -> None:
+    """From ten to one on, by what there is to train on."""
+    for number in range(3, 29):
+        save(photos / "train" / "bee" / f"{number}.png")
+    assert told(photos) == set()
+    save(photos / "train" / "bee" / "29.png")
+    (finding,) = check_folder(photos).findings
+    assert (finding.kind, finding.path, finding.detail) == ("uneven classes", "ant", "3 to 30 of bee")
+    assert check_folder(photos).passed
+    assert "recipe.class_weights=balanced" in KINDS[finding.kind].meaning

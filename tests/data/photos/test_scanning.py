@@ -66,7 +66,7 @@ def test_every_trouble_is_told(tmp_path: Path) -> None:
 
 def test_a_closed_folder_is_told_and_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not called empty besides."""
-    fill(tmp_path, "a/1.jpg", "b/1.jpg", "b/more/1.jpg")
+    fill(tmp_path, "a/1.jpg", "b/1.jpg", "b/2.jpg", "b/more/1.jpg")
     listed = os.scandir
 
     def scandir(folder: Path) -> object:
@@ -76,7 +76,7 @@ def test_a_closed_folder_is_told_and_passed(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(os, "scandir", scandir)
     scan = scan_folder(tmp_path)
-    assert [photo.path for photo in scan.photos] == ["b/1.jpg"]
+    assert [photo.path for photo in scan.photos] == ["b/1.jpg", "b/2.jpg"]
     assert scan.troubles == (
         ("closed folder", "a", "Permission denied"),
         ("closed folder", "b/more", "Permission denied"),

@@ -20,7 +20,7 @@ def test_an_image_is_told_once_whatever_is_said_of_it(photos: PhotoDataset) -> N
     assert (bad.count("train"), bad.count("test")) == (1, 0)
     bad.add([Skipped("train", photos.train.files[0], "is damaged")])
     assert len(told) == 1
-    with pytest.raises(UserError, match=r"more than 1 images are bad.*000\.jpg cannot be read"):
+    with pytest.raises(UserError, match=r"more than 1 image is bad.*000\.jpg cannot be read"):
         bad.note([(other := str(photos.test.path(0)), f"{other} cannot be read")], part="test")
 
 

@@ -61,6 +61,23 @@ def test_other_files_are_told(content: bytes, sentence: str, tmp_path: Path) -> 
         read_tensors(tmp_path / "x.pth")
 
 
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_a_pickle_of_something_else_is_told(protocol: int, tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    """Without torch's warning about its protocol; one that would run code is refused as that."""
+    path = tmp_path / "x.pth"
+    path.write_bytes(pickle.dumps({"a": [1, 2.5]}, protocol=protocol))
+    with pytest.raises(UserError, match=r"x\.pth is a pickle that holds no tensors; save .* with torch\.save"):
+        read_tensors(path)
+    path.write_bytes(pickle.dumps(Hostile(tmp_path / "witness"), protocol=protocol))
+    with pytest.raises(UserError, match=r"x\.pth is refused: loading it would run code"):
+        read_tensors(path)
+    path.write_bytes(pickle.dumps({"a": [1, 2.5]}, protocol=protocol)[:-3])
+    with pytest.raises(UserError, match=r"x\.pth is not a weight file, or a damaged one"):
+        read_tensors(path)
+    assert not (tmp_path / "witness").exists()
+    assert not recwarn.list
+
+
 def test_missing_files_and_folders_are_told(tmp_path: Path) -> None:
     """Neither gives a traceback."""
     with pytest.raises(UserError, match="there is no weight file"):

@@ -111,9 +111,13 @@ def test_googlenets_normalization_travels(tmp_path: Path) -> None:
 
 def test_wide_and_grouped_networks_are_refused(tmp_path: Path) -> None:
     """Wide ResNets and ResNeXts share the names but not the network: shapes tell."""
-    for architecture in ("wide_resnet50_2", "resnext50_32x4d"):
+    sentences = {
+        "wide_resnet50_2": "of the wrong shape",
+        "resnext50_32x4d": "in 32 groups, as in ResNeXt, which is not among our networks",
+    }
+    for architecture, sentence in sentences.items():
         torch.save(torchvision.models.get_model(architecture).state_dict(), tmp_path / "theirs.pth")
-        with pytest.raises(UserError, match="of the wrong shape"):
+        with pytest.raises(UserError, match=sentence):
             load_model(tmp_path / "theirs.pth")
 
 

@@ -9,17 +9,19 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from reslab.data.photos.labels import find_list
 from reslab.data.photos.oddities import LEAST_SIDE, Look, look_at
 from reslab.data.photos.reading import read_photos
 from reslab.data.photos.scanning import Photo, scan_photos
 from reslab.errors import UserError
 
 MOST_WORKERS = 8
+UNEVEN = 10  # images of the largest class to one of a rare one
 IMAGES_AHEAD = 32  # for each worker
 
 
@@ -37,6 +39,8 @@ KINDS = {
     "wrong line": Kind("error", "of a list; correct it or remove it"),
     "closed folder": Kind("error", "cannot be entered; check its permissions"),
     "empty class": Kind("error", "has no images; fill it or remove it"),
+    "too few classes": Kind("error", "two are needed at least; give each a folder"),
+    "single image": Kind("error", "two are needed to hold one out; add some, or make a val folder"),
     "class only in val": Kind("error", "nothing is trained on it"),
     "in train and val": Kind("warning", "tested on pixels that are trained on"),
     "two labels": Kind("warning", "the same pixels with other labels"),
@@ -46,6 +50,7 @@ KINDS = {
     "tiny": Kind("warning", f"its shorter side is less than {LEAST_SIDE} pixels"),
     "passed over": Kind("warning", "not used: no image, in no class or on no list"),
     "linked again": Kind("warning", "a folder that is read already, by another path; it is read once"),
+    "uneven classes": Kind("note", "recipe.class_weights=balanced makes the rare ones count more"),
     "repeated": Kind("note", "the same pixels again, and the same label"),
     "misnamed": Kind("note", "its content counts, not its name"),
     "CMYK": Kind("note", "converted to RGB"),
@@ -120,6 +125,8 @@ def check_folder(
     findings += _compare(scan.photos, looks)
     order = list(KINDS)
     counts = Counter((label, photo.split) for photo in scan.photos for label in photo.labels)
+    if not find_list(root):
+        findings += _weigh({label: counts[label, scan.splits[0]] for label in scan.classes})
     images = Counter(photo.split for photo in scan.photos)
     return Checked(
         root=root,
@@ -145,6 +152,14 @@ def _look_at_all(photos: Sequence[Photo], workers: int) -> Iterator[Look]:
     with ThreadPoolExecutor(workers) as pool:
         for start in range(0, len(photos), ahead):
             yield from pool.map(lambda photo: look_at(photo.place), photos[start : start + ahead])
+
+
+def _weigh(counts: Mapping[str, int]) -> Iterator[Finding]:
+    """Find classes that have far fewer images to train on than the largest."""
+    largest = max(counts, key=lambda label: counts[label])
+    for label, number in counts.items():
+        if 0 < number * UNEVEN <= counts[largest]:
+            yield Finding("uneven classes", label, f"{number:,} to {counts[largest]:,} of {largest}")
 
 
 def _compare(photos: Sequence[Photo], looks: Sequence[Look]) -> Iterator[Finding]:

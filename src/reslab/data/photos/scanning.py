@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reslab.data.photos.folder import VAL_NAMES, PhotoDataset, PhotoSplit
+from reslab.data.photos.folder import LEAST_CLASSES, VAL_NAMES, PhotoDataset, PhotoSplit
 from reslab.data.photos.labels import find_list, read_labelled
 from reslab.data.photos.members import Stored
 from reslab.data.photos.shards import has_shards, read_shards
@@ -98,10 +98,14 @@ def scan_folder(root: Path) -> Scan:
                 walk.tell("passed over", path, "beside " + " and ".join(splits))
     found = {split: walk.read_split(root / split) for split in splits}
     trained = found[splits[0]]
+    if 0 < len(trained) < LEAST_CLASSES:
+        walk.tell("too few classes", root / splits[0], "one class")
     for label, images in trained.items():
         folder = root / splits[0] / label
         if not images and folder not in walk.closed:
             walk.tell("empty class", folder)
+        elif len(splits) == len(images) == 1:
+            walk.tell("single image", folder)
         elif len(splits) > 1 and not found[splits[1]].get(label):
             walk.tell("class not in val", folder)
     for label in found[splits[-1]].keys() - trained.keys():

@@ -61,7 +61,8 @@ class BadImages:
             told = f"{self.root / one.image} {one.trouble}"
             if len(self.skipped) > self.most:
                 raise UserError(
-                    f"more than {self.most} images are bad, which is too many to skip; the last one: {told}"
+                    f"more than {self.most:,} image{'s are' if self.most > 1 else ' is'} bad, and no more than one in "
+                    f"a hundred, or one, may be skipped; `reslab data check {self.root}` names all, the last: {told}"
                 )
             self.keep(list(self.skipped.values()))
             self.warn(f"skipped: {told}")

@@ -7,7 +7,9 @@ knows tensors and plain containers and nothing else; a file that asks for more i
 from __future__ import annotations
 
 import pickle
+import pickletools
 import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from reslab.networks.weights.caffemodel import read_caffemodel
 
 # Put before every name by DataParallel, torch.compile and Lightning.
 PREFIXES = ("module.", "_orig_mod.", "model.")
+CODE = {"GLOBAL", "STACK_GLOBAL", "INST", "OBJ", "REDUCE"}  # operations of a pickle that look things up or call them
 NESTS = ("state_dict", "model", "model_state_dict", "net", "state_dict_ema", "model_ema", "ema")
 
 
@@ -52,17 +55,35 @@ def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 def _read_torch(path: Path) -> Any:
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        asked = re.search(r"GLOBAL (\S+)", str(error))
-        if asked:
-            raise UserError(
-                f"{path} is refused: loading it would run code ({asked[1]}); "
-                "ask its author for a plain state dict or a safetensors file"
-            ) from error
-        raise UserError(f"{path} is not a weight file, or a damaged one; fetch or write it again") from error
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Detected pickle protocol")  # torch's, and told here in a sentence
+            return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises nearly anything on a damaged file
-        raise UserError(f"{path} is not a weight file, or a damaged one; fetch or write it again") from error
+        raise UserError(f"{path} {_say_what_else(path, error)}") from error
+
+
+def _say_what_else(path: Path, error: Exception) -> str:
+    """Say what a file is that torch does not read: a pickle of code, a pickle of something else, or neither."""
+    asked = re.search(r"GLOBAL (\S+)", str(error)) if isinstance(error, pickle.UnpicklingError) else None
+    operations = _list_operations(path)
+    if asked or operations & CODE:
+        return (
+            f"is refused: loading it would run code{f' ({asked[1]})' if asked else ''}; "
+            "ask its author for a plain state dict or a safetensors file"
+        )
+    if operations:
+        return "is a pickle that holds no tensors; save a network's state_dict() with torch.save"
+    return "is not a weight file, or a damaged one; fetch or write it again"
+
+
+def _list_operations(path: Path) -> set[str]:
+    """Return the operations of a file that is one whole pickle, none of which is done; nothing of another file."""
+    try:
+        with path.open("rb") as file:
+            operations = {operation.name for operation, _, _ in pickletools.genops(file)}
+            return operations if not file.read(1) else set()
+    except Exception:  # no pickle: whatever its reader stumbles over
+        return set()
 
 
 def _unwrap(data: Any, path: Path) -> dict[str, Tensor]:

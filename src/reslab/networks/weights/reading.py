@@ -51,7 +51,7 @@ def read_weights(path: str | Path, *, like: Spec | None = None) -> Weights:
     try:
         spec, preprocess, renamed = from_foreign(source, tensors)
     except (UserError, LookupError, ValueError) as error:
-        raise UserError(f"{path} looks like {source}'s but is not whole: {error}") from error
+        raise UserError(f"{path} looks like {source}'s but is none that we read: {error}") from error
     return Weights(spec=spec, tensors=renamed, preprocess=preprocess, source=source)
 
 

@@ -45,6 +45,7 @@ def infer(tensors: Mapping[str, Tensor]) -> tuple[Spec, Preprocess | None]:
     stem = tensors["conv1.weight"]
     large = stem.shape[-1] == 7
     block = "bottleneck" if "layer1.0.conv3.weight" in tensors else "basic"
+    _refuse_grouped(tensors)
     return NetworkSpec(
         stem=StemSpec(kernel=stem.shape[-1], width=stem.shape[0], stride=2 if large else 1),
         pool="padded" if large else "none",
@@ -57,6 +58,13 @@ def infer(tensors: Mapping[str, Tensor]) -> tuple[Spec, Preprocess | None]:
         channels=stem.shape[1],
         input_size=224 if large else 32,
     ), TORCHVISION if large else None  # who trains on small images normalizes as they like
+
+
+def _refuse_grouped(tensors: Mapping[str, Tensor]) -> None:
+    """Refuse a ResNeXt, which has a ResNet's names: the kernels of its 3x3 layers see a part of the channels each."""
+    first, second = (tensors.get(f"layer1.0.conv{number}.weight") for number in (1, 2))
+    if first is not None and second is not None and (groups := first.shape[0] // max(1, second.shape[1])) > 1:
+        raise UserError(f"its 3x3 convolutions are in {groups} groups, as in ResNeXt, which is not among our networks")
 
 
 def infer_stages(tensors: Mapping[str, Tensor]) -> tuple[StageSpec, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,13 +42,14 @@ def write_run(
     responses: bool = True,
     name: str | None = None,
     fingerprint: str = "0" * 64,
+    network_fields: Mapping[str, str] | None = None,
     recipe_name: str = "cifar-paper",
     **recipe: object,
 ) -> RunDirectory:
     """Write a run of `network` that ends near `error_percent`; one that is not finished stops before a quarter."""
     trial = Trial(
         data=DataSpec(name=data, fingerprint=fingerprint, split=split),
-        network=find(network, {"classes": len(classes)}),
+        network=find(network, {"classes": len(classes), **(network_fields or {})}),
         recipe=find_recipe(recipe_name, recipe),
         seed=seed,
     )
@@ -99,7 +100,7 @@ def _scores(error_percent: float, classes: Sequence[str]) -> dict[str, Any]:
     count = len(classes)
     confusion = [[0] * count for _ in range(count)]
     for truth in range(count):
-        wrong = round(error_percent * (0.5 + truth / count))
+        wrong = min(100, round(error_percent * (0.5 + truth / count)))
         confusion[truth][truth] = 100 - wrong
         confusion[truth][(truth + 3) % count] += wrong
     return {

@@ -8,6 +8,7 @@ import pytest
 import torch
 import torchvision
 from safetensors.torch import load_file
+from tests.counting import count_weights
 
 from reslab.networks import create_model, load_model, read_weights, save_model
 from reslab.spec.preprocess import PER_PIXEL_MEAN
@@ -26,6 +27,16 @@ def test_there_and_back(reslab, tmp_path: Path) -> None:
     torchvision.models.resnet18().load_state_dict(load_file(back), strict=True)
     for name, tensor in theirs.state_dict().items():
         assert torch.equal(load_file(back)[name], tensor)
+
+
+def test_the_file_is_read_once(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For its tensors and what it says of them."""
+    path = save_model(create_model("cifar-resnet-8"), tmp_path / "old.safetensors", provenance={"seed": 3})
+    read, _ = count_weights(monkeypatch)
+    assert reslab("convert", str(path), "--to", "reslab", "--out", str(tmp_path / "new.safetensors")).code == 0
+    assert len(read) == 1
+    expected = {"seed": 3, "converted_from": "old.safetensors"}
+    assert read_weights(tmp_path / "new.safetensors").provenance == expected
 
 
 @pytest.mark.parametrize(

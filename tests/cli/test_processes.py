@@ -18,6 +18,7 @@ from tests.photographs import make_photos
 from tests.processes import run_in_processes
 from tests.trials import DIGITS, outcome
 
+from reslab.cli.processes import _start
 from reslab.experiments.run import run_trial
 from reslab.experiments.trials import read_trial
 from reslab.runs.directory import RunDirectory, list_runs
@@ -91,6 +92,19 @@ def start(words: list[str], root: Path, **variables: str) -> Iterator[Started]:
             for pid in (launcher.pid, *started.workers().values()):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+
+
+def test_each_is_told_how_many_share_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By torchrun's names: among them the cores of this machine are divided."""
+    told = []
+    monkeypatch.setattr(subprocess, "Popen", lambda words, *, env, **more: told.append(env))
+    for rank in range(2):
+        _start(["train"], rank, 2, tmp_path)
+    names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
+    assert [[environment[name] for name in names] for environment in told] == [
+        ["0", "0", "2", "2"],
+        ["1", "1", "2", "2"],
+    ]
 
 
 def test_signals_save_and_all_end_with_their_code(tmp_path: Path) -> None:

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.counting import count_calls
 from tests.photographs import make_photos
 from tests.processes import run_in_processes
 from tests.trials import PHOTO_FIELDS, make_photo_trial, outcome, stop_after
+from torch import Tensor
 
 from reslab.cli import main
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit, read_folder
@@ -23,8 +25,9 @@ from reslab.errors import UserError
 from reslab.experiments import photos as of_photos
 from reslab.experiments.photos import make_photo_task
 from reslab.experiments.run import run_trial
+from reslab.experiments.trials import read_trial
 from reslab.networks import load_model
-from reslab.runs.directory import list_runs
+from reslab.runs.directory import RunDirectory, list_runs
 from reslab.runs.log import StepLog
 from reslab.spec.trial import Trial
 from reslab.training.loop import Stopped
@@ -229,6 +232,25 @@ def test_the_mean_image_is_computed_once_and_kept(
     assert outcome(whole) == outcome(parts)
 
 
+def find_mean(processes: Processes, trial: Trial, photos: PhotoDataset, root: Path) -> tuple[int, Tensor | None]:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        computed = count_calls(monkeypatch, of_photos, "mean_photo")
+        run = RunDirectory.of(trial, root)
+        task = make_photo_task(trial, photos, device="cpu", processes=processes, run=run if processes.first else None)
+        return len(computed), task.mean_image
+
+
+def test_the_first_process_computes_the_mean_image_for_all(photos: PhotoDataset, tmp_path: Path) -> None:
+    """The same to the bit as one alone computes; later the first reads it, and the others need no access to the run."""
+    trial = make_photo_trial(photos, recipe="imagenet-paper")
+    _, alone = find_mean(ALONE, trial, photos, tmp_path / "alone")
+    assert alone is not None
+    for expected in ([1, 0], [0, 0]):
+        found = run_in_processes(find_mean, 2, trial, photos, tmp_path / "runs")
+        assert [count for count, _ in found] == expected
+        assert all(mean is not None and torch.equal(mean, alone) for _, mean in found)
+
+
 def test_processes_share_every_batch_and_the_test(photos: PhotoDataset) -> None:
     """Two of them see what one sees, each image once."""
     trial = make_photo_trial(photos)
@@ -244,7 +266,8 @@ def test_processes_share_every_batch_and_the_test(photos: PhotoDataset) -> None:
 
 def test_epochs_are_counted_in_images(photos: PhotoDataset) -> None:
     """Twenty-four images in batches of eight are three iterations an epoch."""
-    assert make_photo_trial(photos, recipe__epochs="5").recipe.iterations == 15
+    fields = {name: value for name, value in PHOTO_FIELDS.items() if name != "recipe.iterations"}
+    assert read_trial(fields | {"recipe.epochs": "5"}, photos).recipe.iterations == 15
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.counting import count_weights
 from tests.photographs import make_photos
 from tests.trials import DIGITS, PHOTO_FIELDS, make_digits_trial, make_photo_trial, outcome, stop_after
 
@@ -127,6 +128,34 @@ def test_a_trial_knows_its_start_by_content(photos: PhotoDataset, weights: str, 
         run_trial(trial, photos, tmp_path / "runs", weights=other)
     with pytest.raises(UserError, match=r"starts from weights with digest .*; give them: weights=FILE"):
         run_trial(trial, photos, tmp_path / "runs")
+
+
+def test_weights_are_read_once_to_name_a_trial(
+    photos: PhotoDataset, weights: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One digest says that the file is whole, another what the trial starts from."""
+    read, hashed = count_weights(monkeypatch)
+    start(photos, weights, recipe__iterations="1")
+    assert (len(read), len(hashed)) == (1, 2)
+
+
+@pytest.mark.parametrize("change", ["replaced", "rewritten in place", "gone"])
+def test_a_file_that_changes_after_the_trial_is_named_is_noticed(
+    change: str, photos: PhotoDataset, weights: str, tmp_path: Path
+) -> None:
+    """What was read of it is not taken for what is there."""
+    trial, file = start(photos, weights), Path(weights)
+    other = save_model(create_model("cifar-resnet-8", num_classes=5), tmp_path / "other.safetensors")
+    if change == "replaced":
+        other.replace(file)
+    elif change == "rewritten in place":
+        assert other.stat().st_size == file.stat().st_size
+        file.write_bytes(other.read_bytes())
+    else:
+        file.unlink()
+    sentence = "there is no weight file" if change == "gone" else "is not what the trial starts from"
+    with pytest.raises(UserError, match=sentence):
+        run_trial(trial, photos, tmp_path / "runs", weights=weights)
 
 
 def test_resuming_needs_no_weights(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from tests.counting import count_weights
 from tests.trials import DIGITS, make_digits_trial
 
 from reslab.data.dataset import Split
@@ -53,6 +54,14 @@ def test_a_runs_file_knows_its_data(run: RunDirectory) -> None:
     assert load_file(run.weights).data == run.trial().data
     path = save_model(create_model("cifar-resnet-8"), run.path / "other.safetensors", provenance={"data": "my own"})
     assert load_file(path).data is None
+
+
+@pytest.mark.parametrize("name", [None, "cifar-resnet-8"])
+def test_a_weight_file_is_read_once(name: str | None, run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one digest is taken of it, with a name as without."""
+    read, hashed = count_weights(monkeypatch)
+    load_file(run.weights, name=name)
+    assert (len(read), len(hashed)) == (1, 1)
 
 
 def test_every_image_comes_once_and_in_order(run: RunDirectory) -> None:

@@ -83,20 +83,48 @@ def test_what_is_above_60_percent_is_not_displayed_at_first(tmp_path: Path) -> N
 
 
 def test_what_is_seen_at_first_has_its_own_colour(tmp_path: Path) -> None:
-    """Recipes that are whole come first, then those with the most seeds; the rest wait to be clicked."""
-    for rate in range(1, 8):
-        write_run(tmp_path, responses=False, **{"optimizer.learning_rate": f"0.{rate}5"})
-    networks = ("resnet-20", "resnet-32", "resnet-44", "resnet-56", "plain-20", "resnet-110")
-    for network in networks:
-        write_run(tmp_path, network)
-    write_run(tmp_path, "resnet-20", seed=1)
-    groups = groups_in(tmp_path)
-    plain, residual = charts.plot_curves(groups, key="k")
+    """Those with the most seeds come first; the rest wait to be clicked."""
+    depths = range(20, 75, 6)
+    for depth in depths:
+        write_run(tmp_path, f"cifar-resnet-{depth}", responses=False)
+    for network in ("cifar-resnet-20", "cifar-resnet-74"):
+        write_run(tmp_path, network, seed=1, responses=False)
+    write_run(tmp_path, "plain-20")
+    plain, residual = charts.plot_curves(groups_in(tmp_path), key="k")
     seen = [series for series in residual.content["series"] if not series["hidden"]]
-    assert {series["name"] for series in seen} >= set(networks) - {"plain-20"}
+    assert len(residual.content["series"]) == len(depths) > len(seen)
+    assert {series["name"] for series in seen} >= {"resnet-20", "resnet-74"}
     assert sorted(series["shade"] for series in seen) == list(range(len(LIGHT)))
     assert [series["hidden"] for series in plain.content["series"]] == [False]
-    assert plain.content["series"][0]["shade"] == residual.content["series"][0]["shade"]
+    (twin,) = (series for series in seen if series["name"] == "resnet-20")
+    assert plain.content["series"][0]["shade"] == twin["shade"]
+
+
+def test_variants_wait_to_be_clicked(tmp_path: Path) -> None:
+    """Other shortcuts and recipes, behind the networks they vary; where there is nothing else they are seen."""
+    for network in ("resnet-20", "resnet-56"):
+        write_run(tmp_path, network, network_fields={"shortcut": "B"})
+        write_run(tmp_path, network, **{"optimizer.decay": "all"})
+    changed = ("optimizer.decay=all", "shortcut=B")
+
+    def seen() -> list[dict[str, bool]]:
+        groups = groups_in(tmp_path)
+        plots = [plot(groups, key="k")[-1] for plot in (charts.plot_curves, charts.plot_depth, charts.plot_responses)]
+        return [{series["name"]: not series["hidden"] for series in plot.content["series"]} for plot in plots]
+
+    assert all(all(chart.values()) for chart in seen())
+    for network in ("resnet-20", "resnet-56"):
+        for seed in (0, 1):
+            write_run(tmp_path, network, seed=seed)
+    curves, depth, responses = seen()
+    assert curves == responses
+    assert list(curves) == [
+        "resnet-20",
+        "resnet-56",
+        *[f"resnet-{depth} {what}" for depth in (20, 56) for what in changed],
+    ]
+    assert list(curves.values()) == [True, True, False, False, False, False]
+    assert list(depth.items()) == [("resnet", True), *[(f"resnet {what}", False) for what in changed]]
 
 
 def test_no_chart_begins_empty(tmp_path: Path) -> None:

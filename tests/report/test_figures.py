@@ -78,22 +78,51 @@ def test_a_long_legend_does_not_hide_the_lines(tmp_path: Path) -> None:
     """It goes below, and the page grows."""
     write_run(tmp_path)
     short = draw_curves(groups_in(tmp_path)).get_figheight()
-    for rate in range(1, 8):
-        write_run(tmp_path, **{"optimizer.learning_rate": f"0.{rate}5"})
+    for depth in range(26, 63, 6):
+        write_run(tmp_path, f"cifar-resnet-{depth}")
     assert draw_curves(groups_in(tmp_path)).get_figheight() > short
+
+
+def test_legends_stand_in_one_place(tmp_path: Path) -> None:
+    """In the same corner of each panel; below both where one panel's would hide lines."""
+
+    def places() -> list[tuple[float, bool]]:
+        figure = draw_curves(groups_in(tmp_path))
+        figure.draw_without_rendering()
+        boxes = [(axis.get_window_extent(), axis.get_legend().get_window_extent()) for axis in figure.axes]  # pyright: ignore
+        return [(round(legend.x0 - panel.x0), legend.y1 <= panel.y0) for panel, legend in boxes]
+
+    for network in ("plain-20", "plain-56", "resnet-20"):
+        write_run(tmp_path, network)
+    left, right = places()
+    assert left == right
+    assert not left[1]
+    for depth in range(26, 63, 6):
+        write_run(tmp_path, f"cifar-resnet-{depth}")
+    assert [below for _, below in places()] == [True, True]
+
+
+def test_variants_are_not_in_print(tmp_path: Path) -> None:
+    """The look-alike of the paper's figure has the paper's networks."""
+    write_run(tmp_path, "resnet-20", network_fields={"shortcut": "B"})
+    (alone,) = draw_curves(groups_in(tmp_path)).axes
+    assert alone.get_legend_handles_labels()[1] == ["resnet-20 shortcut=B"]
+    write_run(tmp_path, "resnet-56")
+    (axis,) = draw_curves(groups_in(tmp_path)).axes
+    assert axis.get_legend_handles_labels()[1] == ["resnet-56"]
 
 
 def test_no_legend_squeezes_the_plot(tmp_path: Path) -> None:
     """However many runs differ in however many fields, the panel keeps its size and the page holds the legend."""
-    write_run(tmp_path)
-    figure = draw_curves(groups_in(tmp_path))
+    write_run(tmp_path / "alone")
+    figure = draw_curves(groups_in(tmp_path / "alone"))
     figure.draw_without_rendering()
     alone = figure.axes[0].get_window_extent().size
     for batch in range(1, 11):
         changed = {f"augmentation.{field}": "0.5" for field in ("colour", "mixup", "cutmix")}
         changed |= {"optimizer.learning_rate": f"0.{batch}", "optimizer.clip_norm": "1", "label_smoothing": "0.1"}
-        write_run(tmp_path, batch=str(batch), **changed)
-    figure = draw_curves(groups_in(tmp_path))
+        write_run(tmp_path / "many", batch=str(batch), **changed)
+    figure = draw_curves(groups_in(tmp_path / "many"))
     figure.draw_without_rendering()
     (axis,) = figure.axes
     assert axis.get_window_extent().size == pytest.approx(alone, rel=0.05)

@@ -65,9 +65,9 @@ def test_the_index_lists_every_run_by_its_state(tmp_path: Path) -> None:
     assert "1 finished, 1 interrupted." in page
     words = words_of(page)
     assert "interrupted at 12,000 of 64,000" in words
-    assert "training error % test error % parameters" in words
-    row = f"{done.result()['test_error_percent']:.2f} 269,722 900 512.0 – 2 min 40 s 0123456 cpu"
-    assert row in words
+    assert "test error % training error % state parameters" in words
+    test, train = (done.result()[f"{part}_error_percent"] for part in ("test", "train"))
+    assert f"{test:.2f} {train:.2f} finished 269,722 900 512.0 – 2 min 40 s 0123456 cpu" in words
 
 
 def test_a_run_being_trained_is_told_from_an_interrupted_one(tmp_path: Path) -> None:
@@ -89,6 +89,25 @@ def test_runs_none_of_which_is_finished_are_shown(tmp_path: Path) -> None:
     assert "Nothing has been logged yet." in index_of(tmp_path / "new")
 
 
+def test_a_single_run_does_not_lead(tmp_path: Path) -> None:
+    """The headline is a mean of three runs at least where there is one; a lower one of fewer follows as what it is."""
+
+    def headline() -> str:
+        page = re.sub(r"<[^>]*>", "", index_of(tmp_path).partition('class="lede"')[2].partition("</p>")[0])
+        return re.sub(r"\d+\.\d\d", "?", " ".join(page.partition("finished.")[2].split()))
+
+    write_run(tmp_path, "resnet-56", error_percent=7.0)
+    assert headline() == "On cifar10, resnet-56 has the lowest test error: ? % (one run)."
+    for seed in range(3):
+        write_run(tmp_path, "resnet-20", error_percent=9.0, seed=seed)
+    first = "On cifar10, resnet-20 has the lowest test error: ? ± ? % (3 runs)"
+    assert headline() == f"{first}; one run of resnet-56 came to ? %."
+    write_run(tmp_path, "resnet-56", error_percent=7.0, seed=1)
+    assert headline() == f"{first}; 2 runs of resnet-56 came to ? ± ? %."
+    write_run(tmp_path, "resnet-56", error_percent=7.0, seed=2)
+    assert headline() == "On cifar10, resnet-56 has the lowest test error: ? ± ? % (3 runs)."
+
+
 def test_seeds_are_summed_up_where_there_are_several(tmp_path: Path) -> None:
     """Mean ± std; no such table for single runs."""
     write_run(tmp_path, seed=0)
@@ -97,8 +116,8 @@ def test_seeds_are_summed_up_where_there_are_several(tmp_path: Path) -> None:
     (group,) = groups_in(tmp_path)
     end = group.curve[-1].test
     assert end is not None
-    assert f"resnet-20 cifar10 2 {group.curve[-1].train.mean:.2f}" in words_of(index_of(tmp_path))  # pyright: ignore
-    assert f"{end.mean:.2f} ± {end.std:.2f}" in index_of(tmp_path)
+    words = f"resnet-20 cifar10 {end.mean:.2f} ± {end.std:.2f} {group.curve[-1].train.mean:.2f}"  # pyright: ignore
+    assert words in words_of(index_of(tmp_path))
 
 
 def test_what_all_networks_changed_stands_below_their_curves(tmp_path: Path) -> None:
@@ -110,13 +129,18 @@ def test_what_all_networks_changed_stands_below_their_curves(tmp_path: Path) -> 
 
 
 def test_what_is_not_displayed_is_named(tmp_path: Path) -> None:
-    """Below the curves, where there is such a network."""
+    """Below the curves, where there is such a network; and where a line along depth leads to it, that this does."""
     write_run(tmp_path, "plain-56", error_percent=13.0)
-    assert "not displayed" not in words_of(index_of(tmp_path))
+    assert "the paper’s figure" not in words_of(index_of(tmp_path))
+    write_run(tmp_path, "plain-110", error_percent=73.0, iterations="640")
+    curves = "Above 60 %, and as in the paper’s figure without a curve at first: plain-110"
+    words = words_of(index_of(tmp_path))
+    assert f"{curves} iterations=640." in words
+    assert "leave the scale" not in words
     write_run(tmp_path, "plain-110", error_percent=73.0)
-    assert "Above 60 % and, as in the paper’s figure, not displayed at first: plain-110." in words_of(
-        index_of(tmp_path)
-    )
+    write_run(tmp_path, "plain-110", error_percent=73.0, seed=1)
+    words = words_of(index_of(tmp_path))
+    assert f"{curves}, plain-110 iterations=640. Along depth, lines leave the scale towards plain-110." in words
 
 
 def test_what_responses_are_of_is_told(tmp_path: Path) -> None:
@@ -136,13 +160,33 @@ def test_shared_speed_and_memory_are_told(tmp_path: Path) -> None:
     assert "trials at once" not in words_of(index_of(tmp_path))
     run.begin(run.trial(), {**SITTING, "together": 8})
     words = words_of(index_of(tmp_path))
-    assert words.count("900 512.0 8 2 min 40 s") == 2
-    assert words.count("peak memory is that of all of them.") == 2
+    assert "900 512.0 8 2 min 40 s" in words
+    assert "resnet-20 8 900 2 min 40 s 512.0 1 cifar10 cpu" in words
+    assert words.count("peak memory is that of all of them") == 2
     (group,) = groups_in(tmp_path)
     page = words_of(render_run(group, group.runs[0], addresses=page_addresses([group])))
     assert "speed 900 images/s, up to 8 trials at once" in page
     assert "peak memory 512.0 MiB, up to 8 trials at once" in page
+    assert "wall-clock 2 min 40 s , up to 8 trials at once" in page
     assert "trials at once 8 at most, in one process" in page
+
+
+def test_speeds_of_one_row_are_of_one_kind(tmp_path: Path) -> None:
+    """By how many shared the device, fewest first; bars, which compare rows, only where nobody shared it."""
+
+    def table() -> str:
+        return index_of(tmp_path).partition('id="speeds"')[2].partition("</table>")[0]
+
+    for network in ("plain-20", "resnet-20"):
+        run = write_run(tmp_path, network, responses=False)
+        run.begin(run.trial(), {**SITTING, "together": 1})
+    assert table().count("--part: 1.0000") == 6
+    for network, seed in (("plain-20", 1), ("resnet-20", 1), ("resnet-20", 2)):
+        run = write_run(tmp_path, network, seed=seed, responses=False)
+        run.begin(run.trial(), {**SITTING, "together": 3})
+    rows = re.findall(r"(\S+) (\d+) 900 2 min 40 s 512.0 (\d+)", " ".join(re.sub(r"<[^>]*>", " ", table()).split()))
+    assert rows == [("plain-20", "1", "1"), ("resnet-20", "1", "1"), ("plain-20", "3", "1"), ("resnet-20", "3", "2")]
+    assert "--part: 1.0000" not in table()
 
 
 def test_damage_is_listed(tmp_path: Path) -> None:
@@ -201,8 +245,8 @@ def test_bad_images_are_told(tmp_path: Path) -> None:
 
 
 def test_nothing_from_disk_is_read_as_html(tmp_path: Path) -> None:
-    """Names of data, classes, layers, devices, commands, folders; in text and in embedded data."""
-    run = write_run(tmp_path, data=HOSTILE, classes=[HOSTILE, *CLASSES[1:]], name="<b>&'\"")
+    """Names of classes, layers, devices, commands, folders; in text and in embedded data."""
+    run = write_run(tmp_path, classes=[HOSTILE, *CLASSES[1:]], name="<b>&'\"")
     run.begin(run.trial(), {**SITTING, "device": HOSTILE, "command": HOSTILE, "machine": {HOSTILE: HOSTILE}})
     responses = run.read("analysis/responses")
     responses["layers"][0]["name"] = HOSTILE
@@ -210,7 +254,7 @@ def test_nothing_from_disk_is_read_as_html(tmp_path: Path) -> None:
     (group,) = groups_in(tmp_path)
     verdict = Verdict(Claim("fig-7", row=HOSTILE, note=HOSTILE), "not run", remarks=HOSTILE, runs=(HOSTILE,))
     damage = Damage(HOSTILE, HOSTILE)
-    index = render_index([group], [damage], verdicts=[verdict], figures={HOSTILE: {"curves": "a.svg"}})
+    index = render_index([group], [damage], verdicts=[verdict], figures={"cifar10": {"curves": f"{HOSTILE}.svg"}})
     addresses = page_addresses([group])
     for page in (index, render_run(group, group.runs[0], addresses=addresses)):
         assert "<img src=x" not in page
@@ -253,10 +297,19 @@ def test_verdicts_stand_under_their_table(tmp_path: Path) -> None:
     assert "ResNet-20 test error % rises 1.25 → 42.00 – 2 reduced setting" in words
     assert "Table 6 1 reproduced 1 reduced setting what" in words
     assert "Fig. 7 1 not run what" in words
+    assert "in an order of networks, how many the one with the fewest has" in words
     assert page.count("<details open>") == 1
     assert page.count("<details") == 2
     assert f'<a href="runs/{run.path.name}.html" title="{run.path.name}">1</a>' in page
     assert "Beside the paper" not in index_of(tmp_path)
+
+
+def test_a_verdict_leads_to_each_of_its_runs(tmp_path: Path) -> None:
+    """All that one usually makes of a network; of very many the first dozen, and how many more there are."""
+    runs = tuple(write_run(tmp_path, seed=seed, responses=False).path.name for seed in range(14))
+    for count, more in ((6, ""), (12, ""), (14, " +2")):
+        words = words_of(index_of(tmp_path, verdicts=(Verdict(Claim("table-6"), "reproduced", runs=runs[:count]),)))
+        assert f"reproduced {' '.join(str(number + 1) for number in range(min(count, 12)))}{more} Runs" in words
 
 
 def test_verdicts_come_last_while_there_are_none(tmp_path: Path) -> None:

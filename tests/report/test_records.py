@@ -6,12 +6,15 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.runs_by_hand import CLASSES, EVALUATIONS, SITTING, write_run
 
 from reslab.report.records import read_records
 from reslab.runs.log import StepLog
+from reslab.spec import codec
+from reslab.spec.codec import convert
 
 
 def test_a_finished_run_is_read_whole(tmp_path: Path) -> None:
@@ -40,6 +43,24 @@ def test_how_many_trials_shared_the_device_is_read(tmp_path: Path) -> None:
     assert record.together == 8
 
 
+def test_a_confusion_is_checked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not cell by cell: with a thousand classes there are a million."""
+    run = write_run(tmp_path, classes=[f"class {number}" for number in range(100)])
+    converted = []
+
+    def count(hint: Any, value: Any, *, where: str) -> Any:
+        converted.append(where)
+        return convert(hint, value, where=where)
+
+    monkeypatch.setattr(codec, "convert", count)
+    (record,), damages = read_records(tmp_path)
+    assert not damages
+    assert record.result is not None
+    assert [list(row) for row in record.result.confusion] == run.result()["confusion"]
+    assert any(where.startswith("class_names") for where in converted)
+    assert not [where for where in converted if where.startswith("confusion.")]
+
+
 def test_an_early_result_may_lack_costs_and_names(tmp_path: Path) -> None:
     """Classes then go by their numbers."""
     run = write_run(tmp_path)
@@ -49,6 +70,14 @@ def test_an_early_result_may_lack_costs_and_names(tmp_path: Path) -> None:
     assert record.result is not None
     assert record.result.multiply_adds is None
     assert record.result.classes[:2] == ("0", "1")
+
+
+def test_class_errors_are_found_once(tmp_path: Path) -> None:
+    """A page asks for them twice in every row, and each time a million cells of a thousand classes would be summed."""
+    write_run(tmp_path)
+    (record,), _ = read_records(tmp_path)
+    assert record.result is not None
+    assert record.result.class_errors is record.result.class_errors
 
 
 def test_an_interrupted_run_shows_what_it_logged(tmp_path: Path) -> None:
@@ -139,6 +168,14 @@ def _without(key: str) -> Callable[[str], str]:
     return lambda text: json.dumps({name: value for name, value in json.loads(text).items() if name != key})
 
 
+def _confused(change: Callable[[list[list[int]]], object]) -> Callable[[str], str]:
+    return lambda text: json.dumps((data := json.loads(text)) | {"confusion": change(data["confusion"])})
+
+
+def _with_cell(rows: list[list[int]], cell: Any) -> list[list[Any]]:
+    return [[cell, *rows[0][1:]], *rows[1:]]
+
+
 @pytest.mark.parametrize(
     ("file", "damage", "sentence"),
     [
@@ -150,6 +187,16 @@ def _without(key: str) -> Callable[[str], str]:
         ("result.json", _without("test_error_percent"), "lacks test_error_percent"),
         ("result.json", lambda text: text.replace('"airplane",', ""), "names 9 classes and counts 10"),
         ("result.json", _without("class_error_percent"), "not of one number of classes"),
+        ("result.json", _confused(lambda rows: rows[:-1]), "result.json is damaged: its confusion is not a square"),
+        ("result.json", _confused(lambda rows: [*rows[:-1], rows[-1][1:]]), "its confusion is not a square"),
+        ("result.json", _confused(lambda rows: [rows]), "its confusion is not a square"),
+        ("result.json", _confused(lambda rows: None), "its confusion is not a square"),
+        ("result.json", _confused(lambda rows: _with_cell(rows, -1)), "cells that count no images"),
+        ("result.json", _confused(lambda rows: _with_cell(rows, 0.5)), "cells that count no images"),
+        ("result.json", _confused(lambda rows: _with_cell(rows, float("nan"))), "cells that count no images"),
+        ("result.json", _confused(lambda rows: _with_cell(rows, None)), "cells that count no images"),
+        ("result.json", _confused(lambda rows: _with_cell(rows, "many")), "cells that count no images"),
+        ("result.json", _confused(lambda rows: _with_cell(rows, 10**30)), "cells that count no images"),
         ("metrics.jsonl", lambda text: text.replace('"step"', "step", 1), "metrics.jsonl is damaged"),
         ("metrics.jsonl", lambda text: text.replace('"step"', '"stop"', 1), "metrics.jsonl is damaged"),
         ("metrics.jsonl", lambda text: re.sub(r'"step": \d+', '"step": Infinity', text), "metrics.jsonl is damaged"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.runs_by_hand import write_run
@@ -30,3 +31,21 @@ def test_a_bad_test_by_another_protocol_costs_no_report(tmp_path: Path) -> None:
     run = write_run(tmp_path / "runs")
     (run.path / "analysis" / "10-crop.json").write_text("{")
     assert report_runs(tmp_path / "runs", out=tmp_path / "site").num_runs == 1
+
+
+def test_each_file_of_a_run_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what is shown and what is judged together: the result of a thousand classes is megabytes of JSON."""
+    run = write_run(tmp_path / "runs")
+    read, read_text = [], Path.read_text
+
+    def count(path: Path, *args: Any, **more: Any) -> str:
+        read.append(path)
+        return read_text(path, *args, **more)
+
+    monkeypatch.setattr(Path, "read_text", count)
+    report_runs(tmp_path / "runs", out=tmp_path / "site")
+    files = [path for path in read if path.is_relative_to(run.path)]
+    assert sorted(files) == sorted(path for path in run.path.rglob("*.json*"))
+    read.clear()
+    judge_runs([claim for claims in CLAIMS.values() for claim in claims], tmp_path / "runs")
+    assert sorted(path for path in read if path.is_relative_to(run.path)) == sorted(files)

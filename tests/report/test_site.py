@@ -259,11 +259,11 @@ def test_headings_sort(visit, index: Path) -> None:
 
     heading.get_by_role("button").click()
     assert heading.get_attribute("aria-sort") == "ascending"
-    ascending = [float(text) for text in column(6)]
+    ascending = [float(text) for text in column(4)]
     assert ascending == sorted(ascending)
     assert len(set(ascending)) > 5
     heading.get_by_role("button").click()
-    assert [float(text) for text in column(6)] == sorted(ascending, reverse=True)
+    assert [float(text) for text in column(4)] == sorted(ascending, reverse=True)
     for _ in range(2):
         page.locator("#all-runs th", has_text="parameters").get_by_role("button").click()
         assert column(7)[-1] == "–"
@@ -297,10 +297,22 @@ def test_the_legend_hides_and_shows(visit, index: Path) -> None:
     button.dblclick()
     assert plot.locator("button[aria-pressed=true]").all_text_contents() == ["plain-56 × 2"]
     residual = page.locator("[data-plot=curves-0-residual]")
-    assert residual.locator("button[aria-pressed=true]").count() == 7
-    assert residual.locator("button[aria-pressed=false]").count() == 4
+    assert residual.locator("button[aria-pressed=true]").count() == 3
+    assert residual.locator("button[aria-pressed=false]").count() == 8
     residual.get_by_role("button", name="all", exact=True).click()
     assert residual.locator("button[aria-pressed=false]").count() == 0
+
+
+def test_legends_leave_no_chart_behind(visit, index: Path) -> None:
+    """However many names one chart has: side by side, charts stand below all names; on a phone below their own."""
+    for viewport, aside in (({"width": 1280, "height": 900}, True), (PHONE, False)):
+        page = visit(index, viewport=viewport)
+        legends, charts = (page.locator(f"#curves {what}").all() for what in (".legend", ".canvas"))
+        ends = [box["y"] + box["height"] for legend in legends if (box := legend.bounding_box())]
+        tops = [box["y"] for chart in charts if (box := chart.bounding_box())]
+        assert len(ends) == len(tops) == 3
+        assert (len(set(tops)) == 1) == aside
+        assert all(0 <= top - end < 60 for end, top in zip(sorted(ends)[2:] if aside else ends, tops, strict=False))
 
 
 def test_the_scale_follows_what_is_shown(visit, index: Path) -> None:
@@ -346,6 +358,14 @@ def test_a_phone_shows_the_verdict_beside_its_claim(visit, index: Path) -> None:
         boxes = [found.bounding_box() for found in page.locator(f"details[open] tbody {cell}:visible").all()]
         assert len(boxes) == seen
         assert all(box and box["x"] >= 0 and box["x"] + box["width"] <= PHONE["width"] for box in boxes)
+
+
+def test_a_phone_shows_the_test_error_of_each_row(visit, index: Path) -> None:
+    """Over seeds and one by one, without scrolling sideways; what else there is to the right is in its own box."""
+    page = visit(index, viewport=PHONE, has_touch=True, is_mobile=True)
+    boxes = [found.bounding_box() for found in page.locator("#runs td.strong:visible").all()]
+    assert len(boxes) == len(NETWORKS) + 12
+    assert all(box and box["x"] >= 0 and box["x"] + box["width"] <= PHONE["width"] for box in boxes)
 
 
 def test_a_desk_shows_all_columns(visit, index: Path) -> None:

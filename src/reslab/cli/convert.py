@@ -22,16 +22,16 @@ def convert(weights: Path, *, to: str, out: Path | None = None) -> None:
         The file to write (safetensors); by default beside the old one.
     """
     with progress_console.status("converting"):
-        from reslab.networks import foreign_state_dict, load_model, read_weights, save_model
+        from reslab.networks import foreign_state_dict, save_model
+        from reslab.networks.create import restore_model
         from reslab.networks.weights.adapters import ADAPTERS, from_foreign
         from reslab.networks.weights.sealed import write_tensors
 
         if to != "reslab" and to not in ADAPTERS:
             raise UserError(f"--to is '{to}'; choose {choices(['reslab', *ADAPTERS])}")
-        network = load_model(weights)
+        network, read = restore_model(weights, overrides={})
         note = ""
         if to == "reslab":
-            read = read_weights(weights)
             provenance = read.provenance | {"converted_from": weights.name}
             path = save_model(network, out or weights.parent, metrics=read.metrics, provenance=provenance)
         else:

@@ -62,7 +62,8 @@ def run_in_processes(words: Sequence[str], count: int) -> int:
 def _start(words: Sequence[str], rank: int, count: int, folder: Path) -> subprocess.Popen[bytes]:
     threads = str(max(1, (os.cpu_count() or 1) // count))
     environment = {"OMP_NUM_THREADS": threads} | os.environ
-    environment |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(count)}
+    environment |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+    environment |= {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count)}
     environment["RESLAB_RENDEZVOUS"] = f"file://{folder / 'rendezvous'}"
     with _words_of(rank, folder).open("wb") as kept:
         return subprocess.Popen(

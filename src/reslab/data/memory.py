@@ -26,9 +26,18 @@ def free_memory(device: torch.device | str) -> int:
         free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:
         limit, used = ((CONTAINER / f"memory.{name}").read_text().strip() for name in ("max", "current"))
-        return free if limit == "max" else max(0, min(free, int(limit) - int(used)))
+        return free if limit == "max" else max(0, min(free, int(limit) - int(used) + _reclaimable()))
     except (OSError, ValueError):
         return free
+
+
+def _reclaimable() -> int:
+    """Return the bytes of files read that a container counts as used, and gives back when others need them."""
+    try:
+        lines = dict(line.split() for line in (CONTAINER / "memory.stat").read_text().splitlines())
+        return int(lines["inactive_file"])
+    except (OSError, KeyError, ValueError):
+        return 0
 
 
 def used_memory(device: torch.device | str) -> int:

@@ -126,7 +126,8 @@ def make_photo_task(
 ) -> PhotoTask:
     """Pair a trial with a folder of photographs; `warn` is told of those that are skipped.
 
-    Its run has what was skipped in earlier sittings, and the mean image where one is subtracted: it is computed once.
+    Its run has what was skipped in earlier sittings, and the mean image where one is subtracted: it is computed once,
+    by the first of several processes, and handed on.
     """
     recipe, mean_at = trial.recipe, run.path / "mean.safetensors" if run else None
     bad = BadImages(dataset, warn=warn)
@@ -138,12 +139,15 @@ def make_photo_task(
     resize = round(TEST_SIDE * crop / REFERENCE_SIDE)
     mean_image, preprocess = None, Preprocess(resize=resize, crop=crop, mean=IMAGENET_MEAN, std=IMAGENET_STD)
     if recipe.centring == "mean-image":
-        if mean_at is not None and mean_at.exists():
+        if not processes.first:
+            mean_image = torch.empty(3, crop, crop)
+        elif mean_at is not None and mean_at.exists():
             mean_image = _read_mean(mean_at)
         else:
             mean_image = mean_photo(dataset.train, resize=resize, crop=crop, workers=count_workers(device), bad=bad)
-            if mean_at is not None and processes.first:
+            if mean_at is not None:
                 write_sealed(mean_at, {MEAN: mean_image}, {})
+        processes.take_from_first([mean_image])
         preprocess = Preprocess(resize=resize, crop=crop, per_pixel_mean=True)
     batches = PhotoBatches(
         dataset,

@@ -45,7 +45,7 @@ def start_from(
     spec = trial.network
     if isinstance(network, str):
         spec = create_trained(network, read, {**implied, **given}, origin=origin, where="network.").spec
-    return replace(trial, network=spec, start=seal({}, read_weights(weights, like=spec).tensors))
+    return replace(trial, network=spec, start=seal({}, read.tensors))
 
 
 def refuse_other_start(trial: Trial, weights: str | Path | None) -> None:

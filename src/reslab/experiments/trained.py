@@ -23,7 +23,8 @@ from reslab.delivery.intake import tell_misfit
 from reslab.errors import UserError
 from reslab.evaluation.crops import ProtocolName, Viewing
 from reslab.experiments.tasks import refuse_misfit, refuse_other_classes
-from reslab.networks import Network, create_model, load_model, read_weights
+from reslab.networks import Network, load_model
+from reslab.networks.create import restore_model
 from reslab.networks.execution import Execution
 from reslab.runs.directory import RunDirectory
 from reslab.spec import Preprocess
@@ -125,8 +126,7 @@ def load_run(run: RunDirectory) -> Trained:
 
 def load_file(path: str | Path, *, name: str | None = None, overrides: Mapping[str, Any] | None = None) -> Trained:
     """Load the network of a weight file or shipped set; `name`, with `overrides`, says which where those do not."""
-    network = create_model(name, path, **(overrides or {})) if name else load_model(path, **(overrides or {}))
-    read = read_weights(path, like=network.spec)
+    network, read = restore_model(path, name=name, overrides=overrides or {})
     if network.spec.classes != read.spec.classes:
         raise UserError(
             f"{path} was trained for {read.spec.classes} classes: with {network.spec.classes} the classifier is random"

@@ -46,17 +46,29 @@ def create_model(
     built as those weights were trained, whatever the name leaves open; an override that contradicts them is refused.
     Another `num_classes` gets a fresh classifier.
     """
-    for word, field, value in (("num_classes", "classes", num_classes), ("in_chans", "channels", in_chans)):
-        if value is not None and field in overrides:
-            raise UserError(f"{word} and {field} are the same; give one of them")
-        if value is not None:
-            overrides[field] = value
-    if "pretrained" in overrides:
-        raise UserError("there is no 'pretrained'; write weights=FILE, or weights='cifar10' for those that come along")
-    asked = find(name, overrides)
+    asked = {**overrides, "num_classes": num_classes, "in_chans": in_chans}
     if weights is None:
-        return build(asked)
-    return create_trained(name, read_weights(weights, like=asked), overrides, origin=str(weights))
+        return build(find(name, _spec_fields(asked)))
+    return restore_model(weights, name=name, overrides=asked)[0]
+
+
+def load_model(path: str | Path, **overrides: Any) -> Network:
+    """Rebuild a network from a weight file alone."""
+    return restore_model(path, overrides=overrides)[0]
+
+
+def restore_model(
+    weights: str | Path, *, name: str | None = None, overrides: Mapping[str, Any]
+) -> tuple[Network, Weights]:
+    """Return the network of `create_model`, or without a name of `load_model`, and the weights it has, read once."""
+    origin = str(weights)
+    if name is not None:
+        fields = _spec_fields(overrides)
+        read = read_weights(weights, like=find(name, fields))
+        return create_trained(name, read, fields, origin=origin), read
+    read = read_weights(weights)
+    _refuse_contradictions(override(read.spec, overrides), set(overrides), read.spec, origin=origin)
+    return _build_with(read, overrides, origin=origin), read
 
 
 def create_trained(
@@ -67,14 +79,6 @@ def create_trained(
     explicit = {*overrides, *asserted_fields(name)}
     _refuse_contradictions(asked, explicit, weights.spec, origin=origin, where=where)
     return _build_with(weights, {key: value for key, value in overrides.items() if key != "block"}, origin=origin)
-
-
-def load_model(path: str | Path, **overrides: Any) -> Network:
-    """Rebuild a network from a weight file alone."""
-    read = read_weights(path)
-    asked = override(read.spec, overrides)
-    _refuse_contradictions(asked, set(overrides), read.spec, origin=str(path))
-    return _build_with(read, overrides, origin=str(path))
 
 
 def save_model(
@@ -118,6 +122,21 @@ def adopt_weights(network: Network, weights: Weights, *, origin: str) -> None:
         drawn = network.state_dict()
         tensors |= {name: drawn[name] for name in head_parameters(network.spec)}
     load_tensors(network, tensors, origin=origin)
+
+
+def _spec_fields(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a spec that `create_model` is asked for, two of which have the words of other libraries."""
+    words = {"num_classes": "classes", "in_chans": "channels"}
+    fields = {field: value for field, value in overrides.items() if field not in words}
+    for word, field in words.items():
+        value = overrides.get(word)
+        if value is not None and field in fields:
+            raise UserError(f"{word} and {field} are the same; give one of them")
+        if value is not None:
+            fields[field] = value
+    if "pretrained" in fields:
+        raise UserError("there is no 'pretrained'; write weights=FILE, or weights='cifar10' for those that come along")
+    return fields
 
 
 def _build_with(weights: Weights, overrides: Mapping[str, Any], *, origin: str) -> Network:

@@ -33,7 +33,7 @@ class Plot:
 
 def plot_curves(groups: Sequence[Group], *, key: str) -> list[Plot]:
     """Learning curves of the networks on one dataset: a plot each for plain, residual and other ones."""
-    drawn = [group for group in groups if group.curve]
+    drawn = _variants_last(group for group in groups if group.curve)
     unit = choose_unit(drawn)
     plots = []
     for family, title in PANELS.items():
@@ -71,7 +71,7 @@ def plot_depth(groups: Sequence[Group], *, key: str) -> list[Plot]:
     """The errors at the end against depth, a line for each kind of network that has at least two depths.
 
     A line joins only what was trained alike: a shortened run would look like what depth does. Towards a network that
-    curves do not display it leaves the scale.
+    curves do not display it leaves the scale. A line of variants waits to be clicked, unless there is no other.
     """
     lines: dict[tuple[str, str], list[Group]] = {}
     for group in groups:
@@ -79,12 +79,13 @@ def plot_depth(groups: Sequence[Group], *, key: str) -> list[Plot]:
             kind = group.label.replace(f"-{group.depth}", "", 1)
             lines.setdefault((kind, group.material), []).append(group)
     deep = [(kind, line) for (kind, _), line in lines.items() if len({group.depth for group in line}) > 1]
+    deep.sort(key=lambda pair: pair[1][0].variant)
     named = Counter(kind for kind, _ in deep)
     series = [
         {
             "name": kind if named[kind] == 1 else f"{kind} recipe={line[0].recipe}",
             "shade": shade,
-            "hidden": shade >= len(LIGHT),
+            "hidden": shade >= len(LIGHT) or (line[0].variant and not deep[0][1][0].variant),
             **_ends(sorted(line, key=lambda group: group.depth)),
         }
         for shade, (kind, line) in zip(_from_the_last(), deep, strict=False)
@@ -94,7 +95,7 @@ def plot_depth(groups: Sequence[Group], *, key: str) -> list[Plot]:
 
 def plot_responses(groups: Sequence[Group], *, key: str) -> list[Plot]:
     """Layer responses: means over seeds."""
-    shown = [group for group in groups if group.responses]
+    shown = _variants_last(group for group in groups if group.responses)
     series = _hiding(shown, [_response(group) for group in shown])
     return [Plot(key, "responses", "Layer responses", {"series": series})] if series else []
 
@@ -128,8 +129,12 @@ def choose_unit(groups: Sequence[Group]) -> int:
     return TEN_THOUSAND if longest >= TEN_THOUSAND else 1
 
 
+def _variants_last(groups: Iterable[Group]) -> list[Group]:
+    return sorted(groups, key=lambda group: group.variant)
+
+
 def _hiding(groups: Sequence[Group], series: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Mark what waits to be clicked: no two networks seen at first have one colour, but for twins."""
+    """Mark what waits to be clicked: variants, and whatever would give two networks one colour, but for twins."""
     seen = {group.label for group in shown_at_first(groups)}
     return [entry | {"hidden": group.label not in seen} for group, entry in zip(groups, series, strict=True)]
 
@@ -156,6 +161,7 @@ def _ends(line: Sequence[Group]) -> dict[str, Any]:
     errors = [error for group in inside for run in group.finished if (error := run.test_error_percent) is not None]
     return {
         "x": [group.depth for group in line],
+        "beyond": [group.label for group in line if group not in inside],
         "ceiling": max(errors, default=0.0),
         **_errors(
             [spread([run.train_error_percent for run in group.finished]) for group in line],

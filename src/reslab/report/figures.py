@@ -10,7 +10,7 @@ import io
 import re
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from reslab.report.charts import PANELS, choose_unit
 from reslab.report.groups import Group, by_data, shown_at_first
@@ -35,6 +35,8 @@ STYLE: dict[str, Any] = {
     "grid.linewidth": 0.6,
     "legend.edgecolor": "none",
     "legend.fontsize": 8,
+    "legend.labelspacing": 0.3,
+    "legend.handlelength": 1.5,
 }
 PANEL = (3.4, 2.9)
 # A longer or wider legend would hide the lines; it goes below them, on room of its own that leaves theirs as it is.
@@ -79,7 +81,7 @@ def draw_curves(groups: Sequence[Group]) -> Figure:
     drawn = [group for members in panels.values() for group in members]
     whole = [group for group in drawn if not group.reduced] or drawn  # what was cut short may leave the scale
     axes[0].set_ylim(0, min(100.0, 1.12 * max(1.0, *(group.ceiling for group in whole))))
-    _add_legends(figure, axes)
+    _add_legends(figure, axes, inside="lower left")  # below the early errors, as in the paper's
     return figure
 
 
@@ -97,7 +99,7 @@ def draw_responses(groups: Sequence[Group]) -> Figure:
     for axis, words in zip(axes, ("layer index (original)", "layer index (sorted by magnitude)"), strict=True):
         axis.set_xlabel(words)
     axes[0].set_ylabel("std")
-    _add_legends(figure, axes[1:])
+    _add_legends(figure, axes[1:], inside="best")
     return figure
 
 
@@ -129,16 +131,15 @@ def _panels(count: int) -> tuple[Figure, list[Axes]]:
     return figure, list(axes[0])
 
 
-def _add_legends(figure: Figure, axes: Sequence[Axes]) -> None:
-    """Give each panel its legend: among its lines, or where it would hide them below, where the page grows for it."""
+def _add_legends(figure: Figure, axes: Sequence[Axes], *, inside: Literal["best", "lower left"]) -> None:
+    """Give each panel its legend, all `inside`, or all below, for which the page grows, where one would hide lines."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    below = {axis: axis.legend(loc="upper center") for axis in axes if _goes_below(_names(axis))}
-    for axis in axes:
-        if axis not in below:
-            axis.legend(loc="best")
-    if not below:
+    if not any(_goes_below(_names(axis)) for axis in axes):
+        for axis in axes:
+            axis.legend(loc=inside)
         return
+    below = {axis: axis.legend(loc="upper center") for axis in axes}
     for legend in below.values():
         legend.set_in_layout(False)
     figure.draw_without_rendering()  # how high a legend is shows when it is drawn

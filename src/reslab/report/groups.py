@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from reslab.report.labels import data_label, find_departing, label_trials, nearest_recipe
+from reslab.report.labels import data_label, find_departing, label_trials, nearest_recipe, network_label
 from reslab.report.palette import LIGHT
 from reslab.report.records import Layer, Point, RunRecord
 from reslab.report.verdicts import IMMATERIAL
@@ -63,6 +63,11 @@ class Group:
     def recipe(self) -> str:
         """The name of the recipe it was trained by, or of the nearest to that."""
         return nearest_recipe(self.runs[0].trial.recipe)
+
+    @property
+    def variant(self) -> bool:
+        """Whether it is a network that has a name, but with something changed in it or in its recipe."""
+        return self.reduced or " " in network_label(self.runs[0].trial.network)
 
     @property
     def material(self) -> str:
@@ -172,9 +177,10 @@ def by_data(groups: Sequence[Group]) -> dict[str, list[Group]]:
 
 
 def shown_at_first(groups: Sequence[Group]) -> list[Group]:
-    """Return those of one chart that have a colour of their own and are displayed, as far as there are any."""
-    coloured = [group for group in groups if group.shade < len(LIGHT)]
-    coloured = coloured or sorted(groups, key=lambda group: group.shade)[:1]
+    """Return those of one chart that are no variants, have a colour of their own and are displayed, if any are."""
+    whole = [group for group in groups if not group.variant] or groups
+    coloured = [group for group in whole if group.shade < len(LIGHT)]
+    coloured = coloured or sorted(whole, key=lambda group: group.shade)[:1]
     return [group for group in coloured if group.displayed] or coloured
 
 
@@ -206,9 +212,9 @@ def _average(runs: Sequence[Sequence[Layer]]) -> tuple[Layer, ...]:
 
 
 def _shade(groups: Sequence[Group]) -> list[Group]:
-    """Give each network of one dataset a colour, finished and whole ones with the most seeds first: colours are few."""
+    """Give each network of one dataset a colour, finished ones but variants first, by their seeds: colours are few."""
     taken: dict[str, int] = {}
-    for group in sorted(groups, key=lambda group: (not group.finished, group.reduced, -len(group.runs))):
+    for group in sorted(groups, key=lambda group: (not group.finished, group.variant, -len(group.runs))):
         taken.setdefault(_twin(group), len(taken))
     return [replace(group, shade=taken[_twin(group)]) for group in groups]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 import statistics
 from collections import Counter
@@ -15,7 +16,7 @@ from reslab.report import charts
 from reslab.report.groups import HIGHEST_DISPLAYED, Group, Spread, by_data, spread
 from reslab.report.labels import network_label, shared_departures
 from reslab.report.palette import DARK, LIGHT
-from reslab.report.records import Damage, RunRecord
+from reslab.report.records import Damage, Result, RunRecord
 from reslab.report.words import FILTERS
 from reslab.spec import name_of
 from reslab.spec.codec import flatten
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
 
 TEMPLATES = Path(__file__).parent / "templates"
 ROWS_AT_FIRST = 12
+ENOUGH_RUNS = 3  # for a mean to lead the page while there is one: a single run may be a lucky one
 WORDS = ("reproduced", "deviates", "measured", "reduced setting", "not run")
-COSTS = ("params", "multiply_adds", "activation_bytes", "images_per_second", "peak_memory_bytes", "seconds")
+COSTS = ("params", "multiply_adds", "activation_bytes")
+SPEEDS = ("images_per_second", "peak_memory_bytes", "seconds")
 
 
 def render_index(
@@ -43,16 +46,25 @@ def render_index(
     for number, (data, members) in enumerate(by_data(groups).items()):
         curves = charts.plot_curves(members, key=f"curves-{number}")
         hidden = {series["name"] for plot in curves for series in plot.content["series"] if series["hidden"]}
+        depth = charts.plot_depth(members, key=f"depth-{number}")
         section = {
             "data": data,
             "curves": curves,
-            "depth": charts.plot_depth(members, key=f"depth-{number}"),
+            "depth": depth,
+            "beyond": [
+                name
+                for plot in depth
+                for series in plot.content["series"]
+                if not series["hidden"]
+                for name in series["beyond"]
+            ],
             "responses": charts.plot_responses(members, key=f"responses-{number}"),
             "responding": [group.responding for group in members if group.responding],
             "classes": charts.plot_classes(members, key=f"classes-{number}"),
             "seeds": max(len(group.shown) for group in members),
             "departures": shared_departures([run.trial for group in members for run in group.runs]),
             "undisplayed": [group.label for group in members if not group.displayed and group.label in hidden],
+            "variants": any(group.variant and group.label in hidden for group in members),
             "left_out": sum(len(group.runs) - len(group.shown) for group in members),
             "figures": {"curves": "", "responses": ""} | dict(figures.get(data, {})),
         }
@@ -60,7 +72,7 @@ def render_index(
     plots = [
         plot for section in sections for kind in ("curves", "depth", "responses", "classes") for plot in section[kind]
     ]
-    costs = _costs(groups)
+    costs, speeds = [(group, cost) for group in groups if (cost := _cost(group))], _speeds(groups)
     return (
         _environment()
         .get_template("index.html")
@@ -71,7 +83,9 @@ def render_index(
             repeated=[(group, *_seed_spreads(group)) for group in groups if len(group.finished) > 1],
             best=[best for members in by_data(groups).values() if (best := _best(members))],
             costs=costs,
-            largest={name: max((row[name] or 0 for row in costs), default=0) for name in COSTS},
+            largest={name: max((getattr(cost, name) or 0 for _, cost in costs), default=0) for name in COSTS},
+            speeds=speeds,
+            fastest=_largest_alone(speeds),
             sections=sections,
             tables=tabulate_verdicts(verdicts),
             damages=damages,
@@ -162,10 +176,15 @@ def _embed(plots: Sequence[charts.Plot]) -> dict[str, Any]:
     return {plot.key: {"kind": plot.kind, "share": plot.share or plot.key, **plot.content} for plot in plots}
 
 
-def _best(members: Sequence[Group]) -> tuple[Group, Spread] | None:
-    """Return the network with the lowest test error on one dataset, in the mean over its seeds."""
+def _best(members: Sequence[Group]) -> list[tuple[Group, Spread]]:
+    """Return the network with the lowest test error on one dataset, in the mean over its seeds.
+
+    Only means of enough runs compete while there are any; a lower one of fewer follows.
+    """
     means = [(group, found) for group in members if (found := _seed_spreads(group)[1]) is not None]
-    return min(means, key=lambda pair: pair[1].mean, default=None)
+    means.sort(key=lambda pair: pair[1].mean)
+    first = next((pair for pair in means if pair[1].n >= ENOUGH_RUNS), None)
+    return [first, means[0]] if first and first is not means[0] else means[:1]
 
 
 def _seed_spreads(group: Group) -> tuple[Any, Any]:
@@ -175,28 +194,35 @@ def _seed_spreads(group: Group) -> tuple[Any, Any]:
     )
 
 
-def _costs(groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """Return what each network costs, and how it ran on each device."""
-    rows = []
-    for group in groups:
-        cost = next((run.result for run in group.runs if run.result), None)
-        for device in sorted({run.device for run in group.runs}):
-            here = [run for run in group.runs if run.device == device]
-            timings = [run.timings for run in here]
-            rows.append(
-                {
-                    "group": group,
-                    "device": device,
-                    "params": cost and cost.params,
-                    "multiply_adds": cost and cost.multiply_adds,
-                    "activation_bytes": cost and cost.activation_bytes,
-                    "images_per_second": _median([timing.images_per_second for timing in timings]),
-                    "peak_memory_bytes": _median([timing.peak_memory_bytes for timing in timings]),
-                    "together": max((run.together for run in here if run.together), default=None),
-                    "seconds": _median([run.timings.seconds for run in group.finished if run.device == device]),
-                }
-            )
-    return rows
+def _cost(group: Group) -> Result | None:
+    """Return a result of the network's: what an image costs is the same in all."""
+    return next((run.result for run in group.runs if run.result), None)
+
+
+def _speeds(groups: Sequence[Group]) -> list[dict[str, Any]]:
+    """Return how each network ran, a row for each device and number of trials at once; those alike stand together."""
+    rows: dict[tuple[str, float, int], list[RunRecord]] = {}
+    for place, group in enumerate(groups):
+        for run in group.runs:
+            rows.setdefault((run.device, run.together or math.inf, place), []).append(run)
+    return [
+        {
+            "group": groups[place],
+            "device": device,
+            "together": runs[0].together,
+            "runs": len(runs),
+            "images_per_second": _median([run.timings.images_per_second for run in runs]),
+            "peak_memory_bytes": _median([run.timings.peak_memory_bytes for run in runs]),
+            "seconds": _median([run.timings.seconds for run in runs if run.result]),
+        }
+        for (device, _, place), runs in sorted(rows.items())
+    ]
+
+
+def _largest_alone(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return what bars are parts of: nothing unless all had their device for themselves, as shares do not compare."""
+    alone = all(row["together"] == 1 for row in rows)
+    return {name: max((row[name] or 0 for row in rows), default=0) if alone else 0 for name in SPEEDS}
 
 
 def _median(values: Sequence[float | None]) -> float | None:

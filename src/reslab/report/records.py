@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from reslab.errors import UserError
 from reslab.runs.directory import RunDirectory, list_runs
-from reslab.runs.log import StepLog
+from reslab.runs.reading import ReadOnce
 from reslab.runs.timings import Timings, read_timings
 from reslab.spec.codec import decode
 from reslab.spec.trial import Trial, trial_from_dict
@@ -57,22 +60,12 @@ class Result:
     multiply_adds: int | None = None
     activation_bytes: int | None = None
 
-    def __post_init__(self) -> None:
-        count = len(self.confusion)
-        if any(len(row) != count for row in self.confusion) or len(self.class_error_percent) != count:
-            raise UserError("its confusion matrix and class errors are not of one number of classes")
-        if len(self.class_positives) != len(self.class_average_precision_percent):
-            raise UserError("its precisions and the images of each label are not of one number of classes")
-        count = count or len(self.class_positives)
-        if self.class_names and len(self.class_names) != count:
-            raise UserError(f"it names {len(self.class_names)} classes and counts {count}")
-
     @property
     def classes(self) -> tuple[str, ...]:
         """The classes' names, or numbers where a run did not record names."""
         return self.class_names or tuple(map(str, range(len(self.confusion))))
 
-    @property
+    @cached_property
     def class_errors(self) -> tuple[float | None, ...]:
         """The error of each class; None where no test image is of it, for which early versions wrote 0."""
         return tuple(
@@ -135,7 +128,7 @@ class RunRecord:
 
     @property
     def state(self) -> str:
-        """Finished, interrupted, or running while a living process works on it."""
+        """Finished, interrupted, or running while a living process works on it; by what was read."""
         if self.result:
             return "finished"
         return "running" if self.directory.held else "interrupted"
@@ -184,8 +177,11 @@ class Damage:
 
 
 def read_records(root: Path) -> tuple[list[RunRecord], list[Damage]]:
-    """Return the runs that `root` and the folders in it hold, and what is damaged among them."""
-    records, damages, runs = [], [], list_runs(root)
+    """Return the runs that `root` and the folders in it hold, and what is damaged among them.
+
+    Their directories remember what was read: verdicts on them parse nothing again.
+    """
+    records, damages, runs = [], [], [ReadOnce(run.path) for run in list_runs(root)]
     known: dict[str, Path] = {}
     for run in runs:
         first = known.setdefault(run.path.name, run.path)
@@ -211,7 +207,7 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
     with _naming("trial.json"):
         trial = trial_from_dict(data)
     with _naming("metrics.jsonl"):
-        points = tuple(_point(entry) for entry in StepLog(run.path / "metrics.jsonl").read(strict=True))
+        points = tuple(_point(entry) for entry in run.log(strict=True))
     with _naming("timings.jsonl"):
         timings = read_timings(run)
     sittings: tuple[Sitting, ...] = ()
@@ -223,7 +219,7 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
     if run.state == "finished":
         data = run.result()
         with _naming("result.json"):
-            result = _decode_known(Result, data)
+            result = _result(data)
     responses, damage = None, []
     try:
         if (run.path / "analysis" / "responses.json").exists():
@@ -258,6 +254,35 @@ def _naming(file: str) -> Iterator[None]:
 def _decode_known(cls: type[T], data: Mapping[str, Any]) -> T:
     """Decode the fields that are shown; a run may record more."""
     return decode(cls, {field.name: data[field.name] for field in fields(cls) if field.name in data})  # pyright: ignore[reportArgumentType]
+
+
+def _result(data: Mapping[str, Any]) -> Result:
+    """Return a result whose parts agree; its confusion, a million cells of a thousand classes, is checked at once."""
+    result = replace(_decode_known(Result, {**data, "confusion": ()}), confusion=_confusion(data.get("confusion", ())))
+    count = len(result.confusion)
+    if len(result.class_error_percent) != count:
+        raise UserError("its confusion matrix and class errors are not of one number of classes")
+    if len(result.class_positives) != len(result.class_average_precision_percent):
+        raise UserError("its precisions and the images of each label are not of one number of classes")
+    count = count or len(result.class_positives)
+    if result.class_names and len(result.class_names) != count:
+        raise UserError(f"it names {len(result.class_names)} classes and counts {count}")
+    return result
+
+
+def _confusion(rows: Any) -> tuple[tuple[int, ...], ...]:
+    """Return the confusion as it is written down, if it counts images by truth and guess; there may be none."""
+    try:
+        counts = np.array(rows)
+    except (ValueError, OverflowError):  # rows of different lengths
+        counts = np.array(None)
+    if counts.shape == (0,):
+        return ()
+    if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
+        raise UserError("its confusion is not a square of numbers, a row and a column for each class")
+    if counts.dtype.kind not in "iu" or counts.min() < 0:
+        raise UserError("its confusion has cells that count no images; each must be a whole number of 0 or more")
+    return tuple(map(tuple, counts.tolist()))
 
 
 def _point(entry: Mapping[str, Any]) -> Point:

@@ -17,7 +17,6 @@ from reslab.errors import UserError
 from reslab.paper.claim import Claim, Setting
 from reslab.paper.measurements import ENSEMBLE, Record, Unreadable
 from reslab.runs.directory import RunDirectory
-from reslab.runs.log import StepLog
 from reslab.spec.trial import Trial, trial_differences
 
 Word: TypeAlias = Literal["reproduced", "deviates", "measured", "reduced setting", "not run"]
@@ -257,14 +256,14 @@ def _skipping(pieces: Iterable[_Evidence]) -> list[str]:
 def _read(run: RunDirectory) -> _Evidence:
     trial = run.trial()
     record = None
-    if run.state == "finished" and run.result().get("step") == trial.recipe.iterations:
+    if run.state == "finished" and (result := run.result()).get("step") == trial.recipe.iterations:
         tests = {protocol: _read_part(run, protocol) for protocol in PROTOCOLS}
         record = Record(
             data=trial.data.name,
             iterations=trial.recipe.iterations,
             evaluate_every=trial.recipe.evaluate_every,
-            result=run.result(),
-            log=StepLog(run.path / "metrics.jsonl").read(),
+            result=result,
+            log=run.log(),
             responses=_read_part(run, "responses"),
             tests={protocol: found for protocol, found in tests.items() if found is not None},
         )

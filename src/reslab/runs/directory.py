@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from reslab.errors import UserError, suggest
 from reslab.files import is_file, is_folder, is_locked, leftovers, list_folder, lock, write_text
+from reslab.runs.log import StepLog
 from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
 
 
@@ -87,6 +88,10 @@ class RunDirectory:
     def result(self) -> dict[str, Any]:
         """Return the result of a finished run."""
         return self.read("result")
+
+    def log(self, *, strict: bool = False) -> list[dict[str, float]]:
+        """Return what was logged; lines cut short do not count, or, if `strict`, only as the last one."""
+        return StepLog(self.path / "metrics.jsonl").read(strict=strict)
 
     def read(self, name: str) -> dict[str, Any]:
         """Read one of the JSON files."""

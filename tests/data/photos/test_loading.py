@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from reslab.data.photos.loading import (
     CentralCrops,
     Decoded,
     TrainingCrops,
+    _main_unseen,
     count_workers,
     prepare_photo,
     stream_batches,
@@ -167,12 +169,56 @@ def test_test_images_are_prepared_as_the_weights_say(tmp_path: Path) -> None:
         assert torch.equal(images[index], prepare_photo(read_pixels(split.path(index)), preprocess, None)[0])
 
 
+def test_trials_that_start_workers_at_once_leave_the_script_in_its_place() -> None:
+    """The second waits for the first, whose script is back before: else what it puts back is the first's stand-in."""
+    script, seen = sys.modules["__main__"], []
+    entered, leave = threading.Event(), threading.Event()
+
+    def start() -> None:
+        with _main_unseen():
+            seen.append(sys.modules["__main__"])
+            entered.set()
+            leave.wait(10)
+
+    other = threading.Thread(target=start)
+    with _main_unseen():
+        stand_in = sys.modules["__main__"]
+        other.start()
+        assert not entered.wait(0.2)
+        assert sys.modules["__main__"] is stand_in is not script
+    assert entered.wait(10)
+    leave.set()
+    other.join()
+    assert sys.modules["__main__"] is script
+    assert seen[0] not in (script, stand_in)
+
+
 def test_how_many_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """One beside the CPU, unless one says otherwise."""
     monkeypatch.delenv("RESLAB_WORKERS", raising=False)
     assert count_workers("cpu") == 1
     monkeypatch.setenv("RESLAB_WORKERS", "3")
     assert count_workers("cpu") == 3
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
+    assert count_workers("cuda") == 3
     monkeypatch.setenv("RESLAB_WORKERS", "many")
     with pytest.raises(UserError, match="RESLAB_WORKERS is 'many'; give a whole number"):
         count_workers("cpu")
+
+
+@pytest.mark.parametrize(
+    ("cores", "together", "workers"),
+    [(64, None, 16), (64, "1", 16), (64, "2", 16), (64, "8", 8), (6, "4", 1), (2, "8", 1), (8, "", 8), (8, "0", 8)],
+)
+def test_processes_of_a_machine_share_its_cores(
+    cores: int, together: str | None, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside GPUs: 8 processes on 64 cores would start 128 workers otherwise."""
+    monkeypatch.delenv("RESLAB_WORKERS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)))
+    if together is None:
+        monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    else:
+        monkeypatch.setenv("LOCAL_WORLD_SIZE", together)
+    assert count_workers("cuda") == workers
+    assert count_workers("cpu") == 1

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.counting import count_calls
 
 from reslab.data.balance import balance
+from reslab.data.photos import sampling
 from reslab.data.photos.sampling import PhotoSampler, resized_box, shorter_side_box
 from reslab.data.randomness import Stream, numbers_for
 
@@ -20,6 +22,20 @@ def test_every_image_comes_once_an_epoch_and_batches_run_on() -> None:
     assert first != second
     assert PhotoSampler(count=10, seed=3).draw(2, 4) == keys[8:12]
     assert PhotoSampler(count=10, seed=4).draw(0, 4) != keys[:4]
+
+
+def test_orders_are_drawn_once_for_trials_that_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By turns, across the ends of epochs; images are those that were taken one by one."""
+    drawn = count_calls(monkeypatch, sampling, "numbers_for")
+    samplers = [PhotoSampler(count=10, seed=seed) for seed in range(5)]
+    batches = {(step, n): sampler.draw(step, 4) for step in range(5) for n, sampler in enumerate(samplers)}
+    assert len(drawn) == 5 * 2
+    for (step, seed), batch in batches.items():
+        places = [divmod(position, 10) for position in range(4 * step, 4 * step + 4)]
+        orders = [numbers_for(Stream.ORDER, seed=seed, epoch=epoch).permutation(10) for epoch, _ in places]
+        assert batch == [(epoch, order[place]) for (epoch, place), order in zip(places, orders, strict=True)]
+    assert all(type(image) is int for batch in batches.values() for _, image in batch)
+    assert PhotoSampler(count=3, seed=1).draw(0, 8)[-1][0] == 2  # several epochs in one batch
 
 
 def test_balanced_no_image_comes_twice_in_an_epoch_of_its_class() -> None:

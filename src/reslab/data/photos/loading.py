@@ -46,15 +46,23 @@ from reslab.spec.recipe import AugmentationSpec
 
 AHEAD = 2  # batches a worker makes in advance
 MOST_WORKERS = 16
+STARTING = threading.Lock()  # trials that run at once start workers in threads, and there is one __main__
 Key = tuple[int, int]  # an epoch and an image
 Wanted = tuple[int, list[Key]]  # the side of a batch's crops, and what they are of
 
 
 def count_workers(device: torch.device | str) -> int:
-    """Return how many processes decode: ``RESLAB_WORKERS``, or every core beside a GPU, or one beside the CPU."""
+    """Return how many processes decode: ``RESLAB_WORKERS``, or every core beside a GPU, or one beside the CPU.
+
+    Where several processes of this machine train together, they share the cores; what is set is each one's own.
+    """
     text = os.environ.get("RESLAB_WORKERS")
     if not text:
-        return min(len(os.sched_getaffinity(0)), MOST_WORKERS) if torch.device(device).type == "cuda" else 1
+        if torch.device(device).type != "cuda":
+            return 1
+        together = os.environ.get("LOCAL_WORLD_SIZE", "")
+        share = len(os.sched_getaffinity(0)) // max(1, int(together) if together.isdecimal() else 1)
+        return max(1, min(share, MOST_WORKERS))
     if not text.isdecimal():
         raise UserError(f"RESLAB_WORKERS is '{text}'; give a whole number, 0 for none, or unset it")
     return int(text)
@@ -220,12 +228,13 @@ def stream_tests(crops: CentralCrops, *, batch: int, workers: int) -> Iterator[t
 @contextlib.contextmanager
 def _main_unseen() -> Iterator[None]:
     """Start processes that do not run the user's script again: they need nothing of it, and it may have no guard."""
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
+    with STARTING:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
 
 
 def _settle_worker(number: int) -> None:

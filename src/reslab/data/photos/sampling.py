@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ from reslab.data.randomness import Stream, numbers_for
 TRIES = 10  # for a part of the image that fits, as torchvision's
 ASPECTS = (3 / 4, 4 / 3)
 REFERENCE_SIDE = 224  # what the paper's sides belong to
+EPOCHS_KEPT = 2  # of each trial: an order of ImageNet has ten megabytes
 
 
 @dataclass(frozen=True)
@@ -56,16 +58,22 @@ class PhotoSampler:
         if self.balance is not None:
             images, epochs = self.balance.draw(step * size, (step + 1) * size)
             return list(zip(epochs.tolist(), images.tolist(), strict=True))
-        positions = range(step * size, (step + 1) * size)
-        return [(epoch, int(self._order(epoch)[place])) for epoch, place in (divmod(p, self.count) for p in positions)]
+        start, stop = step * size, (step + 1) * size
+        keys = []
+        for epoch in range(start // self.count, (stop - 1) // self.count + 1):
+            before = epoch * self.count
+            images = self._order(epoch)[max(start - before, 0) : stop - before]
+            keys += [(epoch, image) for image in images.tolist()]
+        return keys
 
-    def _order(self, epoch: int) -> NDArray[np.int64]:
-        return _order(self.seed, epoch, self.count)
+    @functools.cached_property
+    def _order(self) -> Callable[[int], NDArray[np.int64]]:
+        """The order of an epoch. The one at hand and the next are kept, however many trials draw theirs by turns."""
 
+        def draw(epoch: int) -> NDArray[np.int64]:
+            return numbers_for(Stream.ORDER, seed=self.seed, epoch=epoch).permutation(self.count)
 
-@functools.lru_cache(maxsize=4)
-def _order(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
-    return numbers_for(Stream.ORDER, seed=seed, epoch=epoch).permutation(count)
+        return functools.lru_cache(maxsize=EPOCHS_KEPT)(draw)
 
 
 def shorter_side_box(random: np.random.Generator, width: int, height: int, *, sides: tuple[int, ...], crop: int) -> Box:

@@ -252,14 +252,14 @@
 
   function begin(plot) {
     if (drawn.has(plot)) return;
-    observer.unobserve(plot.element);
+    plot.element.querySelectorAll(".canvas").forEach((canvas) => observer.unobserve(canvas));
     drawn.add(plot);
     draw(plot);
   }
 
   const observer = new IntersectionObserver((entries) => {
     for (const entry of entries.filter((each) => each.isIntersecting)) {
-      load().then(() => begin(plots[entry.target.dataset.plot]));
+      load().then(() => begin(plots[entry.target.closest("[data-plot]").dataset.plot]));
     }
   }, { rootMargin: "400px" });
 
@@ -283,7 +283,7 @@
       canvas.style.height = `${4.5 + (1.1 + 0.8 * lines) * plot.rows.length}rem`;
     }
     if (plot.series) addLegend(plot);
-    observer.observe(element);
+    element.querySelectorAll(".canvas").forEach((canvas) => observer.observe(canvas));
   }
   addEventListener("load", () => whenIdle(() => load().then(drawTheRest)));
   addEventListener("beforeprint", () => window.Plotly && placed().forEach(begin));

@@ -47,7 +47,7 @@ def test_make_has_the_targets() -> None:
 def desk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A reader's folder, with our records and a few photographs."""
     monkeypatch.chdir(tmp_path)
-    photos = make_photos(tmp_path / "photos", train=3, val=2)
+    photos = make_photos(tmp_path / "photos", train=16, val=2)
     (tmp_path / "results").symlink_to(REPOSITORY / "results")
     shutil.copy(photos / "val" / "blues" / "000.jpg", tmp_path / "photo.jpg")
     return tmp_path

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from reslab.networks.layers import Conv2d
 from reslab.networks.shortcuts import Gate, ZeroPadding, make_shortcut
 from reslab.spec import cifar, imagenet
 
@@ -40,7 +41,7 @@ def test_option_b_projects_where_dimensions_change() -> None:
     """A strided 1x1 convolution with normalization there, the identity elsewhere."""
     changing = make_shortcut(*plan("conv3_1", shortcut="B"))
     assert changing is not None
-    assert [type(module) for module in changing] == [nn.Conv2d, nn.BatchNorm2d]
+    assert [type(module) for module in changing] == [Conv2d, nn.BatchNorm2d]
     assert (changing.conv.kernel_size, changing.conv.stride) == ((1, 1), (2, 2))
     assert isinstance(make_shortcut(*plan("conv3_2", shortcut="B")), nn.Identity)
 

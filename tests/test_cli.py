@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
@@ -55,21 +54,6 @@ def test_a_mistake_is_one_sentence() -> None:
         assert done.returncode == 2
         assert done.stderr.startswith("reslab: ")
         assert len(done.stderr.strip().splitlines()) == 1
-
-
-def test_threads_sleep_where_they_wait() -> None:
-    """Unless the user has said otherwise; it must be said before torch is imported."""
-    code = "import os, sys; from reslab.cli import main; main(['--version']); print(os.environ['OMP_WAIT_POLICY'])"
-    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
-    for given, policy in (({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE")):
-        outcome = subprocess.run(
-            [sys.executable, "-c", f"{code}; assert 'torch' not in sys.modules"],
-            env=environment | given,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert outcome.stdout.split()[-1] == policy
 
 
 @pytest.mark.parametrize("words", ["networks", "networks --json", "--help"])

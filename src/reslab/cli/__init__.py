@@ -40,9 +40,6 @@ app.command("reslab.cli.convert:convert", name="convert", help="Rewrite a weight
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one verb; exit with 0, with 2 after a user's mistake, with 130 after Ctrl-C."""
-    # Torch's threads sleep where they wait for each other. Spinning, they take the cores from whoever they wait for
-    # as soon as another program is busy: a training was seen to slow down to a tenth.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from reslab.cli.show import console, progress_console
 from reslab.cli.subjects import is_file, refuse_overwriting, runs_root, split_subject, split_words
 from reslab.cli.trained import load_trained
 from reslab.errors import UserError, choices
+from reslab.files import slug
 from reslab.spec import Preprocess
 
 
@@ -45,7 +45,7 @@ def convert(subject: str, *words: str, to: str, out: Path | None = None, runs: P
         network, origin, note = trained.network, trained.origin, ""
         name, own = split_subject(subject)
         source = own.get("weights") or fields.get("weights") or name
-        folder, stem = (Path(name).parent, Path(name).stem) if is_file(name) else (Path(), _slug(origin))
+        folder, stem = (Path(name).parent, Path(name).stem) if is_file(name) else (Path(), slug(origin))
         if to == "reslab":
             provenance = {**trained.provenance} | {"converted_from": origin if trained.run else Path(source).name}
             path = save_model(network, out or folder, metrics=trained.metrics, provenance=provenance)
@@ -65,7 +65,3 @@ def _left_behind(wanted: Preprocess | None, assumed: Preprocess | None) -> str:
         return ""
     taken = f"Its readers will assume {assumed.describe()}" if assumed else "It says nothing of preprocessing"
     return f"{taken}; these weights want {wanted.describe()}, as only"
-
-
-def _slug(origin: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.]+", "-", origin).strip("-")

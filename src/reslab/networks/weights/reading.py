@@ -33,7 +33,7 @@ def read_weights(path: str | Path, *, like: Spec | None = None) -> Weights:
     A `path` that is text and the name of a shipped set is that, also where a file has the same name; a Path never is.
     So is "torchvision", whose own weights for `like` are fetched.
     """
-    path = find_file(path, like=like)
+    path = _find_file(path, like=like)
     tensors, metadata = read_tensors(path)
     if KEY in metadata:
         return parse_weights(path, tensors, metadata)
@@ -55,7 +55,7 @@ def read_weights(path: str | Path, *, like: Spec | None = None) -> Weights:
     return Weights(spec=spec, tensors=renamed, preprocess=preprocess, source=source)
 
 
-def find_file(weights: str | Path, *, like: Spec | None) -> Path:
+def _find_file(weights: str | Path, *, like: Spec | None) -> Path:
     """Return the file itself, or that of the network asked for, whatever its classes, in a set of several."""
     if not isinstance(weights, (str, os.PathLike)):
         raise UserError(f"weights is {weights!r}; give the path of a file")

@@ -35,7 +35,7 @@ app.command("reslab.cli.networks:networks", name="networks", help="List the netw
 app.command("reslab.cli.describe:describe", name="describe", help="Layers, sizes, parameters, multiply-adds, memory.")
 app.command("reslab.cli.compare:compare", name="compare", help="What differs between two networks, or two runs.")
 app.command("reslab.cli.draw:draw", name="draw", help="Draw networks and their blocks as SVG.")
-app.command("reslab.cli.convert:convert", name="convert", help="Rewrite a weight file in another library's form.")
+app.command("reslab.cli.convert:convert", name="convert", help="Rewrite weights in another library's form.")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -53,6 +53,7 @@ PEER = "peer"
 OURS = {
     "fp32": {"precision": "fp32"},
     "bf16": {"precision": "bf16"},
+    "fp16": {"precision": "fp16"},
     "compiled": {"precision": "bf16", "compile": True},
 }
 

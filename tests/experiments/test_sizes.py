@@ -42,6 +42,7 @@ def test_maps_are_most_of_it_and_go_with_the_batch() -> None:
 def test_narrow_maps_are_half() -> None:
     """And kernels are there in both widths."""
     narrow = trial_bytes(with_recipe(precision="bf16"), device="cpu")
+    assert trial_bytes(with_recipe(precision="fp16"), device="cpu") == narrow
     kept = SIZES.activation_bytes * 128
     assert trial_bytes(TRIAL, device="cpu") - narrow == kept - (kept + SIZES.parameter_bytes) // 2
 

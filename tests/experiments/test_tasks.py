@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,11 @@ from tests.trials import DIGITS, make_photo_trial
 from reslab.data.catalogue import open_data
 from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
+from reslab.experiments import tasks
 from reslab.experiments.arrays import ArrayTask
 from reslab.experiments.multilabel import MultiLabelTask
 from reslab.experiments.photos import PhotoTask
-from reslab.experiments.tasks import list_doubts, make_task, refuse_unfit_trial
+from reslab.experiments.tasks import make_task, refuse_unfit_trial
 from reslab.experiments.trials import read_trial
 from reslab.runs.directory import RunDirectory
 
@@ -94,7 +96,8 @@ def test_what_does_not_fit_arrays_is_told(field: str, value: str) -> None:
 
 
 def test_what_is_hardly_meant_is_doubted(photos: PhotoDataset) -> None:
-    """A batch of more images than there are; random weights that are kept so."""
+    """A batch of more images than there are; random weights that are kept so; what is slow on this device."""
+    list_doubts = partial(tasks.list_doubts, device="cpu")
     assert list_doubts(make_photo_trial(photos), photos) == []
     images = len(photos.train)
     (large,) = list_doubts(make_photo_trial(photos, recipe__batch=str(images + 1)), photos)
@@ -106,3 +109,8 @@ def test_what_is_hardly_meant_is_doubted(photos: PhotoDataset) -> None:
     tuning = replace(make_trial(), data=replace(make_trial().data, split="tuning"))
     batch = len(DIGITS.train) - 100
     assert list_doubts(replace(tuning, recipe=replace(tuning.recipe, batch=batch)), DIGITS) != []
+    narrow = make_photo_trial(photos, recipe__precision="fp16")
+    assert list_doubts(narrow, photos, device="cuda") == []
+    assert list_doubts(narrow, photos) == [
+        "recipe.precision=fp16 is for GPUs and slow on a CPU; bf16 is the fast one here"
+    ]

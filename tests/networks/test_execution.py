@@ -7,7 +7,7 @@ import torch
 
 from reslab.errors import UserError
 from reslab.networks import create_model
-from reslab.networks.execution import FAST, Execution, choose_device
+from reslab.networks.execution import FAST, NARROW, Execution, Precision, choose_device
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
@@ -33,6 +33,20 @@ def test_fast_is_bfloat16_and_near() -> None:
         logits = network(FAST.prepare(x))
     assert logits.dtype == torch.bfloat16
     assert (logits - expected).abs().max() < 0.05 * expected.abs().max() + 0.01
+
+
+def test_float16_rounds_less_than_bfloat16() -> None:
+    """Eleven bits against eight: logits are nearer those of float32."""
+    network = create_model("resnet-20").eval()
+    x = torch.randn(4, 3, 32, 32)
+    expected = network(x)
+    distances: dict[Precision, float] = {}
+    for precision, dtype in NARROW.items():
+        with Execution(precision=precision).autocast("cpu"):
+            logits = network(x)
+        assert logits.dtype == dtype
+        distances[precision] = (logits - expected).norm().item()
+    assert 0 < distances["fp16"] < 0.3 * distances["bf16"]
 
 
 def test_the_map_stays_channels_last_throughout() -> None:

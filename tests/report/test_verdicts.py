@@ -398,14 +398,16 @@ def test_every_field_of_a_recipe_is_material_or_listed() -> None:
 
 
 def test_one_seed_counts_once(tmp_path: Path) -> None:
-    """A copied folder, or the same seed in another precision, is no second measurement."""
+    """A copied folder, or the same seed in another precision, is no second measurement; the finest counts."""
     trial = trial_from_dict(BASE)
+    for precision, error in (("bf16", 6.9), ("fp16", 6.7)):
+        record(tmp_path, replace(trial, recipe=replace(trial.recipe, precision=precision)), error)
+        assert judge_one(TABLE_6["ResNet-110"], tmp_path).values == (error,)
     run = record(tmp_path, trial, 6.61)
-    record(tmp_path, replace(trial, recipe=replace(trial.recipe, precision="bf16")), 6.9)
     shutil.copytree(run.path, tmp_path / "copy")
     verdict = judge_one(TABLE_6["ResNet-110"], tmp_path)
     assert verdict.values == (6.61,)
-    assert "2 runs of resnet-110 with a seed that is counted already left out" in verdict.remarks
+    assert "3 runs of resnet-110 with a seed that is counted already left out" in verdict.remarks
 
 
 def test_a_result_that_came_before_the_end_does_not_count(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_mistakes_are_named(changes: dict[str, object], sentence: str) -> None:
         (ScheduleSpec, {"fall": "Linear"}, "recipe.schedule.fall is 'Linear'; choose linear or cosine"),
         (OptimizerSpec, {"decay": None}, "recipe.optimizer.decay is None; choose all or weights"),
         (AugmentationSpec, {"policy": "auto"}, "recipe.augmentation.policy is 'auto'; choose none, trivial or rand"),
-        (Recipe, {"precision": "fp16"}, "recipe.precision is 'fp16'; choose fp32 or bf16"),
+        (Recipe, {"precision": "fp64"}, "recipe.precision is 'fp64'; choose fp32, bf16 or fp16"),
         (Recipe, {"centring": "mean"}, "recipe.centring is 'mean'; choose mean-image or imagenet"),
     ],
 )

@@ -269,6 +269,9 @@ def test_what_is_not_finite_changes_nothing_and_ends_the_run(
     assert [record["step"] for record in journal.records] == [3]
     assert journal.checkpoints == [3]
     assert journal.step == (4 if waits else 5)
+    narrow = put_together(Toy(troubles={4: trouble}), make_learner(), replace(recipe, precision="fp16"))
+    with pytest.raises(UserError, match=r"or a warm-up, or recipe\.precision=bf16, whose numbers reach farther"):
+        fit(narrow, Journal(tmp_path / "narrow").surroundings)
 
 
 def test_what_was_saved_before_something_was_not_finite_can_be_gone_on_from(tmp_path: Path) -> None:

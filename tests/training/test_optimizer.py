@@ -94,6 +94,21 @@ def test_kernels_in_any_layout_are_updated_in_place() -> None:
     assert kernels[1].weight.is_contiguous(memory_format=torch.channels_last)
 
 
+def test_gradients_of_a_scaled_loss_are_scaled_back() -> None:
+    """By a power of two, which rounds nothing."""
+    network, x = nn.Linear(2, 2), torch.randn(4, 2)
+    paper = PaperSGD(network, OptimizerSpec())
+    descend(network, x)
+    paper.gather()
+    once = paper.gradients.clone()
+    descend(network, x)
+    for weight in network.parameters():
+        assert weight.grad is not None
+        weight.grad *= 1024
+    paper.gather(scale=1024)
+    assert torch.equal(paper.gradients, once)
+
+
 def test_measuring_tells_whether_gradients_are_finite() -> None:
     """One infinite value among all of them is seen, and gradients are dropped once gathered."""
     network = nn.Linear(2, 2)

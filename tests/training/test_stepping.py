@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from reslab.networks import Network, build, create_model
-from reslab.networks.execution import FAST, Execution
+from reslab.networks.execution import FAST, Execution, Precision
 from reslab.spec import find
 from reslab.spec.recipe import Recipe, find_recipe
 from reslab.training import stepping
@@ -52,6 +52,19 @@ class Noise:
 
     def name_images(self, step: int) -> str:
         return str(step)
+
+
+@dataclass
+class Faint(Noise):
+    """The same in some precision, with a loss so small that its gradients are beneath what float16 can tell apart."""
+
+    precision: Precision = "fp32"
+
+    def loss(self, network: Network, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        images, labels = batch
+        with Execution(precision=self.precision).autocast(self.device):
+            logits = network.weighted_logits(images)[0][1].float()
+        return 1e-5 * F.cross_entropy(logits, labels), (logits.argmax(1) != labels).sum()
 
 
 class Growing(Noise):
@@ -340,10 +353,25 @@ def test_networks_without_statistics_train(norm: str, device: str) -> None:
     assert not torch.equal(stepper.state.optimizer.weights.flat, before)
 
 
+def test_float16_loses_no_gradients() -> None:
+    """Of a scaled loss and scaled back they are near float32's, nearer than bfloat16's, which rounds more."""
+    undecayed = replace(RECIPE, optimizer=replace(RECIPE.optimizer, weight_decay=0.0))
+
+    def gradients(precision: Precision) -> Tensor:
+        stepper = make_stepper(Faint(precision=precision), recipe=replace(undecayed, precision=precision))
+        stepper.advance(0, warmed_at=None)
+        return stepper.state.optimizer.velocities.flat  # the rate times them, after the first iteration
+
+    exact, half, brain = (gradients(precision) for precision in ("fp32", "fp16", "bf16"))
+    assert (half - exact).norm() < 0.6 * (brain - exact).norm()
+    assert (brain - exact).norm() < 0.3 * exact.norm()
+
+
 @pytest.mark.parametrize(
     ("fields", "overrides", "image_shape", "fused"),
     [
         ({"precision": "bf16"}, {}, (3, 32, 32), True),
+        ({"precision": "fp16"}, {}, (3, 32, 32), True),
         ({"precision": "fp32"}, {}, (3, 32, 32), False),
         ({"precision": "bf16", "channels_last": "false"}, {}, (3, 32, 32), False),
         ({"precision": "bf16"}, {}, (3, 16, 16), False),
@@ -355,7 +383,7 @@ def test_networks_without_statistics_train(norm: str, device: str) -> None:
 def test_our_kernels_run_what_they_are_made_for(
     fields: dict[str, str], overrides: dict[str, object], image_shape: tuple[int, ...], fused: bool, monkeypatch
 ) -> None:
-    """Networks there are kernels for, in bfloat16, channels-last, on images of the spec's size; not under compile."""
+    """Networks there are kernels for, in 16 bits, channels-last, on images of the spec's size; not under compile."""
     monkeypatch.setattr("reslab.training.stepping.is_available", lambda device: True)
     network = create_model("cifar-resnet-8", **overrides)
     recipe = find_recipe("cifar-paper", fields)
@@ -377,6 +405,7 @@ def test_our_kernels_run_what_they_are_made_for(
     ("name", "fields", "overrides", "normalized"),
     [
         ("resnet-50", {"precision": "bf16"}, {}, True),
+        ("resnet-50", {"precision": "fp16"}, {}, True),
         ("resnet-50", {"precision": "fp32"}, {}, False),
         ("resnet-50", {"precision": "bf16", "channels_last": "false"}, {}, False),
         ("resnet-50", {"precision": "bf16"}, {"order": "pre"}, True),
@@ -389,7 +418,7 @@ def test_our_kernels_run_what_they_are_made_for(
 def test_other_networks_have_kernels_around_convolutions(
     name: str, fields: dict[str, str], overrides: dict[str, object], normalized: bool, monkeypatch
 ) -> None:
-    """In bfloat16, channels-last, where there are none for all of the network; not under compile, nor on the CPU."""
+    """In 16 bits, channels-last, where there are none for all of the network; not under compile, nor on the CPU."""
     monkeypatch.setattr("reslab.training.stepping.is_available", lambda device: True)
     spec = find(name, overrides)
     network = build(spec, device="meta")
@@ -406,11 +435,13 @@ def test_other_networks_have_kernels_around_convolutions(
 
 @gpu
 @needs_cuda
-def test_a_captured_training_by_our_normalizations() -> None:
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_a_captured_training_by_our_normalizations(precision: Precision) -> None:
     """The same bits each time; the network is given back as it was."""
+    narrow = replace(RECIPE, precision=precision)
 
     def train() -> dict[str, Tensor]:
-        stepper = make_stepper(Noise("cuda"), runtime=Runtime(capture=True, normalized=True))
+        stepper = make_stepper(Noise("cuda"), recipe=narrow, runtime=Runtime(capture=True, normalized=True))
         after = advance(stepper, 6)
         assert stepper.state.read_tally().failed_at is None
         stepper.leave()

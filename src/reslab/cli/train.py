@@ -120,7 +120,7 @@ def train(
             progress_console.print("no data= given: training on digits")
         if warning := check_memory(trial, dataset, device=device, num_processes=count):
             warn(warning)
-        for doubt in list_doubts(trial, dataset):
+        for doubt in list_doubts(trial, dataset, device=device):
             warn(doubt)
         if not dry_run:
             state = "damaged" if run.state == "finished" else run.state

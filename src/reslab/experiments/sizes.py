@@ -20,6 +20,7 @@ from reslab.data.photos.folder import PhotoDataset
 from reslab.data.streaming import is_resident, padded_bytes
 from reslab.errors import UserError
 from reslab.networks import build, measure_cost
+from reslab.networks.execution import NARROW
 from reslab.networks.fused import can_fuse
 from reslab.numbers import write_size
 from reslab.spec import Spec
@@ -83,10 +84,10 @@ def trial_bytes(trial: Trial, *, device: str) -> int:
     """Return the memory that a trial has for itself while it trains."""
     recipe, sizes = trial.recipe, measure_sizes(trial.network)
     parameters, average = sizes.parameter_bytes, sizes.weight_bytes if trial.recipe.average_decay else 0
-    # Kept for the backward pass; in bf16 half of it, and a cast copy of every kernel.
+    # Kept for the backward pass; in 16 bits half of it, and a cast copy of every kernel.
     kept = sizes.activation_bytes * part_of(recipe)
     activations = kept if recipe.precision == "fp32" else (kept + parameters) // 2
-    if device.startswith("cuda") and recipe.precision == "bf16" and can_fuse(trial.network):
+    if device.startswith("cuda") and recipe.precision in NARROW and can_fuse(trial.network):
         activations += kept // 4  # our kernels' gradient of every layer's responses, held until the pass is over
     batches = 0
     if device.startswith("cuda"):

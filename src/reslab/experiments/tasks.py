@@ -64,8 +64,8 @@ def refuse_unfit_trial(trial: Trial, dataset: Dataset | PhotoDataset, *, num_pro
         refuse_small_images(side, padding=augmentation.padding, edges=augmentation.edges, cutout=augmentation.cutout)
 
 
-def list_doubts(trial: Trial, dataset: Dataset | PhotoDataset) -> list[str]:
-    """Return what can be trained and is hardly meant, a sentence each."""
+def list_doubts(trial: Trial, dataset: Dataset | PhotoDataset, *, device: str) -> list[str]:
+    """Return what can be trained on a device and is hardly meant, a sentence each."""
     doubts, recipe = [], trial.recipe
     images = len(dataset.train) - count_held_back(dataset.train, trial.data.split)
     if recipe.batch > images:
@@ -75,6 +75,8 @@ def list_doubts(trial: Trial, dataset: Dataset | PhotoDataset) -> list[str]:
         )
     if recipe.freeze is not None and trial.start is None:
         doubts.append("recipe.freeze without weights= keeps what it freezes random; give weights=FILE to start from")
+    if recipe.precision == "fp16" and device == "cpu":
+        doubts.append("recipe.precision=fp16 is for GPUs and slow on a CPU; bf16 is the fast one here")
     return doubts
 
 

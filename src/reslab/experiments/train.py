@@ -51,7 +51,7 @@ def train(
         named["recipe"] = recipe if isinstance(recipe, Recipe) else str(recipe)
     dataset = open_data(str(data), held_out_seed=read_held_out_seed(fields))
     trial = read_trial(named | fields, dataset, weights=weights)
-    for doubt in list_doubts(trial, dataset):
+    for doubt in list_doubts(trial, dataset, device=device):
         warn(doubt)
     root = Path(runs) if runs else default_root()
     return run_trial(trial, dataset, root, weights=weights, device=device, progress=progress, warn=warn)

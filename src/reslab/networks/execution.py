@@ -1,20 +1,25 @@
 """How a network runs, as opposed to what it computes: memory layout and precision.
 
-Channels-last maps suit the convolution kernels of CPUs and GPUs alike; bfloat16 halves what moves and keeps
-float32's range, so training needs no loss scaling. `FAST` has both; benchmarks/networks.py measures them.
+Channels-last maps suit the convolution kernels of CPUs and GPUs alike; 16 bits halve what moves. bfloat16 keeps
+float32's range and rounds to 8 bits; float16 rounds to 11, and gradients need a scale to stay in its range. `FAST` has
+channels last and bfloat16; benchmarks/networks.py measures them.
 """
 
 from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
 from reslab.errors import UserError
 
+Precision: TypeAlias = Literal["fp32", "bf16", "fp16"]
+NARROW: dict[Precision, torch.dtype] = {"bf16": torch.bfloat16, "fp16": torch.float16}
+# docs/log.md: of the paper's networks, single gradients are from 1e-8 to 0.3, and float16 reaches from 6e-8 to 65,504.
+LOSS_SCALES: dict[Precision, float] = {"fp16": 1024.0}
 # By the number of axes of a batch: images have four, volumes five; sequences have no such layout.
 CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 
@@ -24,7 +29,7 @@ class Execution:
     """A memory layout and a precision, applied to networks and batches."""
 
     channels_last: bool = False
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Precision = "fp32"
 
     def prepare(self, tensors: Tensor) -> Tensor:
         """Return a batch in this layout."""
@@ -39,7 +44,7 @@ class Execution:
 
     def autocast(self, device: str = "cpu") -> contextlib.AbstractContextManager[object]:
         """Return the context to run the forward pass in."""
-        return torch.autocast(device, torch.bfloat16, enabled=self.precision == "bf16")
+        return torch.autocast(device, NARROW.get(self.precision, torch.bfloat16), enabled=self.precision in NARROW)
 
 
 EAGER = Execution()

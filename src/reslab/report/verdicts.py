@@ -30,6 +30,7 @@ IMMATERIAL = {
     "recipe.evaluate_every",
     "recipe.sync_norms",
 }
+PRECISIONS = ("fp32", "fp16", "bf16")  # the finest first
 PROTOCOLS = ("10-crop", "multi-scale", ENSEMBLE)
 # How a run differs from a setting: each material field with the run's value and the setting's.
 Differences: TypeAlias = tuple[tuple[str, Any, Any], ...]
@@ -141,7 +142,7 @@ def _sample(claim: Claim, setting: Setting, pieces: Sequence[_Evidence]) -> _Sam
     """Find the runs of a setting and read the claim's quantity off each."""
     asked, found, unfinished, repeated, unread = setting.trial(seed=0), {}, 0, 0, []
     # Of one seed one run counts, be it copied or trained again in another precision: the one nearest the paper's.
-    for piece in sorted(pieces, key=lambda piece: (piece.trial.recipe.precision != "fp32", piece.name)):
+    for piece in sorted(pieces, key=lambda piece: (PRECISIONS.index(piece.trial.recipe.precision), piece.name)):
         kind = _differences(piece, setting, asked)
         if any(field == "data.name" or field.startswith("network.") for field, *_ in kind):
             continue

@@ -203,7 +203,7 @@ class Recipe:
     average_from: float = 0.0
     exact_norms: bool = False
     sync_norms: bool = False
-    precision: Literal["fp32", "bf16"] = "fp32"
+    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     channels_last: bool = True
     evaluate_every: int = 1_000
 

@@ -77,13 +77,13 @@ def _advance_to_the_end(stepper: Stepper, position: Position, around: Surroundin
         stepper.advance(position.step, warmed_at=position.warmed_at)
         position.step += 1
         if _is_warming(recipe, position):
-            _end_warmup(recipe, position, _read(state, task))
+            _end_warmup(recipe, position, _read(state, task, recipe))
         evaluating = position.step % recipe.evaluate_every == 0 or position.step == recipe.iterations
         due = time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS
         stopping, due = state.processes.agree(around.should_stop(), due)
         saving = evaluating or stopping or due
         if saving or stepper.waiting_is_free:
-            tally = _read(state, task)
+            tally = _read(state, task, recipe)
         if evaluating:
             around.evaluating(position.step)
             metrics = _describe(tally, recipe, position) | evaluate()
@@ -100,14 +100,16 @@ def _advance_to_the_end(stepper: Stepper, position: Position, around: Surroundin
             raise Stopped
 
 
-def _read(state: TrainingState, task: Task) -> Tally:
+def _read(state: TrainingState, task: Task, recipe: Recipe) -> Tally:
     """Wait for the device; stop the run if something was not finite: its state is as it was before that iteration."""
     tally = state.read_tally()
     if tally.failed_at is not None:
+        farther = ", or recipe.precision=bf16, whose numbers reach farther" if recipe.precision == "fp16" else ""
         raise UserError(
             f"the loss or a gradient of iteration {tally.failed_at} is not finite, "
             f"on images {task.name_images(tally.failed_at)}; "
             "what was saved before it is kept: try a smaller recipe.optimizer.learning_rate or a warm-up"
+            f"{farther}"
         )
     return tally
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from reslab.networks import Network
 from reslab.networks.capture import capture
-from reslab.networks.execution import Execution
+from reslab.networks.execution import LOSS_SCALES, NARROW, Execution
 from reslab.networks.fused import can_fuse, can_normalize, fuse, is_available, normalize
 from reslab.networks.randomness import draw_from
 from reslab.networks.synchronized import synchronize_norms
@@ -105,13 +105,13 @@ def choose_runtime(
     """Capture on CUDA, unless the network recomputes its activations, which asks the device questions midway.
 
     Nor are normalizations captured that several processes share: they speak with each other midway.
-    Our own kernels are used in bfloat16, unless the network is to be compiled or a part of it is frozen, for they
-    normalize by the batch: those for all of it, made for images of its spec's size alone, where there are any, else
-    those for what is between its convolutions.
+    Our own kernels are used in bfloat16 and float16, unless the network is to be compiled or a part of it is frozen,
+    for they normalize by the batch: those for all of it, made for images of its spec's size alone, where there are any,
+    else those for what is between its convolutions.
     """
     capture = torch.device(device).type == "cuda" and not getattr(network, "checkpointing", False)
     capture = capture and (processes.count == 1 or not recipe.sync_norms)
-    narrow = recipe.precision == "bf16" and recipe.channels_last
+    narrow = recipe.precision in NARROW and recipe.channels_last
     ours = capture and narrow and not compile and recipe.freeze is None and is_available(device)
     fitting = can_fuse(network.spec) and network.spec.input_shape == image_shape and recipe.resizing.initial == 1
     fused = ours and fitting
@@ -163,9 +163,9 @@ class Stepper:
         self.state, self.task, self.recipe, self.seed, self.runtime = state, task, recipe, seed, runtime
         self.network = state.network
         if runtime.fused:
-            self.network.weighted_logits = fuse(self.network)
+            self.network.weighted_logits = fuse(self.network, NARROW[recipe.precision])
         if runtime.normalized:
-            self.network.weighted_logits = normalize(self.network)
+            self.network.weighted_logits = normalize(self.network, NARROW[recipe.precision])
         self.take_back = None
         if recipe.sync_norms and state.processes.count > 1:
             self.take_back = synchronize_norms(self.network, state.processes)
@@ -265,16 +265,16 @@ class Stepper:
     def _find_gradients(self) -> None:
         """Forward and backward: nothing here waits for the device or depends on what it computed."""
         batch, parts = self.recipe.batch // self.state.processes.count, self.recipe.accumulate
-        size = batch // parts
+        size, scale = batch // parts, LOSS_SCALES.get(self.recipe.precision, 1.0)
         before = self.state.copy_statistics()
         losses, wrongs = [], []
         for first in range(0, batch, size):
             loss, wrong = self.task.loss(self.network, tuple(place[first : first + size] for place in self.batch))
             loss = loss / parts if parts > 1 else loss
-            loss.backward()
+            (loss if scale == 1 else scale * loss).backward()
             losses.append(loss.detach().double())
             wrongs.append(wrong)
-        self.state.optimizer.gather()
+        self.state.optimizer.gather(scale=scale)
         self.seen = Seen(sum(losses[1:], losses[0]), sum(wrongs[1:], wrongs[0]), before)
 
     def _update(self) -> None:

@@ -76,11 +76,11 @@ def measure_distances(
     return distances
 
 
-def round_by_autocast(network: ResidualNetwork, images: Tensor) -> dict[str, float]:
-    """Return how far features, gradients and statistics by torch's own bfloat16 kernels are from those in float64."""
+def round_by_autocast(network: ResidualNetwork, images: Tensor, dtype: torch.dtype) -> dict[str, float]:
+    """Return how far features, gradients and statistics by torch's own narrow kernels are from those in float64."""
 
     def features_of(images: Tensor) -> Tensor:
-        with torch.autocast(images.device.type, torch.bfloat16):
+        with torch.autocast(images.device.type, dtype):
             return run_by_modules(network, images).float()
 
     return measure_distances(network, images, features_of)

@@ -1,4 +1,4 @@
-"""The fused chain against the network it stands for: in Triton's interpreter, in float32, and on a GPU in bfloat16."""
+"""The fused chain against the network it stands for: in Triton's interpreter, in float32, and on a GPU in 16 bits."""
 
 import copy
 
@@ -29,6 +29,7 @@ def test_a_chain_is_its_network() -> None:
 
 @pytest.mark.gpu
 @needs_cuda
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize(
     ("name", "fields"),
     [
@@ -39,12 +40,12 @@ def test_a_chain_is_its_network() -> None:
         ("plain-20", {}),
     ],
 )
-def test_bfloat16_rounds_no_more_than_autocast(name: str, fields: dict[str, object]) -> None:
-    """On the device, gradients are no farther from float64's than those of torch's own bfloat16 kernels."""
+def test_it_rounds_no_more_than_autocast(name: str, fields: dict[str, object], dtype: torch.dtype) -> None:
+    """On the device, gradients are no farther from float64's than those of torch's own kernels of that precision."""
     network = make_network(name, **fields).to("cuda")
     images = torch.randn(128, 3, 32, 32, device="cuda").contiguous(memory_format=torch.channels_last)
     usual = copy.deepcopy(network)
-    ours, theirs = compare(network, images, dtype=torch.bfloat16), round_by_autocast(usual, images)
+    ours, theirs = compare(network, images, dtype=dtype), round_by_autocast(usual, images, dtype)
     assert_no_farther(ours, theirs, dict(network.named_parameters()))
 
 
@@ -60,6 +61,6 @@ def test_the_same_bits_every_time(fields: dict[str, object]) -> None:
     found = []
     for _ in range(2):
         network = make_network("resnet-20", **fields).to("cuda")
-        FusedChain(network).features(images).backward(upstream)
+        FusedChain(network, dtype=torch.bfloat16).features(images).backward(upstream)
         found.append([p.grad for p in network.parameters() if p.grad is not None])
     assert all(torch.equal(first, second) for first, second in zip(*found, strict=True))

@@ -78,14 +78,15 @@ def make_images(network: ResidualNetwork, count: int = 32) -> torch.Tensor:
 
 @pytest.mark.gpu
 @needs_cuda
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize(("name", "fields"), NAMES)
-def test_bfloat16_rounds_no_more_than_autocast(name: str, fields: dict[str, object]) -> None:
-    """On the device, gradients and statistics are no farther from float64's than by torch's bfloat16 kernels."""
+def test_it_rounds_no_more_than_autocast(name: str, fields: dict[str, object], dtype: torch.dtype) -> None:
+    """On the device, gradients and statistics are no farther from float64's than by torch's kernels of its kind."""
     from tests.networks.fused.between import compare_network
 
     network = make_network(name, input_size=96, **fields).to("cuda")
     images, usual = make_images(network), copy.deepcopy(network)
-    ours, theirs = compare_network(network, images, dtype=torch.bfloat16), round_by_autocast(usual, images)
+    ours, theirs = compare_network(network, images, dtype=dtype), round_by_autocast(usual, images, dtype)
     assert_no_farther(ours, theirs, dict(network.named_parameters()))
     assert_no_farther(ours, theirs, dict(network.named_buffers()))
 
@@ -100,7 +101,7 @@ def test_the_same_bits_every_time() -> None:
     with torch.backends.cudnn.flags(enabled=True, deterministic=True):
         for captured in (False, False, True):
             network = make_network("resnet-50", input_size=96).to("cuda")
-            images, logits = make_images(network), normalize(network)
+            images, logits = make_images(network), normalize(network, torch.bfloat16)
 
             def iterate(network=network, images=images, logits=logits) -> None:
                 network.zero_grad(set_to_none=True)

@@ -80,7 +80,7 @@ class Return:
 class FusedChain:
     """The fused form of a network: it uses the network's own parameters and statistics."""
 
-    def __init__(self, network: ResidualNetwork, *, dtype: torch.dtype = torch.bfloat16) -> None:
+    def __init__(self, network: ResidualNetwork, *, dtype: torch.dtype) -> None:
         self.dtype = dtype
         self.layers = lay_out(network)
         self.alike = layers_alike(self.layers)

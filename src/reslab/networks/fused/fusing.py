@@ -54,13 +54,13 @@ def is_available(device: torch.device | str) -> bool:
     return True
 
 
-def fuse(network: Network) -> WeightedLogits:
-    """Return what stands in for the network's `weighted_logits` while it trains."""
+def fuse(network: Network, dtype: torch.dtype) -> WeightedLogits:
+    """Return what stands in for the network's `weighted_logits` while it trains in bfloat16 or float16."""
     from reslab.networks.fused.chain import FusedChain
     from reslab.networks.resnet import ResidualNetwork
 
     assert isinstance(network, ResidualNetwork)
-    chain = FusedChain(network)
+    chain = FusedChain(network, dtype=dtype)
 
     def weighted_logits(x: Tensor) -> list[tuple[float, Tensor]]:
         with torch.autocast(x.device.type, enabled=False):  # so small that narrowing costs more than it saves

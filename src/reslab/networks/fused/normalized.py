@@ -1,6 +1,6 @@
 """Networks whose convolutions are cuDNN's and the rest ours: which they are, and how one is run.
 
-Nothing changes but how it is computed: the same parameters, statistics and results, to bfloat16's rounding.
+Nothing changes but how it is computed: the same parameters, statistics and results, to its precision's rounding.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def can_normalize(spec: Spec) -> bool:
     )
 
 
-def normalize(network: Network) -> WeightedLogits:
-    """Return what stands in for the network's `weighted_logits` while it trains."""
+def normalize(network: Network, dtype: torch.dtype) -> WeightedLogits:
+    """Return what stands in for the network's `weighted_logits` while it trains in bfloat16 or float16."""
     assert isinstance(network, ResidualNetwork)
-    trunk = NormalizedTrunk(network)
+    trunk = NormalizedTrunk(network, dtype=dtype)
 
     def weighted_logits(x: Tensor) -> list[tuple[float, Tensor]]:
         return [(1.0, network.classifier(trunk.features(x)))]
@@ -57,7 +57,7 @@ class NormalizedTrunk:
     addition of their two gradients to the kernel that reads them.
     """
 
-    def __init__(self, network: ResidualNetwork, *, dtype: torch.dtype = torch.bfloat16) -> None:
+    def __init__(self, network: ResidualNetwork, *, dtype: torch.dtype) -> None:
         from reslab.networks.fused import normalization, stem  # they import Triton
 
         self.network, self.dtype, self.passes, self.stem = network, dtype, normalization, stem

@@ -77,7 +77,7 @@ def test_a_finished_run_without_its_weights_is_mended(reslab, run: Path) -> None
     [
         ([], "write network=resnet-20"),
         (["resnet-20"], "write network=resnet-20"),
-        (["a.toml", "b.toml"], "one TOML file"),
+        (["a.toml", "resnet-20"], "train takes field=value pairs or TOML files and got 'resnet-20'"),
         (["none.toml"], "cannot read none.toml"),
         (["network=resnet-20", "recipe=none.toml"], "cannot read none.toml"),
         (["network=resnet-20", "lr=3"], "a trial has no field 'lr'; write recipe.optimizer.learning_rate="),

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from reslab.cli.progress import StopSignals, TrialBars, make_bars
+from reslab.cli.several import refuse_numbers, tell_needs
 from reslab.cli.show import console, make_table, print_json, progress_console, warn
 from reslab.cli.subjects import WHOLE, split_words, writable_root
 from reslab.cli.table_1 import reproduce_table_1
 from reslab.errors import UserError, choices, suggest
-from reslab.numbers import about, signed, write_size
+from reslab.numbers import signed
 from reslab.paper.claim import CIFAR10, IMAGENET, Claim
 from reslab.paper.claims import CLAIMS
 from reslab.report.markdown import gather_remarks
@@ -27,11 +28,9 @@ from reslab.spec.codec import encode
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
     from reslab.data.photos.folder import PhotoDataset
-    from reslab.experiments.reproduce import Plan
 
 COUNTED = "table-1"
 PLACES = (COUNTED, *CLAIMS)
-MOST_TOGETHER = 32  # torch has so many streams of a kind
 
 
 def reproduce(
@@ -83,10 +82,7 @@ def reproduce(
     claims = choose_claims(subjects, only)
     if measure:
         raise UserError(f"--measure is for {COUNTED}; leave it out")
-    if seeds is not None and seeds < 1:
-        raise UserError(f"--seeds is {seeds}; give a whole number of at least 1")
-    if together is not None and not 1 <= together <= MOST_TOGETHER:
-        raise UserError(f"--together is {together}; give a whole number from 1 to {MOST_TOGETHER}")
+    refuse_numbers(seeds=seeds, together=together)
     data = fields.pop("data", None)
     if from_ is None:
         root = writable_root(runs)
@@ -208,7 +204,7 @@ def _run(
         from reslab.experiments.reproduce import reproduce as run_plan
 
         plan = plan_runs(claims, dataset, root, seeds=seeds, fields=fields, together=together)
-    _tell_needs(plan)
+    tell_needs(list(plan.trials), plan.missing, dataset, root, together=plan.together, device=plan.device)
     with StopSignals() as stop, make_bars() as progress:
 
         @contextlib.contextmanager
@@ -226,34 +222,6 @@ def _run(
             should_stop=stop.wanted,
         )
     return plan.claims
-
-
-def _tell_needs(plan: Plan) -> None:
-    """Say what is to run, and what time, memory and disk that takes."""
-    from reslab.experiments.estimate import check_disk_for_set, estimate_set
-    from reslab.experiments.sizes import check_memory, trial_bytes
-
-    missing, together = plan.missing, plan.together
-    iterations = sum(trial.recipe.iterations for trial in missing)
-    progress_console.print(
-        f"trials: {len(plan.trials)}, finished: {len(plan.trials) - len(missing)}, to run: {len(missing)} "
-        f"on {plan.device}, {iterations:,} iterations in all",
-        soft_wrap=True,
-    )
-    if not missing:
-        return
-    largest = max(missing, key=lambda trial: trial_bytes(trial, device=plan.device))
-    if warning := check_memory(largest, plan.dataset, device=plan.device):
-        warn(warning)
-    with progress_console.status("timing a few steps"):
-        estimate = estimate_set(missing, plan.dataset, plan.root, together=together, device=plan.device)
-    less = f" (less with {together} at once)" if together > 1 and plan.device == "cuda" else ""
-    progress_console.print(
-        f"{about(estimate.seconds)} one after the other{less}, {write_size(estimate.memory_bytes)} of memory, "
-        f"{write_size(estimate.disk_bytes)} of disk",
-        soft_wrap=True,
-    )
-    check_disk_for_set(estimate, missing, plan.root)
 
 
 def _print(judged: Judgement, root: Path) -> None:

@@ -1,4 +1,4 @@
-"""`reslab train [TRIAL.toml] data=... network=... [recipe=...] [seed=...] [field=value ...] [--dry-run]`.
+"""`reslab train [TRIAL.toml …] data=... network=... [recipe=...] [seed=...] [field=value ...] [--seeds N] [--dry-run]`.
 
 With `--processes N`, or under torchrun, several processes do what is written here; the first alone prints.
 """
@@ -6,6 +6,7 @@ With `--processes N`, or under torchrun, several processes do what is written he
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +15,7 @@ from cyclopts import Parameter
 
 from reslab.cli.processes import is_started_by_launcher, run_in_processes
 from reslab.cli.progress import StopSignals, TrialBars, make_bars, summarize
+from reslab.cli.several import refuse_numbers, train_several
 from reslab.cli.show import console, progress_console, warn
 from reslab.cli.subjects import WHOLE, runs_root, split_words, writable_root
 from reslab.errors import UserError
@@ -23,12 +25,16 @@ from reslab.spec.toml import write_toml
 from reslab.spec.trial import Trial, hint_at_field, trial_to_dict
 
 if TYPE_CHECKING:
+    from reslab.data.dataset import Dataset
+    from reslab.data.photos.folder import PhotoDataset
     from reslab.experiments.estimate import Estimate
 
 
 def train(
     *fields: Annotated[str, Parameter(allow_leading_hyphen=True)],
     runs: Path | None = None,
+    seeds: Annotated[int | None, WHOLE] = None,
+    together: Annotated[int | None, WHOLE] = None,
     processes: Annotated[int, WHOLE] = 1,
     compile: bool = False,
     dry_run: bool = False,
@@ -42,11 +48,16 @@ def train(
     ----------
     fields
         data=NAME|FOLDER network=NAME recipe=NAME seed=N, and fields of each: network.shortcut=B recipe.epochs=10.
-        recipe may be a TOML file of its fields; a TOML file as first word is a whole trial.
-        weights=FILE|cifar10|torchvision starts from those, with a classifier of its own where classes differ;
-        recipe.freeze=conv3 leaves what comes up to there as it was. data.on_bad_image=skip goes on past bad files.
+        recipe may be a TOML file of its fields; a TOML file before all fields is a whole trial, and
+        there may be several. weights=FILE|cifar10|torchvision starts from those, with a classifier of its own where
+        classes differ; recipe.freeze=conv3 leaves what comes up to there as it was. data.on_bad_image=skip goes on past
+        bad files.
     runs
         The folder for runs; RESLAB_RUNS, or runs.
+    seeds
+        Train seeds 1 to N, and print their mean.
+    together
+        Of several trials, train so many at once, as memory allows; on a GPU up to 8, else 1.
     processes
         How many processes on this machine share each batch, a GPU each; `torchrun -m reslab train` is for several.
     compile
@@ -61,10 +72,11 @@ def train(
             raise UserError(f"there is no option {option}; {hint}")
     subjects, given = split_words(fields)
     for subject in subjects:
-        if len(subjects) > 1 or not subject.endswith(".toml"):
-            raise UserError(
-                f"train takes field=value pairs or one TOML file and got '{subject}'; write network={subject}"
-            )
+        if not subject.endswith(".toml"):
+            raise UserError(f"train takes field=value pairs or TOML files and got '{subject}'; write network={subject}")
+    refuse_numbers(seeds=seeds, together=together)
+    if seeds is not None and "seed" in given:
+        raise UserError("seed= and --seeds both say which seeds to train; give one of them")
     if processes < 1 or (processes > 1 and is_started_by_launcher()):
         raise UserError(f"--processes is {processes}; give 1 or more, and none where torchrun has started them already")
     root = runs_root(runs) if dry_run else writable_root(runs)
@@ -81,20 +93,21 @@ def train(
         from reslab.training.processes import joined
 
         if subjects:
-            place = given.pop("data", None)
-            weights = given.pop("weights", None)
-            epochs = take_epochs(given)
-            trial = read_trial_file(Path(subjects[0]), given)
-            dataset = open_data(place or trial.data.name, held_out_seed=trial.data.held_out_seed)
-            if dataset.fingerprint != trial.data.fingerprint:
-                raise UserError(
-                    f"{subjects[0]} is about other data than the {dataset.name} here; check data.fingerprint"
-                )
-            trial = with_epochs(trial, epochs, dataset)
+            trials, dataset, weights = _read_files([Path(subject) for subject in subjects], given)
         else:
             dataset = open_data(given.get("data", "digits"), held_out_seed=read_held_out_seed(given))
             weights = given.pop("weights", None)
-            trial = read_trial(given, dataset, weights=weights)
+            trials = [read_trial(given, dataset, weights=weights)]
+    if seeds is not None:
+        trials = [replace(trial, seed=seed) for trial in trials for seed in range(1, seeds + 1)]
+    trials = list(dict.fromkeys(trials))
+    if len(trials) > 1:
+        if processes > 1 or is_started_by_launcher():
+            raise UserError("several processes train one trial together; give one, without --seeds")
+        _tell_of_digits(subjects, given)
+        train_several(trials, dataset, root, weights=weights, together=together, compile=compile, dry_run=dry_run)
+        return
+    (trial,) = trials
     run = RunDirectory.of(trial, root)
     device = choose_device()
     if run.state == "finished" and not dry_run and not find_loss(run):
@@ -116,8 +129,7 @@ def train(
         refuse_unfit_trial(trial, dataset, num_processes=count)
         if not group.first:
             console.quiet = progress_console.quiet = True
-        if not subjects and "data" not in given:
-            progress_console.print("no data= given: training on digits")
+        _tell_of_digits(subjects, given)
         if warning := check_memory(trial, dataset, device=device, num_processes=count):
             warn(warning)
         for doubt in list_doubts(trial, dataset, device=device):
@@ -155,6 +167,24 @@ def train(
         if group.first:
             console.print(summarize(run.result()))
             console.print(f"wrote {run.weights}", soft_wrap=True)
+
+
+def _read_files(paths: Sequence[Path], given: dict[str, str]) -> tuple[list[Trial], Dataset | PhotoDataset, str | None]:
+    """Return the trials of TOML files, changed by the fields given, their data, and what they start from."""
+    from reslab.data.catalogue import open_data
+
+    place, weights, epochs = given.pop("data", None), given.pop("weights", None), take_epochs(given)
+    trials = [read_trial_file(path, given) for path in paths]
+    dataset = open_data(place or trials[0].data.name, held_out_seed=trials[0].data.held_out_seed)
+    for path, trial in zip(paths, trials, strict=True):
+        if dataset.fingerprint != trial.data.fingerprint:
+            raise UserError(f"{path} is about other data than the {dataset.name} here; check data.fingerprint")
+    return [with_epochs(trial, epochs, dataset) for trial in trials], dataset, weights
+
+
+def _tell_of_digits(subjects: Sequence[str], given: Mapping[str, str]) -> None:
+    if not subjects and "data" not in given:
+        progress_console.print("no data= given: training on digits")
 
 
 def _describe(estimate: Estimate, trial: Trial, processes: int) -> list[str]:

@@ -16,12 +16,11 @@ from typing import Any
 
 from reslab.data.dataset import Dataset
 from reslab.data.photos.folder import PhotoDataset
-from reslab.errors import UserError
 from reslab.evaluation.crops import ProtocolName
 from reslab.experiments.analyze import responses_of
 from reslab.experiments.evaluate import score_ensemble, score_run
 from reslab.experiments.expand import expand, on_these
-from reslab.experiments.together import Progress, most_together, run_together
+from reslab.experiments.together import Progress, most_together, refuse_failures, run_together
 from reslab.networks.execution import choose_device
 from reslab.paper.claim import Claim, Setting
 from reslab.paper.measurements import ByEnsemble, ByProtocol, ResponseStd
@@ -163,7 +162,4 @@ def run_missing(
     for run in runs.values():
         if run.state == "finished":
             measure(run)
-    if failures:
-        told = "; ".join(f"{name}: {sentence}" for name, sentence in failures.items())
-        others = ", the others are finished" if len(failures) < len(trials) else ""
-        raise UserError(f"{len(failures)} of {len(trials)} trials failed{others}: {told}")
+    refuse_failures(failures, of=len(trials))

@@ -7,7 +7,7 @@ with the others but the images, so it ends as it would have alone. Long ones beg
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +65,7 @@ def run_together(
     dataset: Dataset | PhotoDataset,
     root: Path,
     *,
+    weights: str | Path | None = None,
     device: str,
     together: int = 1,
     compile: bool = False,
@@ -74,8 +75,8 @@ def run_together(
 ) -> dict[str, str]:
     """Run `trials` to their ends, `together` at once at most; `begin` returns who hears of a trial's progress.
 
-    One that fails leaves the others alone: `warn` is told at once, and what went wrong is returned in the end, by
-    the trial's id. A wish to stop stops all of them.
+    `weights` are what all of them start from, if they do. One that fails leaves the others alone: `warn` is told at
+    once, and what went wrong is returned in the end, by the trial's id. A wish to stop stops all of them.
     """
     together = min(together, max(1, len(trials)))
     halt = threading.Event()
@@ -88,6 +89,7 @@ def run_together(
                 trial,
                 dataset,
                 root,
+                weights=weights,
                 device=device,
                 together=together,
                 compile=compile,
@@ -115,6 +117,14 @@ def run_together(
             rides = [Ride(trial, trial_bytes(trial, device=device)) for trial in ordered]
             _ride(rides, run, together=together, budget=budget, device=device, should_stop=should_stop, halt=halt)
     return failures
+
+
+def refuse_failures(failures: Mapping[str, str], *, of: int) -> None:
+    """Say what went wrong with those that failed, if any did; the others are finished."""
+    if failures:
+        told = "; ".join(f"{name}: {sentence}" for name, sentence in failures.items())
+        others = ", the others are finished" if len(failures) < of else ""
+        raise UserError(f"{len(failures)} of {of} trials failed{others}: {told}")
 
 
 @dataclass(frozen=True)

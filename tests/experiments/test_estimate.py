@@ -23,6 +23,7 @@ from reslab.experiments.estimate import (
 )
 from reslab.experiments.run import run_trial
 from reslab.networks import measure_cost
+from reslab.networks.execution import Execution
 from reslab.runs.directory import RunDirectory
 from reslab.spec import find
 from reslab.spec.trial import Trial
@@ -36,10 +37,10 @@ def make_trial(**recipe: object) -> Trial:
 
 
 def test_time_is_iterations_and_evaluations(tmp_path: Path) -> None:
-    """Twenty iterations, and three evaluations of 355 images; epochs over all training images."""
+    """Twenty iterations, three evaluations of 355 images, and the test at the end; epochs over all training images."""
     estimate = estimate_run(make_trial(), DIGITS, RunDirectory(tmp_path), speed=SPEED, device="cpu")
     assert (estimate.iterations, estimate.done) == (20, 0)
-    assert estimate.seconds == pytest.approx(20 * 2.0 + 3 * len(DIGITS.test) * 0.1)
+    assert estimate.seconds == pytest.approx(20 * 2.0 + 4 * len(DIGITS.test) * 0.1)
     assert estimate.epochs == pytest.approx(20 * 32 / len(DIGITS.train))
 
 
@@ -49,13 +50,13 @@ def test_small_crops_take_less_time(tmp_path: Path) -> None:
         make_trial(**{"resizing.initial": 0.5, "resizing.stages": 2}),
         network=find("cifar-resnet-8", {"channels": 1, "input_size": 64}),
     )
-    run, test = RunDirectory(tmp_path), 3 * len(DIGITS.test) * 0.1
+    run, test = RunDirectory(tmp_path), 4 * len(DIGITS.test) * 0.1
     estimate = estimate_run(trial, DIGITS, run, speed=SPEED, device="cpu")
     assert estimate.seconds == pytest.approx((10 / 4 + 10) * 2.0 + test)
     run.checkpoints.mkdir()
     (run.checkpoints / "step-000014.safetensors").touch()
     estimate = estimate_run(trial, DIGITS, run, speed=SPEED, device="cpu")
-    assert estimate.seconds == pytest.approx(6 * 2.0 + test * 2 / 3)
+    assert estimate.seconds == pytest.approx(6 * 2.0 + test * 3 / 4)
 
 
 def test_tuning_has_its_own_sizes(tmp_path: Path) -> None:
@@ -64,18 +65,18 @@ def test_tuning_has_its_own_sizes(tmp_path: Path) -> None:
     trial = replace(trial, data=replace(trial.data, split="tuning"))
     estimate = estimate_run(trial, DIGITS, RunDirectory(tmp_path), speed=SPEED, device="cpu")
     held_back = len(DIGITS.train) // 10
-    assert estimate.seconds == pytest.approx(20 * 2.0 + 3 * held_back * 0.1)
+    assert estimate.seconds == pytest.approx(20 * 2.0 + 4 * held_back * 0.1)
     assert estimate.epochs == pytest.approx(20 * 32 / (len(DIGITS.train) - held_back))
 
 
 def test_what_is_done_is_not_counted_again(tmp_path: Path) -> None:
-    """A run stopped after its twelfth iteration has eight to go, and two evaluations."""
+    """A run stopped after its twelfth iteration has eight to go, two evaluations and the test."""
     with pytest.raises(Stopped):
         run_trial(make_trial(), DIGITS, tmp_path, should_stop=stop_after(11))
     run = RunDirectory.of(make_trial(), tmp_path)
     estimate = estimate_run(make_trial(), DIGITS, run, speed=SPEED, device="cpu")
     assert estimate.done == 12
-    assert estimate.seconds == pytest.approx(8 * 2.0 + 2 * 355 * 0.1)
+    assert estimate.seconds == pytest.approx(8 * 2.0 + 3 * 355 * 0.1)
 
 
 @pytest.mark.parametrize("average_decay", [0.0, 0.9])
@@ -116,6 +117,19 @@ def test_measuring_leaves_no_trace() -> None:
     speed = measure_speed(make_trial(precision="fp32"), device="cpu")
     assert torch.equal(torch.get_rng_state(), before)
     assert 0 < speed.test_seconds * 32 < speed.iteration_seconds
+
+
+def test_testing_is_timed_in_the_precision_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In float32, whatever the iterations are in."""
+    asked: list[tuple[object, object]] = []
+
+    def measure_fastest(*_: object, execution: Execution, forward_precision: str, **__: object) -> estimating.Timing:
+        asked.append((execution.precision, forward_precision))
+        return estimating.Timing(forward_seconds=0.1, step_seconds=0.4)
+
+    monkeypatch.setattr(estimating, "measure_fastest", measure_fastest)
+    measure_speed(make_trial(precision="bf16"), device="cpu")
+    assert set(asked) == {("bf16", "fp32")}
 
 
 def test_measuring_is_scaled_to_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,15 @@ def test_weights_statistics_and_mode_are_left_as_found() -> None:
         assert torch.equal(tensor, before[name])
 
 
+def test_the_forward_pass_may_have_a_precision_of_its_own() -> None:
+    """As tests are float32 whatever the training is."""
+    seen: list[tuple[bool, torch.dtype]] = []
+    network = nn.Sequential(nn.Flatten(), nn.Linear(4, 3))
+    network.register_forward_hook(lambda module, _, out: seen.append((module.training, out.dtype)))
+    measure_time(network, torch.randn(2, 4), execution=FAST, forward_precision="fp32", repeats=1, warmup=0)
+    assert seen == [(False, torch.float32), (True, torch.bfloat16)]
+
+
 def test_the_fastest_of_several_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of its two times by itself; as often as there is time for, within bounds."""
     seconds = iter([(3.0, 5.0), (1.0, 9.0), (2.0, 8.0), (0.1, 0.1)])

@@ -75,7 +75,7 @@ def estimate_run(
     held_back = count_held_back(dataset.train, trial.data.split)
     done = newest_step(run.checkpoints)
     evaluations = -(-recipe.iterations // recipe.evaluate_every)
-    still = evaluations - done // recipe.evaluate_every
+    still = evaluations - done // recipe.evaluate_every + 1  # the saved weights are tested once more, for all scores
     sizes = measure_sizes(trial.network)
     average = sizes.weight_bytes if recipe.average_decay else 0
     checkpoint = sizes.weight_bytes + sizes.parameter_bytes + average
@@ -148,7 +148,15 @@ def measure_speed(trial: Trial, *, device: str) -> Speed:
 
         def fastest(count: int) -> Timing:
             images = torch.randn(count, *trial.network.input_shape)
-            return measure_fastest(network, images, execution=execution, seconds=SECONDS / 2, least=2, most=ENOUGH)
+            return measure_fastest(
+                network,
+                images,
+                execution=execution,
+                forward_precision="fp32",  # whatever a network is trained in, it is tested in that
+                seconds=SECONDS / 2,
+                least=2,
+                most=ENOUGH,
+            )
 
         part = part_of(recipe)
         few = size = min(part, FEW)

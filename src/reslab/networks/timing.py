@@ -5,13 +5,13 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from reslab.networks.execution import EAGER, Execution
+from reslab.networks.execution import EAGER, Execution, Precision
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,11 +23,18 @@ class Timing:
 
 
 def measure_time(
-    network: nn.Module, batch: Tensor, *, execution: Execution = EAGER, repeats: int = 5, warmup: int = 1
+    network: nn.Module,
+    batch: Tensor,
+    *,
+    execution: Execution = EAGER,
+    forward_precision: Precision | None = None,
+    repeats: int = 5,
+    warmup: int = 1,
 ) -> Timing:
     """Take the median times of `network` on `batch`, where both are; weights, statistics and mode are left as found.
 
-    Gradients are dropped, and the parameters keep the layout of `execution`.
+    The forward pass alone has the precision of `execution`, unless another is given. Gradients are dropped, and the
+    parameters keep the layout of `execution`.
     """
     device = batch.device
     state = {name: tensor.clone() for name, tensor in network.state_dict().items()}
@@ -35,9 +42,10 @@ def measure_time(
     execution.prepare_network(network)
     batch = execution.prepare(batch)
     labels = torch.zeros(len(batch), dtype=torch.long, device=device)
+    alone = replace(execution, precision=forward_precision or execution.precision)
 
     def forward() -> None:
-        with torch.no_grad(), execution.autocast(device.type):
+        with torch.no_grad(), alone.autocast(device.type):
             network(batch)
 
     def step() -> None:
@@ -67,13 +75,22 @@ def measure_time(
 
 
 def measure_fastest(
-    network: nn.Module, batch: Tensor, *, execution: Execution, seconds: float, least: int, most: int | None = None
+    network: nn.Module,
+    batch: Tensor,
+    *,
+    execution: Execution,
+    forward_precision: Precision | None = None,
+    seconds: float,
+    least: int,
+    most: int | None = None,
 ) -> Timing:
     """Take the fastest of what `seconds` are enough for: another process's turn is not our speed, nor is the first."""
     timings: list[Timing] = []
     began = time.perf_counter()
     while len(timings) < least or (len(timings) != most and time.perf_counter() - began < seconds):
-        timings.append(measure_time(network, batch, execution=execution, repeats=1, warmup=0))
+        timings.append(
+            measure_time(network, batch, execution=execution, forward_precision=forward_precision, repeats=1, warmup=0)
+        )
     return Timing(
         forward_seconds=min(timing.forward_seconds for timing in timings),
         step_seconds=min(timing.step_seconds for timing in timings),

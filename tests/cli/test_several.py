@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from tests.multilabel import make_labelled
 
 from reslab.runs.directory import RunDirectory, list_runs
 
@@ -52,19 +54,35 @@ def test_files_are_trained_with_fields_changed(reslab, tmp_path: Path, files: li
     assert outcome.code == 0, outcome.err
     trials = [run.read("trial") for run in list_runs(runs)]
     assert len(trials) == 2
+    assert "1 of these trials are the same as others, and count once" in outcome.err
     assert all((trial["seed"], trial["recipe"]["iterations"]) == (4, 6) for trial in trials)
     assert {trial["network"]["shortcut"] for trial in trials} == {"A", "none"}
     assert "mean" not in outcome.out
-    assert "cifar-plain-8" in outcome.out
+    assert re.search(r"^resnet-8 +4 .*^plain-8 +4 ", outcome.out, re.DOTALL | re.MULTILINE)
 
 
-def test_a_dry_run_says_what_is_there_and_what_is_needed(reslab, tmp_path: Path, files: list[str]) -> None:
-    """And trains nothing."""
+def test_what_differs_is_told(reslab, tmp_path: Path, files: list[str]) -> None:
+    """Two recipes of one network are rows of different names, each with its mean."""
+    slow = tmp_path / "slow.toml"
+    slow.write_text(re.sub(r"learning_rate = .*", "learning_rate = 0.001", Path(files[0]).read_text()))
+    outcome = reslab("train", files[0], str(slow), "--seeds", "2", "--runs", str(tmp_path / "runs"))
+    assert outcome.code == 0, outcome.err
+    assert len(re.findall(r"^resnet-8 .*optimizer\.learning_rate=0\.001 +[12] ", outcome.out, re.MULTILINE)) == 2
+    assert outcome.out.count("mean ± std of 2") == 2
+
+
+def test_a_dry_run_says_what_is_there_and_what_is_needed(
+    reslab, tmp_path: Path, files: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And trains nothing, whatever room there is."""
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1000))
     outcome = reslab("train", *files, "--seeds", "2", "--runs", str(tmp_path / "runs"), "--dry-run")
     assert outcome.code == 0, outcome.err
     assert "trials: 4, finished: 0, to run: 4" in outcome.err
-    assert len(re.findall(r"-digits-[0-9a-f]{12} .* new", outcome.out)) == 4
+    assert len(re.findall(r"-digits-[0-9a-f]{12} +new", outcome.out)) == 4
     assert not list_runs(tmp_path / "runs")
+    refused = reslab("train", *files, "--seeds", "2", "--runs", str(tmp_path / "runs"))
+    assert "of disk and 1000 B are free" in refused.err.replace("\n", " ")
 
 
 def test_all_start_from_the_same_weights(reslab, tmp_path: Path) -> None:
@@ -77,6 +95,19 @@ def test_all_start_from_the_same_weights(reslab, tmp_path: Path) -> None:
     starts = {run.read("trial")["start"] for run in list_runs(tmp_path / "tuned")}
     assert len(starts) == 1
     assert starts != {None}
+    tuned = tmp_path / "tuned.toml"
+    tuned.write_text(reslab("train", *SMALL, f"weights={start.weights}", "--dry-run").out)
+    other = next(iter(list_runs(tmp_path / "tuned"))).weights
+    wrong = reslab("train", str(tuned), "--seeds", "2", f"weights={other}", "--runs", str(tmp_path / "wrong"))
+    assert (wrong.code, wrong.out) == (2, "")
+    assert re.search(
+        r"cifar-resnet-8-digits-\w{12}: .* is not what the trial starts from", wrong.err.replace("\n", " ")
+    )
+    scratch = tmp_path / "scratch.toml"
+    scratch.write_text(reslab("train", *SMALL, "--dry-run").out)
+    mixed = reslab("train", str(tuned), str(scratch), f"weights={start.weights}", "--runs", str(tmp_path / "wrong"))
+    assert "these trials start from different weights; give each kind a command of its own" in mixed.err
+    assert not list_runs(tmp_path / "wrong")
 
 
 def test_one_that_fails_is_told_and_the_others_are_finished(reslab, tmp_path: Path, files: list[str]) -> None:
@@ -86,7 +117,7 @@ def test_one_that_fails_is_told_and_the_others_are_finished(reslab, tmp_path: Pa
     outcome = reslab("train", *files, "--runs", str(tmp_path / "runs"))
     assert outcome.code == 2
     assert "1 of 2 trials failed, the others are finished: " in outcome.err.replace("\n", " ")
-    assert "interrupted" in outcome.out
+    assert re.search(r"plain-8-digits-\w{12} +interrupted", outcome.out)
     states = sorted(run.state for run in list_runs(tmp_path / "runs"))
     assert states == ["finished", "interrupted"]
 
@@ -97,7 +128,7 @@ def test_one_that_fails_is_told_and_the_others_are_finished(reslab, tmp_path: Pa
         (["--seeds", "0"], "--seeds is 0; give a whole number of at least 1"),
         (["--seeds", "2", "seed=3"], "seed= and --seeds both say which seeds to train"),
         (["--together", "99"], "--together is 99; give a whole number from 1 to 32"),
-        (["--seeds", "2", "--processes", "2"], "several processes train one trial together; give one, without --seeds"),
+        (["--seeds", "2", "--processes", "2"], "several processes train one trial together; give one trial"),
     ],
 )
 def test_what_cannot_be_is_refused(reslab, tmp_path: Path, words: list[str], sentence: str) -> None:
@@ -106,6 +137,38 @@ def test_what_cannot_be_is_refused(reslab, tmp_path: Path, words: list[str], sen
     assert outcome.code == 2
     assert sentence in outcome.err
     assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").iterdir())
+
+
+def test_one_seed_by_several_processes(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are told which."""
+    started: list[list[str]] = []
+    monkeypatch.setattr("reslab.cli.train.run_in_processes", lambda words, count: started.append(words) or 0)
+    assert reslab("train", *SMALL, "--seeds", "1", "--processes", "2", "--runs", str(tmp_path)).code == 0
+    assert reslab(*started[0]).code == 0
+    (run,) = list_runs(tmp_path)
+    assert run.read("trial")["seed"] == 1
+
+
+def test_a_trial_that_does_not_fit_is_named(reslab, tmp_path: Path, files: list[str]) -> None:
+    """Before any is trained."""
+    bad = Path(files[1])
+    bad.write_text(bad.read_text().replace("classes = 10", "classes = 7"))
+    outcome = reslab("train", *files, "--runs", str(tmp_path / "runs"))
+    assert outcome.code == 2
+    assert re.search(r"plain-8-digits-\w{12}: .* tells 7 classes apart", outcome.err.replace("\n", " "))
+    assert not list_runs(tmp_path / "runs")
+
+
+def test_average_precision_and_bad_images_are_told(reslab, tmp_path: Path) -> None:
+    """What the result of one run says, the table of several says too."""
+    labelled = make_labelled(tmp_path / "photos")
+    words = [f"data={labelled}", "network=resnet-18", "network.input_size=32", "recipe.iterations=2", "recipe.batch=4"]
+    bad = next((tmp_path / "photos").rglob("*.png"))
+    bad.write_bytes(b"no picture")
+    outcome = reslab("train", *words, "data.on_bad_image=skip", "--seeds", "2", "--runs", str(tmp_path / "runs"))
+    assert outcome.code == 0, outcome.err
+    assert "mAP %" in outcome.out
+    assert outcome.out.count(": without 1 bad ") == 2
 
 
 def test_files_of_other_data_are_refused(reslab, tmp_path: Path, files: list[str]) -> None:

@@ -205,6 +205,19 @@ def test_a_set_is_the_sum_of_its_runs(tmp_path: Path, monkeypatch: pytest.Monkey
         assert estimate.memory_bytes == 1_000 + sum(needs[:count])
 
 
+def test_each_precision_of_a_set_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is no guide to the speed of the other."""
+    seconds = {"fp32": 8.0, "bf16": 2.0}
+    monkeypatch.setattr(
+        estimating,
+        "measure_speed",
+        lambda trial, *, device: Speed(iteration_seconds=seconds[trial.recipe.precision], test_seconds=0.0),
+    )
+    trials = [make_trial(precision=precision) for precision in ("fp32", "bf16", "fp32")]
+    estimate = estimate_set(trials, DIGITS, tmp_path, together=1, device="cpu")
+    assert estimate.seconds == pytest.approx(20 * (8.0 + 2.0 + 8.0))
+
+
 def test_a_set_that_does_not_fit_is_told_before_training(tmp_path: Path) -> None:
     """What the disk lacks for all of them."""
     estimate = SetEstimate(seconds=1.0, memory_bytes=900, disk_bytes=10)

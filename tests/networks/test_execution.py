@@ -7,7 +7,8 @@ import torch
 
 from reslab.errors import UserError
 from reslab.networks import create_model
-from reslab.networks.execution import FAST, NARROW, Execution, Precision, choose_device
+from reslab.networks.execution import FAST, NARROW, Execution, choose_device
+from reslab.spec.recipe import Precision
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3])

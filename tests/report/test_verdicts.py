@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import assume, given
@@ -18,10 +18,11 @@ from tests.claims import find_claim
 from reslab.errors import UserError
 from reslab.paper.claim import IMAGENET_IMAGES, Claim, Setting
 from reslab.paper.claims import CLAIMS
-from reslab.report.verdicts import IMMATERIAL, Verdict, judge
+from reslab.report.verdicts import IMMATERIAL, PRECISIONS, Verdict, judge
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.runs.log import StepLog
 from reslab.spec.codec import differing_leaves, override
+from reslab.spec.recipe import Precision
 from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
 
 TABLE_6 = {claim.row: claim for claim in CLAIMS["table-6"]}
@@ -395,6 +396,12 @@ def test_every_field_of_a_recipe_is_material_or_listed() -> None:
     fields = {leaf for leaf in LEAVES if leaf.startswith("recipe.")}
     tried = {leaf for leaf in fields if any(leaf == other or leaf.startswith(f"{other}.") for other in OTHER)}
     assert fields - tried == {leaf for leaf in IMMATERIAL if leaf.startswith("recipe.")}
+
+
+def test_every_precision_has_its_rank() -> None:
+    """The finest first; none is forgotten."""
+    assert set(PRECISIONS) == set(get_args(Precision))
+    assert PRECISIONS[0] == "fp32"
 
 
 def test_one_seed_counts_once(tmp_path: Path) -> None:

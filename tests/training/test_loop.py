@@ -270,7 +270,7 @@ def test_what_is_not_finite_changes_nothing_and_ends_the_run(
     assert journal.checkpoints == [3]
     assert journal.step == (4 if waits else 5)
     narrow = put_together(Toy(troubles={4: trouble}), make_learner(), replace(recipe, precision="fp16"))
-    with pytest.raises(UserError, match=r"or a warm-up, or recipe\.precision=bf16, whose numbers reach farther"):
+    with pytest.raises(UserError, match=r"try recipe\.precision=bf16, whose numbers reach farther, or a smaller"):
         fit(narrow, Journal(tmp_path / "narrow").surroundings)
 
 

@@ -12,9 +12,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from reslab.networks import Network, build, create_model
-from reslab.networks.execution import FAST, Execution, Precision
+from reslab.networks.execution import FAST, Execution
 from reslab.spec import find
-from reslab.spec.recipe import Recipe, find_recipe
+from reslab.spec.recipe import Precision, Recipe, find_recipe
 from reslab.training import stepping
 from reslab.training.processes import ALONE, Processes
 from reslab.training.state import TrainingState

@@ -26,11 +26,16 @@ def summarize(metrics: Mapping[str, Any]) -> str:
     else:
         balanced = metrics.get("balanced_error_percent")
         told = "" if balanced is None else f" ({balanced:.2f} % with all classes counting the same)"
-    counts = {"training": metrics.get("skipped_training_images"), "test": metrics.get("skipped_images")}
-    bad = [f"{count:,} bad {part} image{'s' * (count > 1)}" for part, count in counts.items() if count]
-    without = f"  (without {' and '.join(bad)})" if bad else ""
+    without = f"  ({left_out})" if (left_out := tell_skipped(metrics)) else ""
     errors = f"training {metrics['train_error_percent']:.2f} %  test {metrics['test_error_percent']:.2f} % error"
     return f"{errors}{told}{without}"
+
+
+def tell_skipped(metrics: Mapping[str, Any]) -> str:
+    """Say how many bad images a run went without, if it did."""
+    counts = {"training": metrics.get("skipped_training_images"), "test": metrics.get("skipped_images")}
+    bad = [f"{count:,} bad {part} image{'s' * (count > 1)}" for part, count in counts.items() if count]
+    return f"without {' and '.join(bad)}" if bad else ""
 
 
 class Rate(ProgressColumn):
@@ -56,11 +61,13 @@ def make_bars() -> Progress:
 class TrialBars:
     """A bar for each trial under way, with its training and test error; for several trials, one over all of them too.
 
-    Trials may run in threads of their own.
+    Trials go by the name of their network, unless `labels` has another, and may run in threads of their own.
     """
 
-    def __init__(self, progress: Progress, trials: Sequence[Trial]) -> None:
-        self.progress = progress
+    def __init__(
+        self, progress: Progress, trials: Sequence[Trial], *, labels: Mapping[Trial, str] | None = None
+    ) -> None:
+        self.progress, self.labels = progress, labels or {}
         self.iterations = sum(trial.recipe.iterations for trial in trials)
         self.all = progress.add_task("all", total=self.iterations, visible=len(trials) > 1)
         self.steps: dict[str, int] = {}
@@ -68,7 +75,7 @@ class TrialBars:
     def begin(self, trial: Trial) -> Callable[[int, dict[str, float]], None]:
         """Return what moves the bars while `trial` runs, called with its step and its latest metrics."""
         iterations, shown_at, key = trial.recipe.iterations, None, trial.id
-        name = f"{name_of(trial.network).split()[0]} seed {trial.seed}:"
+        name = f"{self.labels.get(trial) or name_of(trial.network).split()[0]} seed {trial.seed}:"
         bar = self.progress.add_task(name, total=iterations)
 
         def show(step: int, metrics: dict[str, float]) -> None:

@@ -65,7 +65,7 @@ def reproduce(
     runs
         The folder for runs; RESLAB_RUNS, or runs.
     together
-        Train so many at once, as memory allows; on a GPU up to 8, else 1.
+        Train so many at once, as memory allows; on a GPU up to 8, of photographs and on a CPU 1.
     compile
         Put torch.compile under the training, and not our own kernels: slower to start, faster where there are none.
     measure

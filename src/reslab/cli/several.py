@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reslab.cli.progress import StopSignals, TrialBars, make_bars
+from reslab.cli.progress import StopSignals, TrialBars, make_bars, tell_skipped
 from reslab.cli.show import console, make_table, progress_console, warn
 from reslab.errors import UserError
 from reslab.numbers import about, percent, write_size
+from reslab.report.labels import find_departing, label_trials
 from reslab.runs.directory import RunDirectory
-from reslab.spec import name_of
+from reslab.spec import Spec
 from reslab.spec.trial import Trial
 
 if TYPE_CHECKING:
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from reslab.data.photos.folder import PhotoDataset
 
 MOST_TOGETHER = 32  # torch has so many streams of a kind
+SHOWN = {
+    "train_error_percent": "training error %",
+    "test_error_percent": "test error %",
+    "test_map_percent": "mAP %",
+}
 
 
 def refuse_numbers(*, seeds: int | None, together: int | None) -> None:
@@ -45,40 +51,34 @@ def train_several(
     with progress_console.status("loading"):
         from reslab.data.photos.folder import PhotoDataset
         from reslab.experiments.mending import find_loss
-        from reslab.experiments.starting import refuse_other_start
-        from reslab.experiments.tasks import list_doubts, refuse_unfit_trial
         from reslab.experiments.together import most_together, refuse_failures, run_together
         from reslab.networks.execution import choose_device
 
     device = choose_device()
     together = together or (1 if isinstance(dataset, PhotoDataset) else most_together(device))
     runs = {trial: RunDirectory.of(trial, root) for trial in trials}
-    missing = [trial for trial, run in runs.items() if run.state != "finished" or find_loss(run)]
-    for trial in missing:
-        refuse_unfit_trial(trial, dataset)
-        if not dry_run:
-            runs[trial].refuse_held()
-        if runs[trial].state == "new":
-            refuse_other_start(trial, weights)
-    for doubt in dict.fromkeys(doubt for trial in missing for doubt in list_doubts(trial, dataset, device=device)):
-        warn(doubt)
-    tell_needs(trials, missing, dataset, root, together=together, device=device)
-    failures: dict[str, str] = {}
+    missing = {trial: run for trial, run in runs.items() if run.state != "finished" or find_loss(run)}
+    _refuse_unfit(missing, dataset, weights)
+    if not dry_run:
+        for run in missing.values():
+            run.refuse_held()
+    tell_needs(trials, list(missing), dataset, root, together=together, device=device, refusing=not dry_run)
+    labels, failures = _label(trials), {}
     if missing and not dry_run:
         with StopSignals() as stop, make_bars() as progress:
             failures = run_together(
-                missing,
+                list(missing),
                 dataset,
                 root,
                 weights=weights,
                 device=device,
                 together=together,
                 compile=compile,
-                begin=TrialBars(progress, missing).begin,
+                begin=TrialBars(progress, list(missing), labels=labels).begin,
                 warn=warn,
                 should_stop=stop.wanted,
             )
-    _print(runs, root)
+    _print(runs, labels, root)
     refuse_failures(failures, of=len(missing))
 
 
@@ -90,10 +90,12 @@ def tell_needs(
     *,
     together: int,
     device: str,
+    refusing: bool = True,
 ) -> None:
-    """Say what is to run, and what time, memory and disk that takes; refuse what there is no room for."""
+    """Say what is to run, and what time, memory and disk that takes; refuse what there is no room for on the disk."""
     from reslab.experiments.estimate import check_disk_for_set, estimate_set
     from reslab.experiments.sizes import check_memory, trial_bytes
+    from reslab.experiments.tasks import list_doubts
 
     iterations = sum(trial.recipe.iterations for trial in missing)
     progress_console.print(
@@ -105,7 +107,10 @@ def tell_needs(
         return
     largest = max(missing, key=lambda trial: trial_bytes(trial, device=device))
     if warning := check_memory(largest, dataset, device=device):
-        warn(warning)
+        warn(f"{largest.id}: {warning}")
+    doubts = {doubt: trial.id for trial in missing for doubt in list_doubts(trial, dataset, device=device)}
+    for doubt, name in doubts.items():
+        warn(f"{name}: {doubt}")
     with progress_console.status("timing a few steps"):
         estimate = estimate_set(missing, dataset, root, together=together, device=device)
     less = f" (less with {together} at once)" if together > 1 and device == "cuda" else ""
@@ -114,28 +119,61 @@ def tell_needs(
         f"{write_size(estimate.disk_bytes)} of disk",
         soft_wrap=True,
     )
-    check_disk_for_set(estimate, missing, root)
+    if refusing:
+        check_disk_for_set(estimate, missing, root)
 
 
-def _print(runs: Mapping[Trial, RunDirectory], root: Path) -> None:
-    """Print a row for each run, and under those that differ in their seed alone their mean."""
-    table = make_table(f"Runs ({root})", "run", "network<", "seed", "training error %", "test error %")
+def _refuse_unfit(
+    missing: Mapping[Trial, RunDirectory], dataset: Dataset | PhotoDataset, weights: str | Path | None
+) -> None:
+    """Refuse, before any runs, trials that do not go with the data, and weights that are not what each starts from."""
+    from reslab.experiments.starting import read_start
+    from reslab.experiments.tasks import refuse_unfit_trial
+
+    new = [trial for trial, run in missing.items() if run.state == "new"]
+    if len({trial.start for trial in new}) > 1:
+        raise UserError("these trials start from different weights; give each kind a command of its own")
+    networks: set[Spec] = set()
+    for trial in missing:
+        try:
+            refuse_unfit_trial(trial, dataset)
+            if trial in new and trial.network not in networks:
+                networks.add(trial.network)
+                read_start(trial, weights)
+        except UserError as error:
+            raise UserError(f"{trial.id}: {error}") from error
+
+
+def _label(trials: Sequence[Trial]) -> dict[Trial, str]:
+    """Name each trial so that those that differ in more than their seed are told apart."""
+    kinds = [replace(trial, seed=0) for trial in trials]
+    different = list(dict.fromkeys(kinds))
+    labels = label_trials([(kind, kinds.count(kind)) for kind in different], find_departing(different))
+    return {trial: labels[different.index(kind)] for trial, kind in zip(trials, kinds, strict=True)}
+
+
+def _print(runs: Mapping[Trial, RunDirectory], labels: Mapping[Trial, str], root: Path) -> None:
+    """Print a row for each run, under those that differ in their seed alone their mean, and what was left out."""
+    results = {trial: run.result() for trial, run in runs.items() if run.state == "finished"}
+    shown = {name: words for name, words in SHOWN.items() if any(name in result for result in results.values())}
+    stands = ["state<"] if len(results) < len(runs) else []
+    table = make_table(f"Runs ({root})", "trial", "seed", *shown.values(), "run<", *stands)
     alike: dict[Trial, list[Trial]] = {}
     for trial in runs:
         alike.setdefault(replace(trial, seed=0), []).append(trial)
     for group in alike.values():
-        errors: list[tuple[float, float]] = []
         for trial in group:
-            run, told = runs[trial], (runs[trial].state, "")
-            if run.state == "finished":
-                result = run.result()
-                errors.append((result["train_error_percent"], result["test_error_percent"]))
-                told = percent(errors[-1][0]), percent(errors[-1][1])
-            table.add_row(run.path.name, name_of(trial.network), str(trial.seed), *told)
-        if len(errors) > 1:
-            means = [
-                f"{percent(statistics.mean(values))} ± {percent(statistics.stdev(values))}"
-                for values in zip(*errors, strict=True)
-            ]
-            table.add_row(f"mean ± std of {len(errors)}", "", "", *means)
+            numbers = [percent(results.get(trial, {}).get(name)) for name in shown]
+            table.add_row(labels[trial], str(trial.seed), *numbers, trial.id, *[runs[trial].state for _ in stands])
+        ended = [results[trial] for trial in group if trial in results]
+        if len(ended) > 1:
+            means = [_write_mean([result[name] for result in ended]) for name in shown]
+            table.add_row(f"mean ± std of {len(ended)}", "", *means)
     console.print(table)
+    for trial, result in results.items():
+        if skipped := tell_skipped(result):
+            console.print(f"{trial.id}: {skipped}", soft_wrap=True)
+
+
+def _write_mean(values: Sequence[float]) -> str:
+    return f"{percent(statistics.mean(values))} ± {percent(statistics.stdev(values))}"

@@ -57,13 +57,14 @@ def train(
     seeds
         Train seeds 1 to N, and print their mean.
     together
-        Of several trials, train so many at once, as memory allows; on a GPU up to 8, else 1.
+        Of several trials, train so many at once, as memory allows; on a GPU up to 8, of photographs and on a CPU 1.
     processes
         How many processes on this machine share each batch, a GPU each; `torchrun -m reslab train` is for several.
     compile
         Put torch.compile under the training, and not our own kernels: slower to start, faster where there are none.
     dry_run
-        Print the complete trial as TOML, with what it would need, and train nothing.
+        Print the complete trial as TOML, with what it would need, and train nothing; of several trials, what they would
+        need and how far they are.
     """
     for word in fields:
         if word.startswith("-"):  # let through, to say what it may mean
@@ -100,10 +101,12 @@ def train(
             trials = [read_trial(given, dataset, weights=weights)]
     if seeds is not None:
         trials = [replace(trial, seed=seed) for trial in trials for seed in range(1, seeds + 1)]
-    trials = list(dict.fromkeys(trials))
+    if len(different := list(dict.fromkeys(trials))) < len(trials):
+        progress_console.print(f"{len(trials) - len(different)} of these trials are the same as others, and count once")
+        trials = different
     if len(trials) > 1:
         if processes > 1 or is_started_by_launcher():
-            raise UserError("several processes train one trial together; give one, without --seeds")
+            raise UserError("several processes train one trial together; give one trial")
         _tell_of_digits(subjects, given)
         train_several(trials, dataset, root, weights=weights, together=together, compile=compile, dry_run=dry_run)
         return
@@ -119,7 +122,8 @@ def train(
         refuse_other_start(trial, weights)
     if processes > 1 and not dry_run:
         refuse_unfit_trial(trial, dataset, num_processes=processes)
-        options = [*(["--runs", str(runs)] if runs else []), *["--compile"] * compile]
+        options = [*(["--runs", str(runs)] if runs else []), *(["--seeds", str(seeds)] if seeds else [])]
+        options += ["--compile"] * compile
         code = run_in_processes(["train", *fields, *options], processes)
         if code:
             sys.exit(code)
@@ -177,6 +181,8 @@ def _read_files(paths: Sequence[Path], given: dict[str, str]) -> tuple[list[Tria
     trials = [read_trial_file(path, given) for path in paths]
     dataset = open_data(place or trials[0].data.name, held_out_seed=trials[0].data.held_out_seed)
     for path, trial in zip(paths, trials, strict=True):
+        if trial.data.held_out_seed != trials[0].data.held_out_seed:
+            raise UserError(f"{path} and {paths[0]} differ in data.held_out_seed; train one after the other")
         if dataset.fingerprint != trial.data.fingerprint:
             raise UserError(f"{path} is about other data than the {dataset.name} here; check data.fingerprint")
     return [with_epochs(trial, epochs, dataset) for trial in trials], dataset, weights

@@ -25,7 +25,7 @@ from reslab.networks.execution import Execution, choose_device
 from reslab.spec import Preprocess
 from reslab.spec.codec import convert
 
-Precision: TypeAlias = Literal["fp32", "bf16"]
+Served: TypeAlias = Literal["fp32", "bf16"]
 BATCH = 32
 THRESHOLD = 0.5
 
@@ -62,11 +62,11 @@ class Predictor:
         *,
         preprocess: Preprocess | None = None,
         channels_last: bool = True,
-        precision: Precision = "fp32",
+        precision: Served = "fp32",
         device: str | None = None,
     ) -> None:
         device = choose_device(device)
-        bf16 = convert(Precision, precision, where="precision") == "bf16"
+        bf16 = convert(Served, precision, where="precision") == "bf16"
         execution = Execution(channels_last=channels_last)
         self.intake = make_intake(network, preprocess=preprocess, execution=execution, device=device)
         self.network = network.eval().to(device)

@@ -24,6 +24,7 @@ from reslab.networks import build
 from reslab.networks.execution import Execution
 from reslab.networks.timing import Timing, measure_fastest
 from reslab.runs.directory import RunDirectory
+from reslab.spec.recipe import Recipe
 from reslab.spec.trial import Trial
 from reslab.training.checkpoint import KEPT, newest_step
 from reslab.training.schedule import crop_stages
@@ -107,16 +108,20 @@ def estimate_set(
 ) -> SetEstimate:
     """Estimate what unfinished trials need in all, `together` of them at a time; one trial is there at least.
 
-    The smallest network is timed, and the others are taken to be slower as their multiply-adds are more.
+    The smallest network of those that run alike is timed, and the others are taken to be slower as their multiply-adds
+    are more.
     """
 
     def work(trial: Trial) -> float:
         return measure_sizes(trial.network).multiply_adds
 
-    first = min(trials, key=work)
-    speed = measure_speed(first, device=device)
+    smallest: dict[object, Trial] = {}
+    for trial in sorted(trials, key=work):
+        smallest.setdefault(_kind(trial.recipe), trial)
+    speeds = {kind: measure_speed(trial, device=device) for kind, trial in smallest.items()}
     estimates = []
     for trial in trials:
+        first, speed = smallest[_kind(trial.recipe)], speeds[_kind(trial.recipe)]
         image = work(trial) / work(first)
         scaled = Speed(
             iteration_seconds=speed.iteration_seconds * image * trial.recipe.batch / first.recipe.batch,
@@ -131,6 +136,11 @@ def estimate_set(
         memory_bytes=used_memory(device) + data + sum(needs[:together]),
         disk_bytes=sum(estimate.disk_bytes for estimate in estimates),
     )
+
+
+def _kind(recipe: Recipe) -> object:
+    """Return what the speed of a network hangs on besides its size."""
+    return recipe.precision, recipe.channels_last, recipe.accumulate
 
 
 @telling_of_memory()

@@ -56,8 +56,8 @@ def refuse_other_start(trial: Trial, weights: str | Path | None) -> None:
         raise UserError(f"the trial starts from weights with digest {trial.start[:12]}; give them: weights=FILE")
 
 
-def load_start(network: Network, trial: Trial, weights: str | Path | None) -> Weights | None:
-    """Load what a trial starts from into its network; return what was loaded, if anything."""
+def read_start(trial: Trial, weights: str | Path | None) -> Weights | None:
+    """Read what a trial starts from, if anything; refuse what is not that."""
     refuse_other_start(trial, weights)
     if trial.start is None or weights is None:
         return None
@@ -66,7 +66,14 @@ def load_start(network: Network, trial: Trial, weights: str | Path | None) -> We
         raise UserError(
             f"{weights} is not what the trial starts from: its digest is {found[:12]}, not {trial.start[:12]}"
         )
-    adopt_weights(network, read, origin=str(weights))
+    return read
+
+
+def load_start(network: Network, trial: Trial, weights: str | Path | None) -> Weights | None:
+    """Load what a trial starts from into its network; return what was loaded, if anything."""
+    read = read_start(trial, weights)
+    if read is not None:
+        adopt_weights(network, read, origin=str(weights))
     return read
 
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
 from reslab.errors import UserError
+from reslab.spec.recipe import Precision
 
-Precision: TypeAlias = Literal["fp32", "bf16", "fp16"]
 NARROW: dict[Precision, torch.dtype] = {"bf16": torch.bfloat16, "fp16": torch.float16}
-# docs/log.md: of the paper's networks, single gradients are from 1e-8 to 0.3, and float16 reaches from 6e-8 to 65,504.
+# A power of two, so that it rounds nothing. docs/log.md: medians of gradients are 1e-7 to 1e-3, float16 ends at 6e-8.
 LOSS_SCALES: dict[Precision, float] = {"fp16": 1024.0}
 # By the number of axes of a batch: images have four, volumes five; sequences have no such layout.
 CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}

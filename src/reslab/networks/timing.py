@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from reslab.networks.execution import EAGER, Execution, Precision
+from reslab.networks.execution import EAGER, Execution
+from reslab.spec.recipe import Precision
 
 
 @dataclass(frozen=True, kw_only=True)

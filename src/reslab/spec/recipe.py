@@ -2,8 +2,7 @@
 
 `cifar-paper` is section 4.2 to the letter; `cifar-paper-110` adds its warm-up for 110 layers; `fast` is what was learnt
 since, for the same networks in a fraction of the time; `highway` is how Highway networks were trained, as far as a
-recipe can say it. `imagenet-paper` is section 3.4, `photos` the everyday job. What the papers leave open is decided
-here once and listed in docs/deviations.md.
+recipe can say it. `imagenet-paper` is section 3.4, `photos` the everyday job. docs/deviations.md lists what was open.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from reslab.spec.toml import read_toml
 
 Edges: TypeAlias = Literal["zero", "reflect"]
 Crop: TypeAlias = Literal["padded", "shorter-side", "resized"]
+Precision: TypeAlias = Literal["fp32", "bf16", "fp16"]
 MOST = {"iterations": 1_000_000_000, "batch": 10_000_000}
 
 
@@ -203,7 +203,7 @@ class Recipe:
     average_from: float = 0.0
     exact_norms: bool = False
     sync_norms: bool = False
-    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    precision: Precision = "fp32"
     channels_last: bool = True
     evaluate_every: int = 1_000
 

@@ -269,9 +269,46 @@ def test_what_is_not_finite_changes_nothing_and_ends_the_run(
     assert [record["step"] for record in journal.records] == [3]
     assert journal.checkpoints == [3]
     assert journal.step == (4 if waits else 5)
-    narrow = put_together(Toy(troubles={4: trouble}), make_learner(), replace(recipe, precision="fp16"))
+
+
+def test_float16_has_a_remedy_of_its_own(tmp_path: Path) -> None:
+    """Where the loss itself is not finite no scale helps, and another precision may."""
+    narrow = put_together(Toy(troubles={4: NO_LOSS}), make_learner(), replace(LEARNING, precision="fp16"))
     with pytest.raises(UserError, match=r"try recipe\.precision=bf16, whose numbers reach farther, or a smaller"):
-        fit(narrow, Journal(tmp_path / "narrow").surroundings)
+        fit(narrow, Journal(tmp_path).surroundings)
+
+
+def test_gradients_that_overflow_are_passed_over_in_float16(tmp_path: Path) -> None:
+    """That iteration changes nothing but the scale; where each one overflows the run ends, at the smallest scale."""
+    recipe = replace(LEARNING, precision="fp16")
+    ended, without = (Journal(tmp_path / name) for name in ("ended", "without"))
+    stepper = put_together(Toy(troubles={4: NO_GRADIENT}), make_learner(), recipe)
+    fit(stepper, ended.surroundings)
+    assert stepper.state.scale is not None
+    assert stepper.state.scale.factor == 512
+    usual = put_together(Toy(), make_learner(), recipe)
+    fit(usual, without.surroundings)
+    assert not torch.equal(stepper.state.optimizer.weights.flat, usual.state.optimizer.weights.flat)
+    assert [record["step"] for record in ended.records] == [record["step"] for record in without.records]
+    troubled = Toy(troubles=dict.fromkeys(range(30), NO_GRADIENT))
+    always = put_together(troubled, make_learner(), replace(recipe, iterations=30))
+    with pytest.raises(UserError, match="a gradient of iteration 24 is not finite"):
+        fit(always, Journal(tmp_path / "always").surroundings)
+
+
+def test_the_scale_is_kept_where_a_run_is_stopped(tmp_path: Path) -> None:
+    """Going on gives what a run never stopped gives, after an overflow too."""
+    recipe, toy = replace(LEARNING, precision="fp16"), Toy(troubles={1: NO_GRADIENT})
+    whole, parts = Journal(tmp_path / "whole"), Journal(tmp_path / "parts", stop_at=3)
+    once, first, second = (put_together(toy, make_learner(), recipe) for _ in range(3))
+    fit(once, whole.surroundings)
+    with pytest.raises(Stopped):
+        fit(first, parts.surroundings)
+    parts.stop_at = None
+    fit(second, parts.surroundings)
+    assert once.state.tensors()["loss_scale"][0] == 512
+    assert_same(second.state.tensors(), once.state.tensors())
+    assert parts.records == whole.records
 
 
 def test_what_was_saved_before_something_was_not_finite_can_be_gone_on_from(tmp_path: Path) -> None:

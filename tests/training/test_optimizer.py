@@ -105,7 +105,7 @@ def test_gradients_of_a_scaled_loss_are_scaled_back() -> None:
     for weight in network.parameters():
         assert weight.grad is not None
         weight.grad *= 1024
-    paper.gather(scale=1024)
+    paper.gather(scale=torch.tensor(1024.0))
     assert torch.equal(paper.gradients, once)
 
 

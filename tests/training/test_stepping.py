@@ -55,16 +55,17 @@ class Noise:
 
 
 @dataclass
-class Faint(Noise):
-    """The same in some precision, with a loss so small that its gradients are beneath what float16 can tell apart."""
+class Sized(Noise):
+    """The same in some precision, with a loss of another size."""
 
     precision: Precision = "fp32"
+    size: float = 1.0
 
     def loss(self, network: Network, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         images, labels = batch
         with Execution(precision=self.precision).autocast(self.device):
             logits = network.weighted_logits(images)[0][1].float()
-        return 1e-5 * F.cross_entropy(logits, labels), (logits.argmax(1) != labels).sum()
+        return self.size * F.cross_entropy(logits, labels), (logits.argmax(1) != labels).sum()
 
 
 class Growing(Noise):
@@ -354,17 +355,35 @@ def test_networks_without_statistics_train(norm: str, device: str) -> None:
 
 
 def test_float16_loses_no_gradients() -> None:
-    """Of a scaled loss and scaled back they are near float32's, nearer than bfloat16's, which rounds more."""
+    """Of a loss so small that it could not tell its gradients apart, they are nearer float32's than bfloat16's are."""
     undecayed = replace(RECIPE, optimizer=replace(RECIPE.optimizer, weight_decay=0.0))
 
     def gradients(precision: Precision) -> Tensor:
-        stepper = make_stepper(Faint(precision=precision), recipe=replace(undecayed, precision=precision))
+        stepper = make_stepper(Sized(precision=precision, size=1e-5), recipe=replace(undecayed, precision=precision))
         stepper.advance(0, warmed_at=None)
         return stepper.state.optimizer.velocities.flat  # the rate times them, after the first iteration
 
     exact, half, brain = (gradients(precision) for precision in ("fp32", "fp16", "bf16"))
     assert (half - exact).norm() < 0.6 * (brain - exact).norm()
     assert (brain - exact).norm() < 0.3 * exact.norm()
+
+
+def test_an_overflow_changes_nothing_but_the_scale() -> None:
+    """Of a loss so large that float16 has no gradients of it; once the scale has come down, weights move."""
+    stepper = make_stepper(Sized(precision="fp16", size=1e5), recipe=replace(RECIPE, precision="fp16"))
+    state = stepper.state
+    assert state.scale is not None
+    before, moved_at = {name: tensor.clone() for name, tensor in state.tensors().items()}, None
+    for step in range(12):
+        stepper.advance(step, warmed_at=None)
+        moved = [name for name, tensor in state.tensors().items() if not torch.equal(tensor, before[name])]
+        if moved != ["loss_scale"]:
+            moved_at = step
+            break
+    assert moved_at is not None
+    assert moved_at > 0
+    assert state.scale.factor == 1024 / 2**moved_at
+    assert state.read_tally().failed_at is None
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """How a network runs, as opposed to what it computes: memory layout and precision.
 
 Channels-last maps suit the convolution kernels of CPUs and GPUs alike; 16 bits halve what moves. bfloat16 keeps
-float32's range and rounds to 8 bits; float16 rounds to 11, and gradients need a scale to stay in its range. `FAST` has
-channels last and bfloat16; benchmarks/networks.py measures them.
+float32's range and rounds to 8 bits; float16 rounds to 11, and its gradients need a scale (training/scaling.py).
+`FAST` is channels last and bfloat16; benchmarks/networks.py measures them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from reslab.errors import UserError
 from reslab.spec.recipe import Precision
 
 NARROW: dict[Precision, torch.dtype] = {"bf16": torch.bfloat16, "fp16": torch.float16}
-# A power of two, so that it rounds nothing. docs/log.md: medians of gradients are 1e-7 to 1e-3, float16 ends at 6e-8.
-LOSS_SCALES: dict[Precision, float] = {"fp16": 1024.0}
 # By the number of axes of a batch: images have four, volumes five; sequences have no such layout.
 CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 

@@ -34,12 +34,12 @@ class PaperSGD:
         self.rates = self._rates(ahead or {}) if (spec.body_rate, spec.stage_decay) != (1, 1) else None
 
     @torch.no_grad()
-    def gather(self, *, scale: float = 1.0) -> None:
-        """Take the gradients at hand, of `scale` times the loss, into one tensor, from where they were."""
+    def gather(self, *, scale: Tensor | None = None) -> None:
+        """Take the gradients at hand into one tensor, from where they were; they are of `scale` times the loss."""
         torch.cat([_flat_gradient(weight) for weight in self.parameters.values()], out=self.gradients)
         for weight in self.parameters.values():
             weight.grad = None
-        if scale != 1:
+        if scale is not None:
             self.gradients /= scale
 
     @torch.no_grad()

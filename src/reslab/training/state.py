@@ -1,7 +1,8 @@
 """Everything an iteration changes, on the device: weights, velocities, statistics, their average, and a tally.
 
 A change is made whole or not at all: where the loss or a gradient is not finite, from that iteration on nothing moves
-any more, and the tally says which iteration it was. Nobody need wait for the device to know that.
+any more, and the tally says which iteration it was. Nobody need wait for the device to know that. In float16 gradients
+may overflow for the scale of the loss: such an iteration is passed over, and the next has a smaller one.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from reslab.spec.recipe import Recipe
 from reslab.training.flat import FlatTensors
 from reslab.training.optimizer import PaperSGD
 from reslab.training.processes import ALONE, Processes
+from reslab.training.scaling import LossScale
 
 LOSS, WRONG, LAST_WRONG, FAILED_AT = range(4)
 
@@ -51,6 +53,7 @@ class TrainingState:
         self.parts = [self.optimizer.weights, self.statistics, self.counters]
         self.averages = [part.copy(part.flat.clone()) for part in self.parts] if recipe.average_decay else []
         self.judged = self._twin()
+        self.scale = LossScale(device) if recipe.precision == "fp16" else None
         self.tally = torch.zeros(4, dtype=torch.float64, device=device)
         self.set_tally(Tally())
 
@@ -72,8 +75,12 @@ class TrainingState:
         if self.processes.count > 1:
             loss, wrong = self._pool(loss, wrong, before=before[0])
         finite = (loss + norm).abs() < math.inf
-        torch.where(finite | (failed >= 0), failed, step, out=failed)
-        allowed = failed < 0
+        excused = finite
+        if self.scale is not None:  # then a smaller one may help, unless it is the loss itself
+            excused = finite | (loss.isfinite() & self.scale.follow(finite))
+        torch.where(excused | (failed >= 0), failed, step, out=failed)
+        going = failed < 0
+        allowed = going if self.scale is None else going & finite
         self.optimizer.step(rate, allowed)
         for part, old in zip((self.statistics, self.counters), before, strict=True):
             torch.where(allowed, part.flat, old, out=part.flat)
@@ -82,8 +89,8 @@ class TrainingState:
                 average.flat.lerp_(part.flat, torch.where(allowed, share, 0.0).to(part.flat.dtype))
             else:
                 average.flat.copy_(part.flat)
-        self.tally[LOSS] += torch.where(allowed, loss, 0.0)
-        self.tally[WRONG] += torch.where(allowed, wrong, 0)
+        self.tally[LOSS] += torch.where(going, loss, 0.0)
+        self.tally[WRONG] += torch.where(going, wrong, 0)
         self.tally[LAST_WRONG] = wrong
 
     def _pool(self, loss: Tensor, wrong: Tensor, *, before: Tensor) -> tuple[Tensor, Tensor]:
@@ -117,6 +124,8 @@ class TrainingState:
         tensors |= {f"velocity.{name}": tensor for name, tensor in self.optimizer.velocities.views.items()}
         for part in self.averages:
             tensors |= {f"average.{name}": tensor for name, tensor in part.views.items()}
+        if self.scale is not None:
+            tensors["loss_scale"] = self.scale.state
         return tensors
 
     @torch.no_grad()
@@ -154,4 +163,5 @@ class TrainingState:
 
     def _changing(self) -> list[Tensor]:
         parts = [*self.parts, self.optimizer.velocities, *self.averages]
-        return [*[part.flat for part in parts], self.tally]
+        scale = [] if self.scale is None else [self.scale.state]
+        return [*[part.flat for part in parts], self.tally, *scale]

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from reslab.networks import Network
 from reslab.networks.capture import capture
-from reslab.networks.execution import LOSS_SCALES, NARROW, Execution
+from reslab.networks.execution import NARROW, Execution
 from reslab.networks.fused import can_fuse, can_normalize, fuse, is_available, normalize
 from reslab.networks.randomness import draw_from
 from reslab.networks.synchronized import synchronize_norms
@@ -265,16 +265,16 @@ class Stepper:
     def _find_gradients(self) -> None:
         """Forward and backward: nothing here waits for the device or depends on what it computed."""
         batch, parts = self.recipe.batch // self.state.processes.count, self.recipe.accumulate
-        size, scale = batch // parts, LOSS_SCALES.get(self.recipe.precision, 1.0)
+        size, scale = batch // parts, self.state.scale
         before = self.state.copy_statistics()
         losses, wrongs = [], []
         for first in range(0, batch, size):
             loss, wrong = self.task.loss(self.network, tuple(place[first : first + size] for place in self.batch))
             loss = loss / parts if parts > 1 else loss
-            (loss if scale == 1 else scale * loss).backward()
+            (loss if scale is None else scale.factor * loss).backward()
             losses.append(loss.detach().double())
             wrongs.append(wrong)
-        self.state.optimizer.gather(scale=scale)
+        self.state.optimizer.gather(scale=None if scale is None else scale.factor)
         self.seen = Seen(sum(losses[1:], losses[0]), sum(wrongs[1:], wrongs[0]), before)
 
     def _update(self) -> None:

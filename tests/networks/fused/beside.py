@@ -1,7 +1,7 @@
 """The fused chain beside the network it stands for.
 
 Run as a program under ``TRITON_INTERPRET=1``, which must be set before Triton is first imported, it prints the
-distances of each case of a JSON list of [name, fields].
+distances of each case of a JSON list of [name, fields]; a field dtype is the precision, else it is float32.
 """
 
 import copy
@@ -92,11 +92,17 @@ def assert_no_farther(ours: dict[str, float], theirs: dict[str, float], names: I
     assert sum(our for our, _ in found) < 1.1 * sum(their for _, their in found)
 
 
+def take_dtype(fields: dict[str, object]) -> torch.dtype:
+    """Take the precision out of a case's fields."""
+    return getattr(torch, str(fields.pop("dtype", "float32")))
+
+
 def main() -> None:
     for name, fields in json.loads(sys.argv[1]):
+        dtype = take_dtype(fields)
         network = make_network(name, **fields)
         images = torch.randn(3, *network.spec.input_shape).contiguous(memory_format=torch.channels_last)
-        print(json.dumps(compare(network, images, dtype=torch.float32)))
+        print(json.dumps(compare(network, images, dtype=dtype)))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,13 @@ import json
 import sys
 
 import torch
-from tests.networks.fused.beside import assert_gradients_are_laid_out, distance, make_network, measure_distances
+from tests.networks.fused.beside import (
+    assert_gradients_are_laid_out,
+    distance,
+    make_network,
+    measure_distances,
+    take_dtype,
+)
 from torch import Tensor, nn
 
 from reslab.networks.fused import normalization, stem
@@ -98,9 +104,10 @@ def main() -> None:
         elif kind == "nans":
             print(json.dumps(count_nans((2, 16, 5, 5), **fields)))
         else:
+            dtype = take_dtype(fields)
             network = make_small(kind, **fields)
             images = torch.randn(3, *network.spec.input_shape).contiguous(memory_format=torch.channels_last)
-            print(json.dumps(compare_network(network, images, dtype=torch.float32)))
+            print(json.dumps(compare_network(network, images, dtype=dtype)))
 
 
 if __name__ == "__main__":

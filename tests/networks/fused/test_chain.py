@@ -27,6 +27,14 @@ def test_a_chain_is_its_network() -> None:
         assert all(value < 1e-4 for value in distances.values()), (name, distances)
 
 
+def test_in_float16_it_rounds_to_eleven_bits() -> None:
+    """The interpreter has no bfloat16 to speak of, and float16 goes the same way through the kernels."""
+    cases = [(name, fields | {"dtype": "float16"}) for name, fields in CASES[2:5] + CASES[6:7]]
+    for (name, _), distances in zip(cases, interpret("beside", cases), strict=True):
+        assert 1e-5 < distances["features"] < 5e-3, name
+        assert sum(distances.values()) / len(distances) < 0.1, (name, distances)
+
+
 @pytest.mark.gpu
 @needs_cuda
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)

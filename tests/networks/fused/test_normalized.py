@@ -70,6 +70,14 @@ def test_a_normalized_network_is_its_network() -> None:
         assert all(value < 2e-4 for value in distances.values()), (name, fields, distances)
 
 
+def test_in_float16_it_rounds_to_eleven_bits() -> None:
+    """The interpreter has no bfloat16 to speak of, and float16 goes the same way through the kernels."""
+    cases = [(name, fields | {"dtype": "float16"}) for name, fields in CASES[1:3]]
+    for (name, fields), distances in zip(cases, interpret("between", cases), strict=True):
+        assert 1e-5 < distances["features"] < 0.02, (name, fields)  # of three images, with maps a pixel wide
+        assert sum(distances.values()) / len(distances) < 0.1, (name, fields, distances)
+
+
 def make_images(network: ResidualNetwork, count: int = 32) -> torch.Tensor:
     generator = torch.Generator("cuda").manual_seed(0)
     images = torch.randn(count, *network.spec.input_shape, generator=generator, device="cuda")

@@ -117,7 +117,7 @@ def test_one_that_fails_is_told_and_the_others_are_finished(reslab, tmp_path: Pa
     outcome = reslab("train", *files, "--runs", str(tmp_path / "runs"))
     assert outcome.code == 2
     assert "1 of 2 trials failed, the others are finished: " in outcome.err.replace("\n", " ")
-    assert re.search(r"plain-8-digits-\w{12} +interrupted", outcome.out)
+    assert re.search(r"plain-8-digits-\w{12} +interrupted at 0", outcome.out)
     states = sorted(run.state for run in list_runs(tmp_path / "runs"))
     assert states == ["finished", "interrupted"]
 
@@ -178,6 +178,22 @@ def test_files_of_other_data_are_refused(reslab, tmp_path: Path, files: list[str
     outcome = reslab("train", *files, "--runs", str(tmp_path / "runs"))
     assert outcome.code == 2
     assert f"{other} is about other data than the digits here" in outcome.err.replace("\n", "")
+
+
+def test_what_is_left_is_told_and_trials_that_crowd_each_other(reslab, tmp_path: Path, monkeypatch) -> None:
+    """A run that was stopped counts from where it stands; more threads than cores are warned of."""
+    stop = "reslab.cli.progress.StopSignals.wanted"
+    words = ["train", *SMALL, "--seeds", "2", "--together", "2", "--runs", str(tmp_path)]
+    with monkeypatch.context() as patch:
+        patch.setattr(stop, lambda self: True)
+        assert reslab("train", *SMALL, "seed=1", "--runs", str(tmp_path)).code == 143
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    outcome = reslab(*words, "--dry-run")
+    assert "to run: 2 on cpu, 23 iterations in all" in outcome.err
+    assert "interrupted at 1" in outcome.out
+    assert "leave --together out, or set OMP_NUM_THREADS=1" in outcome.err.replace("\n", " ")
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+    assert "OMP_NUM_THREADS" not in reslab(*words, "--dry-run").err
 
 
 def test_a_run_is_made_whole_beside_others(reslab, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -96,15 +97,18 @@ def tell_needs(
     from reslab.experiments.estimate import check_disk_for_set, estimate_set
     from reslab.experiments.sizes import check_memory, trial_bytes
     from reslab.experiments.tasks import list_doubts
+    from reslab.training.checkpoint import newest_step
 
-    iterations = sum(trial.recipe.iterations for trial in missing)
+    done = sum(newest_step(RunDirectory.of(trial, root).checkpoints) for trial in missing)
+    left = max(0, sum(trial.recipe.iterations for trial in missing) - done)
     progress_console.print(
         f"trials: {len(trials)}, finished: {len(trials) - len(missing)}, to run: {len(missing)} "
-        f"on {device}, {iterations:,} iterations in all",
+        f"on {device}, {left:,} iterations in all",
         soft_wrap=True,
     )
     if not missing:
         return
+    _warn_of_crowding(min(together, len(missing)), device)
     largest = max(missing, key=lambda trial: trial_bytes(trial, device=device))
     if warning := check_memory(largest, dataset, device=device):
         warn(f"{largest.id}: {warning}")
@@ -121,6 +125,18 @@ def tell_needs(
     )
     if refusing:
         check_disk_for_set(estimate, missing, root)
+
+
+def _warn_of_crowding(together: int, device: str) -> None:
+    """Say where trials at once have more threads than there are cores: they then mostly wait for each other."""
+    import torch
+
+    threads, cores = torch.get_num_threads(), os.cpu_count() or 1
+    if device == "cpu" and together > 1 and together * threads > cores:
+        warn(
+            f"{together} trials at once with {threads} threads each crowd {cores} cores, many times slower than one "
+            f"after the other; leave --together out, or set OMP_NUM_THREADS={max(1, cores // together)}"
+        )
 
 
 def _refuse_unfit(
@@ -158,13 +174,15 @@ def _print(runs: Mapping[Trial, RunDirectory], labels: Mapping[Trial, str], root
     shown = {name: words for name, words in SHOWN.items() if any(name in result for result in results.values())}
     stands = ["state<"] if len(results) < len(runs) else []
     table = make_table(f"Runs ({root})", "trial", "seed", *shown.values(), "run<", *stands)
+    for column in table.columns[1:]:
+        column.no_wrap = True  # ids are copied; names give way
     alike: dict[Trial, list[Trial]] = {}
     for trial in runs:
         alike.setdefault(replace(trial, seed=0), []).append(trial)
     for group in alike.values():
         for trial in group:
             numbers = [percent(results.get(trial, {}).get(name)) for name in shown]
-            table.add_row(labels[trial], str(trial.seed), *numbers, trial.id, *[runs[trial].state for _ in stands])
+            table.add_row(labels[trial], str(trial.seed), *numbers, trial.id, *[_stand(runs[trial]) for _ in stands])
         ended = [results[trial] for trial in group if trial in results]
         if len(ended) > 1:
             means = [_write_mean([result[name] for result in ended]) for name in shown]
@@ -173,6 +191,12 @@ def _print(runs: Mapping[Trial, RunDirectory], labels: Mapping[Trial, str], root
     for trial, result in results.items():
         if skipped := tell_skipped(result):
             console.print(f"{trial.id}: {skipped}", soft_wrap=True)
+
+
+def _stand(run: RunDirectory) -> str:
+    from reslab.training.checkpoint import newest_step
+
+    return f"{run.state} at {newest_step(run.checkpoints):,}" if run.state == "interrupted" else run.state
 
 
 def _write_mean(values: Sequence[float]) -> str:

@@ -73,6 +73,14 @@ def test_each_ends_as_it_would_have_alone(device: str, tmp_path: Path) -> None:
     assert (sitting["together"], sitting["capture"]) == (3, device == "cuda")
 
 
+def test_trials_of_ones_own_need_no_more_than_a_place(tmp_path: Path) -> None:
+    """From Python, what fails is warned of as Python does, and returned."""
+    with pytest.warns(UserWarning, match="is not finite"):
+        failures = run_together([DIVERGING, TRIALS[2]], DIGITS, tmp_path, device="cpu", together=2)
+    assert list(failures) == [DIVERGING.id]
+    assert RunDirectory.of(TRIALS[2], tmp_path).state == "finished"
+
+
 def test_one_is_alone_however_many_there_could_be(tmp_path: Path) -> None:
     """And its record says so: speed and memory are its own."""
     (trial, *_) = TRIALS

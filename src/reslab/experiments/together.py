@@ -7,6 +7,7 @@ with the others but the images, so it ends as it would have alone. Long ones beg
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -69,9 +70,9 @@ def run_together(
     device: str,
     together: int = 1,
     compile: bool = False,
-    begin: Callable[[Trial], Progress],
-    warn: Callable[[str], None],
-    should_stop: Callable[[], bool],
+    begin: Callable[[Trial], Progress] = lambda trial: lambda step, metrics: None,
+    warn: Callable[[str], None] = warnings.warn,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> dict[str, str]:
     """Run `trials` to their ends, `together` at once at most; `begin` returns who hears of a trial's progress.
 

@@ -137,9 +137,10 @@ class NoiseTask(LabelledTask):
     def mean_image(self) -> Tensor | None:
         """None: colours are centred."""
 
-    def images(self) -> Iterator[Tensor]:
-        """Yield the batch."""
-        yield normalize(self.batch[0])
+    @property
+    def num_training_images(self) -> int:
+        """How many are in the batch."""
+        return len(self.batch[0])
 
     def test_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield the batch with its labels."""

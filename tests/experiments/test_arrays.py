@@ -58,7 +58,7 @@ def test_the_embedded_digits_can_be_balanced_too() -> None:
         assert task.class_weights is not None
         counts = np.bincount(DIGITS.train.labels[:count])
         assert task.class_weights.tolist() == pytest.approx((count / (10 * counts)).tolist())
-    balanced = replace(trial, recipe=replace(trial.recipe, sampling="balanced", exact_norms=False, batch=40))
+    balanced = replace(trial, recipe=replace(trial.recipe, sampling="balanced", batch=40))
     _, labels = make_array_task(balanced, DIGITS, device="cpu").load(50, 2)
     assert [torch.bincount(batch).tolist() for batch in labels] == [[4] * 10] * 2
 

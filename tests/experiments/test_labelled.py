@@ -47,8 +47,9 @@ class Bare(LabelledTask):
     def name_images(self, step: int) -> str:
         raise NotImplementedError
 
-    def images(self) -> Iterator[Tensor]:
-        return iter(())
+    @property
+    def num_training_images(self) -> int:
+        return 0
 
     def test_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
         return iter(())

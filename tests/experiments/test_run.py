@@ -14,12 +14,14 @@ from tests.experiments.faults import MOMENTS, OPTIONS, Kill, make_trial, plan_ch
 from tests.experiments.shared import make_shared_trial, metrics, train
 from tests.processes import run_in_processes
 from tests.trials import DIGITS, outcome, stop_after
+from torch import Tensor
 
 from reslab.data.dataset import Dataset, Split
 from reslab.errors import UserError
+from reslab.experiments.arrays import make_array_task
 from reslab.experiments.run import run_trial
 from reslab.files import leftovers
-from reslab.networks import load_model, measure_cost
+from reslab.networks import Network, load_model, measure_cost
 from reslab.runs.directory import RunDirectory
 from reslab.spec.preprocess import PER_PIXEL_MEAN
 from reslab.spec.recipe import find_recipe
@@ -209,21 +211,43 @@ def test_a_damaged_checkpoint_is_named_and_the_run_ends_the_same(whole: tuple[st
     assert newest.name in warnings[0]
 
 
-def test_exact_norms_are_the_averages_over_the_training_images(tmp_path: Path) -> None:
-    """The stem's statistics equal those of its responses to every training image."""
-    recipe = find_recipe("digits", OPTIONS | {"exact_norms": True, "precision": "fp32"})
-    run = run_trial(make_trial(recipe, dropout=0.0, stochastic_depth=0.0), DIGITS, tmp_path)
+def statistics_to_come(trial: Trial, network: Network) -> tuple[Tensor, Tensor]:
+    """The stem's mean and variance by batch over the epoch that would come after the last, averaged."""
+    recipe, task = trial.recipe, make_array_task(trial, DIGITS, device="cpu")
+    steps = range(recipe.iterations, recipe.iterations + -(-len(DIGITS.train) // recipe.batch))
+    with torch.no_grad():
+        maps = [network.get_submodule("stem.conv")(task.load(step, 1)[0][0]) for step in steps]
+    means = torch.stack([response.mean((0, 2, 3)) for response in maps])
+    variances = torch.stack([response.transpose(0, 1).flatten(1).var(1) for response in maps])
+    return means.mean(0), variances.mean(0)
+
+
+@pytest.mark.parametrize("changes", [{}, {"average_decay": 0.9}, {"sampling": "balanced"}], ids=str)
+def test_exact_norms_are_averages_over_another_epoch(changes: dict[str, object], tmp_path: Path) -> None:
+    """Of the images as they are trained on, by the weights that are kept, be they averages themselves."""
+    recipe = find_recipe("digits", OPTIONS | {"exact_norms": True, "precision": "fp32"} | changes)
+    trial = make_trial(recipe)
+    run = run_trial(trial, DIGITS, tmp_path)
     network = load_model(run.weights)
-    images = DIGITS.train.images / 16
-    x = torch.from_numpy(images - images.mean(0)).float()
-    response = network.get_submodule("stem.conv")(x)
-    assert torch.allclose(network.get_buffer("stem.norm.running_mean"), response.mean((0, 2, 3)), atol=1e-3)
+    mean, variance = statistics_to_come(trial, network)
+    torch.testing.assert_close(network.get_buffer("stem.norm.running_mean"), mean, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(network.get_buffer("stem.norm.running_var"), variance, rtol=1e-4, atol=1e-6)
     result = run.result()
     assert result["test_error_percent"] == result["error_percent"]
     assert result["test_loss"] == result["loss"]
     logged = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
     assert logged[-1]["test_loss"] != result["test_loss"]
     assert logged[-1]["images"] == OPTIONS["iterations"] * OPTIONS["batch"]
+
+
+def test_exact_norms_are_those_of_all_processes(tmp_path: Path) -> None:
+    """Each has its share of the epoch, and the network the average, though each normalizes alone."""
+    trial = make_shared_trial(sync_norms=False, iterations=2, exact_norms=True)
+    run_in_processes(train, 2, trial, tmp_path)
+    network = load_model(RunDirectory.of(trial, tmp_path).weights)
+    mean, variance = statistics_to_come(trial, network)
+    torch.testing.assert_close(network.get_buffer("stem.norm.running_mean"), mean, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(network.get_buffer("stem.norm.running_var"), variance, rtol=0.05, atol=0)
 
 
 def test_tuning_holds_training_images_back(tmp_path: Path) -> None:
@@ -248,16 +272,6 @@ def test_a_run_on_cuda_resumes_to_the_same_bits(tmp_path: Path) -> None:
     run = RunDirectory.of(make_trial(), tmp_path)
     assert outcome(run) == expected
     assert run.read("provenance")["sittings"][0]["capture"] is True
-
-
-def test_exact_norms_are_those_of_the_average(tmp_path: Path) -> None:
-    """Not an average of statistics: the first normalization has the mean of what the averaged kernels give it."""
-    recipe = find_recipe("digits", OPTIONS | {"average_decay": 0.9, "exact_norms": True, "precision": "fp32"})
-    network = load_model(run_trial(make_trial(recipe), DIGITS, tmp_path).weights)
-    mean = torch.from_numpy(DIGITS.train.images.mean(0) / 16).float()
-    with torch.no_grad():
-        maps = network.stem.conv(torch.from_numpy(DIGITS.train.images / 16).float() - mean)
-    assert torch.allclose(network.stem.norm.running_mean, maps.mean((0, 2, 3)), atol=1e-4)
 
 
 def test_a_hole_larger_than_the_images_is_refused_before_the_run(tmp_path: Path) -> None:

@@ -288,6 +288,18 @@ def test_responses_are_judged(tmp_path: Path) -> None:
     assert judge_one(verdict.claim, tmp_path).word == "reproduced"
 
 
+def test_of_runs_in_another_setting_nothing_is_asked(tmp_path: Path) -> None:
+    """One that has no responses is missed where its setting is judged; elsewhere it is one of those left out."""
+    claim = find_claim("fig-7", "resnet-20", "response std, rank 1")
+    record(tmp_path, trial_of("resnet-20", iterations=2_000))
+    assert "its responses are not measured" in judge_one(claim, tmp_path).remarks
+    record(tmp_path, trial_of("resnet-20"), responses=[2.3] * 19)
+    verdict = judge_one(claim, tmp_path)
+    assert (verdict.word, verdict.remarks) == ("reproduced", "1 run in another setting left out")
+    record(tmp_path, trial_of("resnet-20", seed=2))
+    assert "its responses are not measured" in judge_one(claim, tmp_path).remarks
+
+
 BASE = trial_to_dict(trial_of("resnet-110", recipe="cifar-paper-110"))
 LEAVES = sorted(differing_leaves(BASE, {}))
 WORDS = ["tuning", "weights", "cosine", "constant", "none", "B", "C", "both", "3x3", "pre", "group", "xavier", "digits"]

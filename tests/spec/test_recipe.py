@@ -85,7 +85,6 @@ def test_highways_have_their_authors_recipe() -> None:
         ({"augmentation.edges": "mirror"}, "choose zero or reflect"),
         ({"class_weights": "equal"}, "choose none or balanced"),
         ({"sampling": "balanced", "class_weights": "balanced"}, "favour rare classes twice; choose one of them"),
-        ({"sampling": "balanced", "exact_norms": True}, "set recipe.exact_norms=false"),
     ],
 )
 def test_mistakes_are_named(changes: dict[str, object], sentence: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -80,6 +79,11 @@ class ArrayTask(LabelledTask):
         return self.test.mean
 
     @property
+    def num_training_images(self) -> int:
+        """How many images there are to train on."""
+        return len(self.train)
+
+    @property
     def train(self) -> Batches:
         """The images to train on."""
         return self.data.train
@@ -112,16 +116,6 @@ class ArrayTask(LabelledTask):
             return log_scores(counts.read())
 
         return evaluate
-
-    def images(self) -> Iterator[Tensor]:
-        """Yield every training image once, as it is: what the exact statistics of normalizations are taken over.
-
-        Batches are of one size, give or take an image, because each counts as much as the others there.
-        """
-        count = -(-len(self.train) // EVALUATION_BATCH)
-        bounds = [len(self.train) * number // count for number in range(count + 1)]
-        for first, last in itertools.pairwise(bounds):
-            yield self.execution.prepare(self.train.plain(first, last)[0])
 
     def name_images(self, step: int) -> str:
         """Say which training images iteration `step` sees."""

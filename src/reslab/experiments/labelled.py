@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.nn.modules.batchnorm import _BatchNorm
 from torch.optim.swa_utils import update_bn
 
 from reslab.data.balance import Indices, weigh_classes, weigh_labels
@@ -20,6 +21,7 @@ from reslab.evaluation.multilabel import LabelCounts, LabelScores
 from reslab.networks import Network
 from reslab.networks.execution import Execution
 from reslab.networks.randomness import draw_from
+from reslab.networks.synchronized import synchronize_norms
 from reslab.spec import Preprocess
 from reslab.spec.trial import Trial
 from reslab.training.processes import ALONE, Processes
@@ -61,9 +63,10 @@ class LabelledTask(abc.ABC):
     def name_images(self, step: int) -> str:
         """Say which training images iteration `step` sees."""
 
+    @property
     @abc.abstractmethod
-    def images(self) -> Iterator[Tensor]:
-        """Yield every training image once, as it is: what the exact statistics of normalizations are taken over."""
+    def num_training_images(self) -> int:
+        """How many images there are to train on."""
 
     @abc.abstractmethod
     def test_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
@@ -122,12 +125,31 @@ class LabelledTask(abc.ABC):
         return lambda: log_scores(self.score(network))
 
     def take_exact_norms(self, network: Network) -> None:
-        """Give the network statistics over every training image once, where the recipe asks for that."""
-        if self.trial.recipe.exact_norms:
-            seed = mix_seed(self.trial.seed, self.trial.recipe.iterations)
-            device = next(network.parameters()).device
-            draw_from(network, torch.Generator(device).manual_seed(seed))  # dropout is on
-            update_bn(self.images(), network)
+        """Give the network its average statistics over one more epoch of training, where the recipe asks for that.
+
+        Images are augmented as they were: of images as they are, networks know too much (docs/log.md).
+        """
+        recipe, processes = self.trial.recipe, self.processes
+        if not recipe.exact_norms:
+            return
+        device = next(network.parameters()).device
+        draw_from(network, torch.Generator(device).manual_seed(mix_seed(self.trial.seed, recipe.iterations)))  # dropout
+        take_back = None
+        if recipe.sync_norms and processes.count > 1:
+            take_back = synchronize_norms(network, processes)
+        update_bn(self._images_to_come(), network)
+        if take_back is not None:
+            take_back()
+        for norm in (module for module in network.modules() if isinstance(module, _BatchNorm)):
+            for name in ("running_mean", "running_var"):
+                processes.average(norm.get_buffer(name))
+
+    def _images_to_come(self) -> Iterator[Tensor]:
+        """Yield this process's share of the batches that an epoch after the last would bring, part by part."""
+        recipe = self.trial.recipe
+        for step in range(recipe.iterations, recipe.iterations + -(-self.num_training_images // recipe.batch)):
+            images, *_ = self.load(step, 1)
+            yield from images[0].chunk(recipe.accumulate)
 
     def score(self, network: Network) -> Scores | LabelScores:
         """Score the network on every test image; each process tests its share of them."""

@@ -69,10 +69,10 @@ class PhotoTask(LabelledTask):
         """The mean of the training images, where the recipe asks for it."""
         return self.batches.mean_image
 
-    def images(self) -> Iterator[Tensor]:
-        """Yield every training image once, its central crop."""
-        for images, _ in self.batches.tests(self.batches.dataset.train, EVALUATION_BATCH):
-            yield self.execution.prepare(images)
+    @property
+    def num_training_images(self) -> int:
+        """How many images there are to train on."""
+        return len(self.batches.dataset.train)
 
     def test_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield every test image of this process's share once, with its label."""

@@ -7,6 +7,7 @@ sums of everybody's gradients too: each value moved the mean and the variance th
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -33,7 +34,7 @@ def synchronize_norms(network: nn.Module, processes: Processes) -> Callable[[], 
         if norm.weight.is_cuda:
             twin = nn.SyncBatchNorm(norm.num_features, eps=norm.eps, momentum=norm.momentum, device=norm.weight.device)
             vars(twin).update(_parameters=norm._parameters, _buffers=norm._buffers)
-            norm.forward = twin.forward
+            norm.forward = partial(_forward_twin, twin, norm)
         else:
             norm.forward = _OverAll(norm, processes)
 
@@ -44,6 +45,11 @@ def synchronize_norms(network: nn.Module, processes: Processes) -> Callable[[], 
     return take_back
 
 
+def _forward_twin(twin: nn.SyncBatchNorm, norm: _BatchNorm, input: Tensor) -> Tensor:
+    twin.momentum = norm.momentum  # none while an average over all batches is taken
+    return twin.forward(input)
+
+
 class _OverAll:
     """The forward pass of one normalization, in training."""
 
@@ -52,13 +58,14 @@ class _OverAll:
 
     def __call__(self, input: Tensor) -> Tensor:
         norm = self.norm
-        assert norm.momentum is not None and norm.num_batches_tracked is not None
+        assert norm.num_batches_tracked is not None
         assert norm.running_mean is not None and norm.running_var is not None
         normalized, mean, variance, count = _Normalize.apply(input, norm.weight, norm.bias, norm.eps, self.processes)
         with torch.no_grad():
             norm.num_batches_tracked += 1
-            norm.running_mean.lerp_(mean.to(norm.running_mean), norm.momentum)
-            norm.running_var.lerp_((variance * (count / (count - 1))).to(norm.running_var), norm.momentum)
+            momentum = 1 / int(norm.num_batches_tracked) if norm.momentum is None else norm.momentum
+            norm.running_mean.lerp_(mean.to(norm.running_mean), momentum)
+            norm.running_var.lerp_((variance * (count / (count - 1))).to(norm.running_var), momentum)
         return normalized
 
 

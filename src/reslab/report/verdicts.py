@@ -100,6 +100,7 @@ class _Sample:
     """The runs of a setting that can be read, by how they differ from it, and a word on those that cannot."""
 
     found: dict[Differences, list[tuple[_Evidence, float]]]
+    unread: list[tuple[Differences, str]]
     remarks: list[str]
 
 
@@ -107,17 +108,20 @@ def _judge(claim: Claim, pieces: Sequence[_Evidence]) -> Verdict:
     if not claim.settings:
         return Verdict(claim=claim, word="not run", remarks="published only: not trained here")
     samples = [_sample(claim, setting, pieces) for setting in claim.settings]
-    remarks = list(dict.fromkeys(remark for sample in samples for remark in sample.remarks))
+    unread = [pair for sample in samples for pair in sample.unread]
+    remarks = [remark for sample in samples for remark in sample.remarks]
     # Only runs that differ from their settings in the same way can be compared with each other.
     shared = [kind for kind in samples[0].found if all(kind in sample.found for sample in samples)]
     if not shared:
-        return Verdict(claim=claim, word="not run", remarks="; ".join([*remarks, *_lacking(claim, samples)]))
+        words = [*[word for _, word in unread], *remarks, *_lacking(claim, samples)]
+        return Verdict(claim=claim, word="not run", remarks="; ".join(dict.fromkeys(words)))
     kind = min(shared, key=lambda kind: (len(kind), -samples[0].found[kind][0][0].trial.recipe.iterations))
     chosen = [sample.found[kind] for sample in samples]
     values = tuple(tuple(value for _, value in runs) for runs in chosen)
     lacking = (claim.lacks, *[setting.lacks for setting in claim.settings])
     lacks = list(dict.fromkeys(f"without {what}" for what in lacking if what))
-    left_out = sum(len(runs) for sample in samples for other, runs in sample.found.items() if other != kind)
+    others = [other for sample in samples for other, runs in sample.found.items() for _ in runs]
+    left_out = sum(other != kind for other in [*others, *[other for other, _ in unread]])
     return Verdict(
         claim=claim,
         word="reduced setting" if kind or lacks else _compare(claim, _means(values)),
@@ -132,7 +136,7 @@ def _judge(claim: Claim, pieces: Sequence[_Evidence]) -> Verdict:
                 *_normalizing(piece for runs in chosen for piece, _ in runs),
                 *_skipping(piece for runs in chosen for piece, _ in runs),
                 *([f"{_count(left_out)} in another setting left out"] if left_out else []),
-                *remarks,
+                *dict.fromkeys([*[word for other, word in unread if other == kind], *remarks]),
             ]
         ),
     )
@@ -140,7 +144,7 @@ def _judge(claim: Claim, pieces: Sequence[_Evidence]) -> Verdict:
 
 def _sample(claim: Claim, setting: Setting, pieces: Sequence[_Evidence]) -> _Sample:
     """Find the runs of a setting and read the claim's quantity off each."""
-    asked, found, unfinished, repeated, unread = setting.trial(seed=0), {}, 0, 0, []
+    asked, found, unfinished, repeated, unread, remarks = setting.trial(seed=0), {}, 0, 0, [], []
     # Of one seed one run counts, be it copied or trained again in another precision: the one nearest the paper's.
     for piece in sorted(pieces, key=lambda piece: (PRECISIONS.index(piece.trial.recipe.precision), piece.name)):
         kind = _differences(piece, setting, asked)
@@ -153,7 +157,7 @@ def _sample(claim: Claim, setting: Setting, pieces: Sequence[_Evidence]) -> _Sam
             _refuse_cut_log(piece.record)
             value = claim.measurement.read(piece.record)
         except Unreadable as reason:
-            unread.append(f"a run of {setting.network} is not read: {reason}")
+            unread.append((kind, f"a run of {setting.network} is not read: {reason}"))
             continue
         same = found.setdefault(kind, [])
         if any(other.trial.seed == piece.trial.seed for other, _ in same):
@@ -161,10 +165,10 @@ def _sample(claim: Claim, setting: Setting, pieces: Sequence[_Evidence]) -> _Sam
         else:
             same.append((piece, value))
     if repeated:
-        unread.append(f"{_count(repeated)} of {setting.network} with a seed that is counted already left out")
+        remarks.append(f"{_count(repeated)} of {setting.network} with a seed that is counted already left out")
     if unfinished:
-        unread.append(f"{_count(unfinished)} of {setting.network} unfinished")
-    return _Sample(found, unread)
+        remarks.append(f"{_count(unfinished)} of {setting.network} unfinished")
+    return _Sample(found, unread, remarks)
 
 
 def _refuse_cut_log(record: Record) -> None:
@@ -225,7 +229,7 @@ def _lacking(claim: Claim, samples: Sequence[_Sample]) -> list[str]:
     if len(samples) == 1:
         return []
     pairs = zip(claim.settings, samples, strict=True)
-    without = [setting.network for setting, sample in pairs if not sample.found and not sample.remarks]
+    without = [setting.network for setting, sample in pairs if not (sample.found or sample.unread or sample.remarks)]
     if without:
         return [f"no run of {', '.join(without)}"]
     return ["no setting has runs of all these networks"] if all(sample.found for sample in samples) else []

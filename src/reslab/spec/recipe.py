@@ -218,19 +218,10 @@ class Recipe:
         for name in ("label_smoothing", "average_decay", "average_from"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"{where}{name} is {getattr(self, name)}; give a number from 0 up to, not including, 1")
-        if self.sampling == "balanced":
-            self._refuse_beside_balanced_sampling(where)
-
-    def _refuse_beside_balanced_sampling(self, where: str) -> None:
-        if self.class_weights == "balanced":
+        if self.sampling == self.class_weights == "balanced":
             raise UserError(
                 f"{where}class_weights and {where}sampling are both balanced, which would favour rare classes twice; "
                 "choose one of them"
-            )
-        if self.exact_norms:
-            raise UserError(
-                f"{where}exact_norms takes statistics over every training image once, and with "
-                f"{where}sampling=balanced the network is trained on others; set {where}exact_norms=false"
             )
 
 

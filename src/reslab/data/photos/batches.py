@@ -111,7 +111,7 @@ class PhotoBatches:
         """Yield every image of a split once, in order, as a network is tested on it."""
         crops = CentralCrops(split, self.preprocess, mean_image=self.mean_image)
         for images, labels, bad in stream_tests(crops, batch=size, workers=self.workers):
-            self.bad.note(bad, part="train" if split is self.dataset.train else "test")
+            self.bad.note(bad, part="test")
             if len(images):
                 yield images.to(self.device), labels.to(self.device)
 

@@ -81,6 +81,9 @@ def test_two_seeds_of_one_setting(reslab, runs, tmp_path: Path) -> None:
     names = [runs["plain-20", seed].path.name for seed in (1, 2)]
     shown = reslab("compare", *names, "--runs", str(tmp_path)).out
     assert "differ in nothing but the seed; finished seeds of this setting: 1, 2, 3" in shown
+    shown = reslab("compare", names[0], names[0], "--runs", str(tmp_path)).out
+    assert "The two are the same run." in shown
+    assert "nothing but the seed" not in shown
 
 
 def test_too_few_seeds_are_told(reslab, tmp_path: Path) -> None:

@@ -54,6 +54,40 @@ def test_runs_are_listed_with_speed_and_memory(reslab, runs, tmp_path: Path) -> 
     assert "images/s" not in reslab("runs", "show", runs[1].path.name, "--runs", str(tmp_path)).out
 
 
+def test_runs_stand_in_order_with_what_was_changed_and_their_means(reslab, tmp_path: Path, monkeypatch) -> None:
+    """By data and network, seeds together; what differs in more than its seed is no part of a mean."""
+    monkeypatch.setenv("COLUMNS", "120")
+    ids = {}
+    for data, name, seed, decay, error in (
+        ("digits", "resnet-110", 2, "all", 5.0),
+        ("digits", "resnet-20", 2, "all", 3.0),
+        ("digits", "resnet-20", 1, "all", 2.0),
+        ("digits", "resnet-20", 1, "weights", 8.0),
+        ("cifar10", "resnet-20", 1, "all", 9.0),
+    ):
+        recipe = find_recipe("digits", {"optimizer.decay": decay})
+        trial = Trial(data=DataSpec(name=data, fingerprint="x"), network=find(name), recipe=recipe, seed=seed)
+        run = RunDirectory.of(trial, tmp_path)
+        run.begin(trial, {"device": "cpu", "commit": "", "started": "today", "command": "reslab train"})
+        run.finish({"train_error_percent": 1.5, "test_error_percent": error})
+        ids[data, name, seed, decay] = trial.id
+    rows = json.loads(reslab("runs", "--runs", str(tmp_path), "--json").out)
+    assert [(row["data"], row["label"], row["seed"], row["test_error_percent"]) for row in rows] == [
+        ("cifar10", "resnet-20", 1, 9.0),
+        ("digits", "resnet-20", 1, 2.0),
+        ("digits", "resnet-20", 2, 3.0),
+        ("digits", "resnet-20 optimizer.decay=weights", 1, 8.0),
+        ("digits", "resnet-110", 2, 5.0),
+    ]
+    shown = reslab("runs", "--runs", str(tmp_path)).out
+    lines = [line.split("  ")[0].strip() or line.strip() for line in shown.splitlines()]
+    at = lines.index(ids["digits", "resnet-20", 2, "all"])
+    assert lines[at + 1 : at + 3] == ["mean ± std of 2", ids["digits", "resnet-20", 1, "weights"]]
+    assert "2.50 ± 0.71" in shown.splitlines()[at + 1]
+    assert lines[at + 3] == "optimizer.decay=weights"
+    assert shown.count("mean ±") == 1
+
+
 def test_errors_go_by_the_names_they_have_elsewhere(reslab, runs, tmp_path: Path, monkeypatch) -> None:
     """`compare` says training error too, as the paper does."""
     monkeypatch.setenv("COLUMNS", "200")

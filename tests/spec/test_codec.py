@@ -39,6 +39,7 @@ def test_nested_fields_are_dotted() -> None:
     ("changes", "sentence"),
     [
         ({"shortcutt": "A"}, "there is no field 'shortcutt'; did you mean 'shortcut'?"),
+        ({"width": 3}, "there is no field 'width'; did you mean 'stem.width'?"),
         ({"stem.widht": 3}, "there is no field 'stem.widht'; did you mean 'stem.width'?"),
         ({"stages.7.width": 3}, "stages has items 0 to 2, and no '7'"),
         ({"steem.width": 3}, "has no field 'steem'; did you mean 'stem'?"),

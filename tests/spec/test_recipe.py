@@ -68,6 +68,11 @@ def test_highways_have_their_authors_recipe() -> None:
         ({"iterations": 10**23}, "recipe.iterations is 1000+; it must be at most 1,000,000,000"),
         ({"batch": 10**8}, "recipe.batch is 100000000; it must be at most 10,000,000"),
         ({"batch": "x"}, "recipe.batch is 'x'; give a whole number"),
+        ({"window": 3}, "there is no field 'recipe.window'; did you mean 'recipe.warmup.window'?"),
+        (
+            {"learning_rate": 3},
+            "did you mean 'recipe.optimizer.learning_rate' or 'recipe.warmup.learning_rate'?",
+        ),
         ({"bach": 3}, "there is no field 'recipe.bach'; did you mean 'recipe.batch'"),
         ({"optimizer.learning_rate": "x"}, "recipe.optimizer.learning_rate is 'x'; give a number"),
         ({"optimizer.learning_rate": -1}, "recipe.optimizer.learning_rate is -1; it must be above 0"),

@@ -44,6 +44,8 @@ def test_nonsense_is_refused() -> None:
             replace(TRIAL, seed=seed)
     with pytest.raises(UserError, match="this is no trial"):
         trial_from_dict({})
+    with pytest.raises(UserError, match="this is a recipe, for it has 'base'; train by it with recipe=FILE"):
+        trial_from_dict({"base": "fast", "iterations": 10})
     with pytest.raises(UserError, match="task is 'detection'; choose classification or multi-label"):
         replace(TRIAL, task="detection")
     with pytest.raises(UserError, match=r"data\.split is 'tunning'; choose full or tuning"):

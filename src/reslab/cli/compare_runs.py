@@ -41,6 +41,8 @@ def compare_runs(one: RunDirectory, other: RunDirectory, *, json: bool) -> None:
         )
         return
     _print_fields(runs, differing)
+    if not differing:
+        return
     console.print()
     for sentence in _print_pairs(groups, paired):
         console.print(sentence, soft_wrap=True)

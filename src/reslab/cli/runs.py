@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import asdict
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,13 @@ from reslab.cli.records import read_whole
 from reslab.cli.show import console, make_table, print_heading, print_json, warn
 from reslab.cli.subjects import existing_root
 from reslab.errors import UserError
-from reslab.numbers import duration, write_size
+from reslab.numbers import duration, percent, write_mean, write_size
+from reslab.report.labels import data_label, label_each
 from reslab.report.records import RunRecord
 from reslab.runs.directory import RunDirectory, find_run, list_bare, list_runs
 from reslab.runs.pruning import find_spared, find_waste, prune
 from reslab.runs.timings import Timings
-from reslab.spec import name_of
+from reslab.spec import name_of, natural_key
 
 ERRORS = {"train_error_percent": "training error %", "test_error_percent": "test error %"}
 SCORES = ERRORS | {"map_percent": "mAP %"}  # the last of networks for images with several labels
@@ -38,23 +41,40 @@ def list_all(*, runs: Path | None = None, json: bool = False) -> None:
         Print JSON.
     """
     root = existing_root(runs)
-    found = list_runs(root)
-    rows = [_summarize_if_whole(run) for run in found]
+    records, damaged = _read_all(root)
+    labels = label_each([record.trial for record in records])
+    records.sort(
+        key=lambda record: (
+            data_label(record.trial),
+            natural_key(labels[record.trial]),
+            record.trial.seed,
+            record.id,
+        )
+    )
+    rows = [_summarize(record, labels[record.trial]) for record in records]
+    unknown = {"data": "", "label": "", "state": "damaged", **dict.fromkeys(("seed", *SCORES)), **asdict(Timings())}
+    rows += [{"id": run.path.name, **unknown} for run in damaged]
     if json:
         print_json(rows)
         return
     shown = SCORES if any(row["map_percent"] is not None for row in rows) else ERRORS
-    columns = ("id", "state<", "seed", *shown.values(), "images/s", "memory", "time")
-    table = make_table(f"Runs ({root})", *columns)
-    for row in rows:
-        table.add_row(
-            row["id"],
-            row["state"],
-            "" if row["seed"] is None else str(row["seed"]),
-            *["" if row[score] is None else f"{row[score]:.2f}" for score in shown],
-            *_write_timings(row),
-        )
-    console.print(table if found else f"There are no runs in {root}; make one with `reslab train`.")
+    table = make_table(f"Runs ({root})", "id", "state<", "seed", *shown.values(), "images/s", "memory", "time")
+    table.columns[0].max_width = max((len(row["id"]) for row in rows), default=None)  # what was changed takes no more
+    for (_, label), alike in itertools.groupby(rows, key=itemgetter("data", "label")):
+        changes, ended = label.partition(" ")[2], []
+        for row in alike:
+            table.add_row(
+                f"{row['id']}\n  {changes}" if changes else row["id"],
+                row["state"],
+                "" if row["seed"] is None else str(row["seed"]),
+                *[percent(row[score]) for score in shown],
+                *_write_timings(row),
+            )
+            ended += [row] if row["state"] == "finished" else []
+        if len(ended) > 1:
+            means = [write_mean([row[score] for row in ended if row[score] is not None]) for score in shown]
+            table.add_row(f"mean ± std of {len(ended)}", "", "", *means)
+    console.print(table if rows else f"There are no runs in {root}; make one with `reslab train`.")
 
 
 @app.command
@@ -133,19 +153,24 @@ def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None
     console.print(f"{write_size(total)} freed" if yes else f"{write_size(total)} to free; --yes removes it")
 
 
-def _summarize_if_whole(run: RunDirectory) -> dict[str, Any]:
-    """Return a run's line in the list; a damaged one costs no other its own, and is told."""
-    try:
-        return _summarize(read_whole(run))
-    except UserError as error:
-        warn(str(error))
-        return {"id": run.path.name, "state": "damaged", **dict.fromkeys(("seed", *SCORES)), **asdict(Timings())}
+def _read_all(root: Path) -> tuple[list[RunRecord], list[RunDirectory]]:
+    """Return the records of the runs that can be read, and the other runs, which are told and cost no other."""
+    records, damaged = [], []
+    for run in list_runs(root):
+        try:
+            records.append(read_whole(run))
+        except UserError as error:
+            warn(str(error))
+            damaged.append(run)
+    return records, damaged
 
 
-def _summarize(record: RunRecord) -> dict[str, Any]:
+def _summarize(record: RunRecord, label: str) -> dict[str, Any]:
     """Return a run's line in the list; None where it has not come so far."""
     return {
         "id": record.id,
+        "data": data_label(record.trial),
+        "label": label,
         "state": record.state,
         "seed": record.trial.seed,
         **{score: getattr(record.result, score, None) for score in SCORES},

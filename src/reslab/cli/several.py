@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +11,8 @@ from typing import TYPE_CHECKING
 from reslab.cli.progress import StopSignals, TrialBars, make_bars, tell_skipped
 from reslab.cli.show import console, make_table, progress_console, warn
 from reslab.errors import UserError
-from reslab.numbers import about, percent, write_size
-from reslab.report.labels import find_departing, label_trials
+from reslab.numbers import about, percent, write_mean, write_size
+from reslab.report.labels import label_each
 from reslab.runs.directory import RunDirectory
 from reslab.spec import Spec
 from reslab.spec.trial import Trial
@@ -64,7 +63,7 @@ def train_several(
         for run in missing.values():
             run.refuse_held()
     tell_needs(trials, list(missing), dataset, root, together=together, device=device, refusing=not dry_run)
-    labels, failures = _label(trials), {}
+    labels, failures = label_each(trials), {}
     if missing and not dry_run:
         with StopSignals() as stop, make_bars() as progress:
             failures = run_together(
@@ -160,14 +159,6 @@ def _refuse_unfit(
             raise UserError(f"{trial.id}: {error}") from error
 
 
-def _label(trials: Sequence[Trial]) -> dict[Trial, str]:
-    """Name each trial so that those that differ in more than their seed are told apart."""
-    kinds = [replace(trial, seed=0) for trial in trials]
-    different = list(dict.fromkeys(kinds))
-    labels = label_trials([(kind, kinds.count(kind)) for kind in different], find_departing(different))
-    return {trial: labels[different.index(kind)] for trial, kind in zip(trials, kinds, strict=True)}
-
-
 def _print(runs: Mapping[Trial, RunDirectory], labels: Mapping[Trial, str], root: Path) -> None:
     """Print a row for each run, under those that differ in their seed alone their mean, and what was left out."""
     results = {trial: run.result() for trial, run in runs.items() if run.state == "finished"}
@@ -185,7 +176,7 @@ def _print(runs: Mapping[Trial, RunDirectory], labels: Mapping[Trial, str], root
             table.add_row(labels[trial], str(trial.seed), *numbers, trial.id, *[_stand(runs[trial]) for _ in stands])
         ended = [results[trial] for trial in group if trial in results]
         if len(ended) > 1:
-            means = [_write_mean([result[name] for result in ended]) for name in shown]
+            means = [write_mean([result[name] for result in ended]) for name in shown]
             table.add_row(f"mean ± std of {len(ended)}", "", *means)
     console.print(table)
     for trial, result in results.items():
@@ -197,7 +188,3 @@ def _stand(run: RunDirectory) -> str:
     from reslab.training.checkpoint import newest_step
 
     return f"{run.state} at {newest_step(run.checkpoints):,}" if run.state == "interrupted" else run.state
-
-
-def _write_mean(values: Sequence[float]) -> str:
-    return f"{percent(statistics.mean(values))} ± {percent(statistics.stdev(values))}"

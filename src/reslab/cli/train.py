@@ -74,7 +74,8 @@ def train(
     subjects, given = split_words(fields)
     for subject in subjects:
         if not subject.endswith(".toml"):
-            raise UserError(f"train takes field=value pairs or TOML files and got '{subject}'; write network={subject}")
+            hint = hint_at_field(subject) or f"write network={subject}"
+            raise UserError(f"train takes field=value pairs or TOML files and got '{subject}'; {hint}")
     refuse_numbers(seeds=seeds, together=together)
     if seeds is not None and "seed" in given:
         raise UserError("seed= and --seeds both say which seeds to train; give one of them")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from reslab.report.verdicts import IMMATERIAL
@@ -64,6 +66,15 @@ def label_trials(trials: Sequence[tuple[Trial, int]], departing: Sequence[Mappin
         ]
         labels.append(" ".join([name[1], *told, *differing]))
     return labels
+
+
+def label_each(trials: Sequence[Trial]) -> dict[Trial, str]:
+    """Name each trial so that those that differ in more than their seed are told apart."""
+    kinds = [replace(trial, seed=0) for trial in trials]
+    counts = Counter(kinds)
+    labels = label_trials(list(counts.items()), find_departing(list(counts)))
+    by_kind = dict(zip(counts, labels, strict=True))
+    return {trial: by_kind[kind] for trial, kind in zip(trials, kinds, strict=True)}
 
 
 def find_departing(trials: Sequence[Trial]) -> list[dict[str, Any]]:

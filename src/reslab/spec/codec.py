@@ -46,7 +46,9 @@ def decode(cls: type[T], data: Mapping[str, Any], *, where: str = "") -> T:
     names = [field.name for field in fields(cls)]  # pyright: ignore[reportArgumentType]
     for key in data:
         if key not in names:
-            known = suggest(key, names, where=where) or f"; it has {', '.join(names)}"
+            deeper = [f"'{where}{name}.{key}'" for name in names if _has_field(hints[name], key)]
+            meant = f"; did you mean {choices(deeper)}?" if deeper else suggest(key, names, where=where)
+            known = meant or f"; it has {', '.join(names)}"
             raise UserError(f"there is no field '{where}{key}'{known}")
     values = {key: convert(hints[key], value, where=f"{where}{key}") for key, value in data.items()}
     required = [field.name for field in fields(cls) if field.default is MISSING and field.default_factory is MISSING]  # pyright: ignore[reportArgumentType]
@@ -153,6 +155,12 @@ def convert(hint: Any, value: Any, *, where: str) -> Any:
 @cache
 def _hints(cls: type) -> dict[str, Any]:
     return typing.get_type_hints(cls)
+
+
+def _has_field(hint: Any, name: str) -> bool:
+    """Whether what a field may hold has a field of that name itself; items of a list have numbers before theirs."""
+    kinds = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    return any(name in getattr(kind, "__dataclass_fields__", ()) for kind in kinds)
 
 
 @cache

@@ -20,6 +20,7 @@ OnBadImage: TypeAlias = Literal["stop", "skip"]
 PARTS = ("task", "data", "network", "recipe", "seed")
 GROUPS = ("data", "network", "recipe")
 START = "start"
+RECIPE_FIELDS = tuple(Recipe.__dataclass_fields__)
 USUAL_WORDS = {  # what others call fields of a trial
     "lr": "recipe.optimizer.learning_rate",
     "learning_rate": "recipe.optimizer.learning_rate",
@@ -122,6 +123,8 @@ def trial_from_dict(data: Mapping[str, Any]) -> Trial:
     """Rebuild a trial from `trial_to_dict`'s data."""
     for part in data:
         if part not in (*PARTS, START):
+            if part in RECIPE_FIELDS or part == "base":
+                raise UserError(f"this is a recipe, for it has '{part}'; train by it with recipe=FILE")
             raise UserError(f"a trial has no '{part}'{suggest(part, PARTS) or '; it has ' + ', '.join(PARTS)}")
     missing = [part for part in PARTS if part not in data]
     if missing == list(PARTS):
@@ -145,7 +148,8 @@ def trial_differences(one: Trial, other: Trial) -> dict[str, tuple[Any, Any]]:
 
 def hint_at_field(word: str) -> str:
     """Say which field a word means that others write for it; nothing where none is known."""
-    field = USUAL_WORDS.get(word.replace("-", "_"))
+    word = word.replace("-", "_")
+    field = word if word in (*GROUPS, "seed") else USUAL_WORDS.get(word.removeprefix("recipe."))
     return f"write {field}=..." if field else ""
 
 
@@ -154,6 +158,8 @@ def group_fields(fields: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     groups: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
     for field, value in fields.items():
         group, dot, rest = field.partition(".")
+        if dot and group == "recipe" and rest not in RECIPE_FIELDS and (hint := hint_at_field(field)):
+            raise UserError(f"there is no field '{field}'; {hint}")
         if dot and group in groups:
             groups[group][rest] = value
         elif field not in (*groups, "seed"):

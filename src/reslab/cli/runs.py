@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from cyclopts import App
+from rich.table import Table
 
 from reslab.cli.records import read_whole
 from reslab.cli.show import console, make_table, print_heading, print_json, warn
@@ -43,15 +44,8 @@ def list_all(*, runs: Path | None = None, json: bool = False) -> None:
     root = existing_root(runs)
     records, damaged = _read_all(root)
     labels = label_each([record.trial for record in records])
-    records.sort(
-        key=lambda record: (
-            data_label(record.trial),
-            natural_key(labels[record.trial]),
-            record.trial.seed,
-            record.id,
-        )
-    )
     rows = [_summarize(record, labels[record.trial]) for record in records]
+    rows.sort(key=lambda row: (row["data"], natural_key(row["label"]), row["seed"], row["id"]))
     unknown = {"data": "", "label": "", "state": "damaged", **dict.fromkeys(("seed", *SCORES)), **asdict(Timings())}
     rows += [{"id": run.path.name, **unknown} for run in damaged]
     if json:
@@ -61,19 +55,7 @@ def list_all(*, runs: Path | None = None, json: bool = False) -> None:
     table = make_table(f"Runs ({root})", "id", "state<", "seed", *shown.values(), "images/s", "memory", "time")
     table.columns[0].max_width = max((len(row["id"]) for row in rows), default=None)  # what was changed takes no more
     for (_, label), alike in itertools.groupby(rows, key=itemgetter("data", "label")):
-        changes, ended = label.partition(" ")[2], []
-        for row in alike:
-            table.add_row(
-                f"{row['id']}\n  {changes}" if changes else row["id"],
-                row["state"],
-                "" if row["seed"] is None else str(row["seed"]),
-                *[percent(row[score]) for score in shown],
-                *_write_timings(row),
-            )
-            ended += [row] if row["state"] == "finished" else []
-        if len(ended) > 1:
-            means = [write_mean([row[score] for row in ended if row[score] is not None]) for score in shown]
-            table.add_row(f"mean ± std of {len(ended)}", "", "", *means)
+        _add_setting(table, list(alike), shown, changes=label.partition(" ")[2])
     console.print(table if rows else f"There are no runs in {root}; make one with `reslab train`.")
 
 
@@ -176,6 +158,22 @@ def _summarize(record: RunRecord, label: str) -> dict[str, Any]:
         **{score: getattr(record.result, score, None) for score in SCORES},
         **asdict(record.timings),
     }
+
+
+def _add_setting(table: Table, rows: Sequence[Mapping[str, Any]], shown: Iterable[str], *, changes: str) -> None:
+    """Add runs that differ in nothing but the seed, with what was changed in them, and the mean of those finished."""
+    for row in rows:
+        table.add_row(
+            f"{row['id']}\n  {changes}" if changes else row["id"],
+            row["state"],
+            "" if row["seed"] is None else str(row["seed"]),
+            *[percent(row[score]) for score in shown],
+            *_write_timings(row),
+        )
+    ended = [row for row in rows if row["state"] == "finished"]
+    if len(ended) > 1:
+        means = [write_mean([row[score] for row in ended if row[score] is not None]) for score in shown]
+        table.add_row(f"mean ± std of {len(ended)}", "", "", *means)
 
 
 def _write_timings(row: Mapping[str, Any]) -> list[str]:

@@ -11,9 +11,6 @@ from reslab import numbers
     ("written", "expected"),
     [
         (numbers.percent(8.746), "8.75"),
-        (numbers.write_mean([6.68, 6.9]), "6.79 ± 0.16"),
-        (numbers.write_mean([6.68]), "6.68"),
-        (numbers.write_mean([]), ""),
         (numbers.count(25_557_032), "25,557,032"),
         (numbers.printed(3.8e9), "3.8G"),
         (numbers.printed(0.27e6), "0.27M"),

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Sequence
-
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
 
 def percent(value: float | None) -> str:
     """Write an error: 8.75."""
     return "" if value is None else f"{value:.2f}"
-
-
-def write_mean(errors: Sequence[float]) -> str:
-    """Write the mean of errors and, of two at least, their standard deviation: 6.79 ± 0.11."""
-    if len(errors) < 2:
-        return "".join(map(percent, errors))
-    return f"{percent(statistics.mean(errors))} ± {percent(statistics.stdev(errors))}"
 
 
 def count(value: float | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +56,7 @@ def test_runs_are_listed_with_speed_and_memory(reslab, runs, tmp_path: Path) -> 
 
 
 def test_runs_stand_in_order_with_what_was_changed_and_their_means(reslab, tmp_path: Path, monkeypatch) -> None:
-    """By data and network, seeds together; what differs in more than its seed is no part of a mean."""
+    """By data and network, seeds together; what differs in more than its seed, or is a copy, is no part of a mean."""
     monkeypatch.setenv("COLUMNS", "120")
     ids = {}
     for data, name, seed, decay, error in (
@@ -79,6 +80,7 @@ def test_runs_stand_in_order_with_what_was_changed_and_their_means(reslab, tmp_p
         ("digits", "resnet-20 optimizer.decay=weights", 1, 8.0),
         ("digits", "resnet-110", 2, 5.0),
     ]
+    shutil.copytree(tmp_path / ids["digits", "resnet-20", 2, "all"], tmp_path / "copied")
     shown = reslab("runs", "--runs", str(tmp_path)).out
     lines = [line.split("  ")[0].strip() or line.strip() for line in shown.splitlines()]
     at = lines.index(ids["digits", "resnet-20", 2, "all"])

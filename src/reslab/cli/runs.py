@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +14,14 @@ from reslab.cli.records import read_whole
 from reslab.cli.show import console, make_table, print_heading, print_json, warn
 from reslab.cli.subjects import existing_root
 from reslab.errors import UserError
-from reslab.numbers import duration, percent, write_mean, write_size
-from reslab.report.labels import data_label, label_each
+from reslab.numbers import duration, percent, write_size
+from reslab.report.groups import Group, group_runs, spread
 from reslab.report.records import RunRecord
+from reslab.report.words import spread_words
 from reslab.runs.directory import RunDirectory, find_run, list_bare, list_runs
 from reslab.runs.pruning import find_spared, find_waste, prune
 from reslab.runs.timings import Timings
-from reslab.spec import name_of, natural_key
+from reslab.spec import name_of
 
 ERRORS = {"train_error_percent": "training error %", "test_error_percent": "test error %"}
 SCORES = ERRORS | {"map_percent": "mAP %"}  # the last of networks for images with several labels
@@ -43,9 +42,8 @@ def list_all(*, runs: Path | None = None, json: bool = False) -> None:
     """
     root = existing_root(runs)
     records, damaged = _read_all(root)
-    labels = label_each([record.trial for record in records])
-    rows = [_summarize(record, labels[record.trial]) for record in records]
-    rows.sort(key=lambda row: (row["data"], natural_key(row["label"]), row["seed"], row["id"]))
+    groups = group_runs(records)
+    rows = [_summarize(record, group) for group in groups for record in group.runs]
     unknown = {"data": "", "label": "", "state": "damaged", **dict.fromkeys(("seed", *SCORES)), **asdict(Timings())}
     rows += [{"id": run.path.name, **unknown} for run in damaged]
     if json:
@@ -54,8 +52,10 @@ def list_all(*, runs: Path | None = None, json: bool = False) -> None:
     shown = SCORES if any(row["map_percent"] is not None for row in rows) else ERRORS
     table = make_table(f"Runs ({root})", "id", "state<", "seed", *shown.values(), "images/s", "memory", "time")
     table.columns[0].max_width = max((len(row["id"]) for row in rows), default=None)  # what was changed takes no more
-    for (_, label), alike in itertools.groupby(rows, key=itemgetter("data", "label")):
-        _add_setting(table, list(alike), shown, changes=label.partition(" ")[2])
+    for group in groups:
+        _add_group(table, group, shown)
+    for run in damaged:
+        table.add_row(run.path.name, "damaged")
     console.print(table if rows else f"There are no runs in {root}; make one with `reslab train`.")
 
 
@@ -147,12 +147,12 @@ def _read_all(root: Path) -> tuple[list[RunRecord], list[RunDirectory]]:
     return records, damaged
 
 
-def _summarize(record: RunRecord, label: str) -> dict[str, Any]:
+def _summarize(record: RunRecord, group: Group) -> dict[str, Any]:
     """Return a run's line in the list; None where it has not come so far."""
     return {
         "id": record.id,
-        "data": data_label(record.trial),
-        "label": label,
+        "data": group.data,
+        "label": group.label,
         "state": record.state,
         "seed": record.trial.seed,
         **{score: getattr(record.result, score, None) for score in SCORES},
@@ -160,20 +160,20 @@ def _summarize(record: RunRecord, label: str) -> dict[str, Any]:
     }
 
 
-def _add_setting(table: Table, rows: Sequence[Mapping[str, Any]], shown: Iterable[str], *, changes: str) -> None:
+def _add_group(table: Table, group: Group, shown: Iterable[str]) -> None:
     """Add runs that differ in nothing but the seed, with what was changed in them, and the mean of those finished."""
-    for row in rows:
+    changes = group.label.partition(" ")[2]
+    for record in group.runs:
         table.add_row(
-            f"{row['id']}\n  {changes}" if changes else row["id"],
-            row["state"],
-            "" if row["seed"] is None else str(row["seed"]),
-            *[percent(row[score]) for score in shown],
-            *_write_timings(row),
+            f"{record.id}\n  {changes}" if changes else record.id,
+            record.state,
+            str(record.trial.seed),
+            *[percent(getattr(record.result, score, None)) for score in shown],
+            *_write_timings(asdict(record.timings)),
         )
-    ended = [row for row in rows if row["state"] == "finished"]
-    if len(ended) > 1:
-        means = [write_mean([row[score] for row in ended if row[score] is not None]) for score in shown]
-        table.add_row(f"mean ± std of {len(ended)}", "", "", *means)
+    if len(group.finished) > 1:
+        means = [spread([getattr(record.result, score) for record in group.finished]) for score in shown]
+        table.add_row(f"mean ± std of {len(group.finished)}", "", "", *map(spread_words, means))
 
 
 def _write_timings(row: Mapping[str, Any]) -> list[str]:

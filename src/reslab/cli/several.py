@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 from reslab.cli.progress import StopSignals, TrialBars, make_bars, tell_skipped
 from reslab.cli.show import console, make_table, progress_console, warn
 from reslab.errors import UserError
-from reslab.numbers import about, percent, write_mean, write_size
+from reslab.numbers import about, percent, write_size
+from reslab.report.groups import spread
 from reslab.report.labels import label_each
+from reslab.report.words import spread_words
 from reslab.runs.directory import RunDirectory
 from reslab.spec import Spec
 from reslab.spec.trial import Trial
@@ -176,8 +178,8 @@ def _print(runs: Mapping[Trial, RunDirectory], labels: Mapping[Trial, str], root
             table.add_row(labels[trial], str(trial.seed), *numbers, trial.id, *[_stand(runs[trial]) for _ in stands])
         ended = [results[trial] for trial in group if trial in results]
         if len(ended) > 1:
-            means = [write_mean([result[name] for result in ended]) for name in shown]
-            table.add_row(f"mean ± std of {len(ended)}", "", *means)
+            means = [spread([result[name] for result in ended]) for name in shown]
+            table.add_row(f"mean ± std of {len(ended)}", "", *map(spread_words, means))
     console.print(table)
     for trial, result in results.items():
         if skipped := tell_skipped(result):

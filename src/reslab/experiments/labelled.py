@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -134,12 +135,10 @@ class LabelledTask(abc.ABC):
             return
         device = next(network.parameters()).device
         draw_from(network, torch.Generator(device).manual_seed(mix_seed(self.trial.seed, recipe.iterations)))  # dropout
-        take_back = None
-        if recipe.sync_norms and processes.count > 1:
-            take_back = synchronize_norms(network, processes)
-        update_bn(self._images_to_come(), network)
-        if take_back is not None:
-            take_back()
+        with contextlib.ExitStack() as afterwards:
+            if recipe.sync_norms and processes.count > 1:
+                afterwards.callback(synchronize_norms(network, processes))
+            update_bn(self._images_to_come(), network)
         for norm in (module for module in network.modules() if isinstance(module, _BatchNorm)):
             for name in ("running_mean", "running_var"):
                 processes.average(norm.get_buffer(name))

@@ -252,6 +252,18 @@ def test_an_order_needs_all_its_networks(tmp_path: Path) -> None:
     assert verdict.remarks.startswith("plain-20 1.30 < plain-56 5.80 holds")
 
 
+def test_an_order_names_unread_runs_that_others_wait_for(tmp_path: Path) -> None:
+    """One in a setting that no other network was run in would not help if it could be read."""
+    record(tmp_path, trial_of("plain-20"), curve=lambda _: (1.3, 9.7))
+    record(tmp_path, trial_of("plain-56", iterations=640, evaluate_every=10), curve=lambda _: (50.0, 50.0))
+    record(tmp_path, trial_of("plain-56", iterations=6_400, evaluate_every=6_400), curve=lambda _: (50.0, 50.0))
+    assert judge_one(ORDER, tmp_path).remarks == "no setting has runs of all these networks"
+    record(tmp_path, trial_of("plain-56", evaluate_every=64_000), curve=lambda _: (5.8, 13.3))
+    remarks = judge_one(ORDER, tmp_path).remarks
+    assert remarks.startswith("a run of plain-56 is not read: it evaluates every 64,000 of 64,000 iterations")
+    assert "6,400 iterations" not in remarks
+
+
 def test_an_order_the_other_way_deviates(tmp_path: Path) -> None:
     """Too little of the right way deviates too."""
     for name, error in (("less", 0.5), ("same", 1.3), ("hardly", 1.35)):
@@ -426,7 +438,7 @@ def test_one_seed_counts_once(tmp_path: Path) -> None:
     shutil.copytree(run.path, tmp_path / "copy")
     verdict = judge_one(TABLE_6["ResNet-110"], tmp_path)
     assert verdict.values == (6.61,)
-    assert "3 runs of resnet-110 with a seed that is counted already left out" in verdict.remarks
+    assert "3 runs of resnet-110 in fp32 and fp16 and bf16 with seeds counted already left out" in verdict.remarks
 
 
 def test_a_result_that_came_before_the_end_does_not_count(tmp_path: Path) -> None:

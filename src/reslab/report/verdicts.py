@@ -101,7 +101,13 @@ class _Sample:
 
     found: dict[Differences, list[tuple[_Evidence, float]]]
     unread: list[tuple[Differences, str]]
-    remarks: list[str]
+    repeated: list[str]
+    unfinished: list[str]
+
+    @property
+    def kinds(self) -> set[Differences]:
+        """In which ways they differ, those that cannot be read included."""
+        return {*self.found, *[kind for kind, _ in self.unread]}
 
 
 def _judge(claim: Claim, pieces: Sequence[_Evidence]) -> Verdict:
@@ -109,11 +115,11 @@ def _judge(claim: Claim, pieces: Sequence[_Evidence]) -> Verdict:
         return Verdict(claim=claim, word="not run", remarks="published only: not trained here")
     samples = [_sample(claim, setting, pieces) for setting in claim.settings]
     unread = [pair for sample in samples for pair in sample.unread]
-    remarks = [remark for sample in samples for remark in sample.remarks]
+    unfinished = [remark for sample in samples for remark in sample.unfinished]
     # Only runs that differ from their settings in the same way can be compared with each other.
     shared = [kind for kind in samples[0].found if all(kind in sample.found for sample in samples)]
     if not shared:
-        words = [*[word for _, word in unread], *remarks, *_lacking(claim, samples)]
+        words = [*_unread(samples), *unfinished, *_lacking(claim, samples)]
         return Verdict(claim=claim, word="not run", remarks="; ".join(dict.fromkeys(words)))
     kind = min(shared, key=lambda kind: (len(kind), -samples[0].found[kind][0][0].trial.recipe.iterations))
     chosen = [sample.found[kind] for sample in samples]
@@ -136,7 +142,8 @@ def _judge(claim: Claim, pieces: Sequence[_Evidence]) -> Verdict:
                 *_normalizing(piece for runs in chosen for piece, _ in runs),
                 *_skipping(piece for runs in chosen for piece, _ in runs),
                 *([f"{_count(left_out)} in another setting left out"] if left_out else []),
-                *dict.fromkeys([*[word for other, word in unread if other == kind], *remarks]),
+                *[remark for sample in samples for remark in sample.repeated],
+                *dict.fromkeys([*[word for other, word in unread if other == kind], *unfinished]),
             ]
         ),
     )
@@ -144,7 +151,7 @@ def _judge(claim: Claim, pieces: Sequence[_Evidence]) -> Verdict:
 
 def _sample(claim: Claim, setting: Setting, pieces: Sequence[_Evidence]) -> _Sample:
     """Find the runs of a setting and read the claim's quantity off each."""
-    asked, found, unfinished, repeated, unread, remarks = setting.trial(seed=0), {}, 0, 0, [], []
+    asked, found, unfinished, repeated, unread = setting.trial(seed=0), {}, 0, [], []
     # Of one seed one run counts, be it copied or trained again in another precision: the one nearest the paper's.
     for piece in sorted(pieces, key=lambda piece: (PRECISIONS.index(piece.trial.recipe.precision), piece.name)):
         kind = _differences(piece, setting, asked)
@@ -161,14 +168,16 @@ def _sample(claim: Claim, setting: Setting, pieces: Sequence[_Evidence]) -> _Sam
             continue
         same = found.setdefault(kind, [])
         if any(other.trial.seed == piece.trial.seed for other, _ in same):
-            repeated += 1
+            repeated.append(piece.trial.recipe.precision)
         else:
             same.append((piece, value))
-    if repeated:
-        remarks.append(f"{_count(repeated)} of {setting.network} with a seed that is counted already left out")
-    if unfinished:
-        remarks.append(f"{_count(unfinished)} of {setting.network} unfinished")
-    return _Sample(found, unread, remarks)
+    again = f"{_count(len(repeated))} of {setting.network} in {' and '.join(dict.fromkeys(repeated))}"
+    return _Sample(
+        found,
+        unread,
+        repeated=[f"{again} with seeds counted already left out"] if repeated else [],
+        unfinished=[f"{_count(unfinished)} of {setting.network} unfinished"] if unfinished else [],
+    )
 
 
 def _refuse_cut_log(record: Record) -> None:
@@ -224,12 +233,18 @@ def _steps(claim: Claim, means: Sequence[float]) -> list[str]:
     return sentences
 
 
+def _unread(samples: Sequence[_Sample]) -> list[str]:
+    """Say of an order that was not run which runs cannot be read, where others of their kind wait for them."""
+    waiting = set.intersection(*[sample.kinds for sample in samples])
+    return [word for sample in samples for kind, word in sample.unread if kind in waiting or not sample.found]
+
+
 def _lacking(claim: Claim, samples: Sequence[_Sample]) -> list[str]:
     """Say of an order which networks have no run, or that those there are cannot be compared."""
     if len(samples) == 1:
         return []
     pairs = zip(claim.settings, samples, strict=True)
-    without = [setting.network for setting, sample in pairs if not (sample.found or sample.unread or sample.remarks)]
+    without = [setting.network for setting, sample in pairs if not (sample.kinds or sample.unfinished)]
     if without:
         return [f"no run of {', '.join(without)}"]
     return ["no setting has runs of all these networks"] if all(sample.found for sample in samples) else []

@@ -45,6 +45,17 @@ def test_a_copied_folder_is_no_second_measurement(tmp_path: Path) -> None:
     assert (len(group.runs), len(group.finished)) == (2, 1)
 
 
+def test_one_stands_for_those_that_differ_in_nothing_material(tmp_path: Path) -> None:
+    """The one with the most seeds, then the finest numbers; others wait to be clicked."""
+    write_run(tmp_path, precision="bf16")
+    write_run(tmp_path, precision="fp16")
+    repeated = {group.runs[0].trial.recipe.precision: group.repeated for group in labelled_groups(tmp_path).values()}
+    assert repeated == {"bf16": True, "fp16": False}
+    write_run(tmp_path, precision="bf16", seed=1)
+    repeated = {group.runs[0].trial.recipe.precision: group.repeated for group in labelled_groups(tmp_path).values()}
+    assert repeated == {"bf16": False, "fp16": True}
+
+
 def test_splits_of_data_are_kept_apart(tmp_path: Path) -> None:
     """A tuning split's errors are of other images."""
     write_run(tmp_path)

@@ -20,11 +20,24 @@ def test_the_usual_trial_goes_by_the_bare_name(tmp_path: Path) -> None:
     assert sorted(labelled_groups(tmp_path)) == ["resnet-20", "resnet-20 iterations=40 optimizer.learning_rate=0.05"]
 
 
+def test_the_whole_recipe_is_more_usual_than_many_runs(tmp_path: Path) -> None:
+    """And of two precisions with as many runs, the finer one."""
+    for seed in range(2):
+        write_run(tmp_path, seed=seed, iterations="40")
+    write_run(tmp_path, precision="bf16")
+    assert sorted(labelled_groups(tmp_path)) == ["resnet-20", "resnet-20 iterations=40 precision=fp32"]
+    write_run(tmp_path, precision="fp16")
+    groups = labelled_groups(tmp_path)
+    names = ["resnet-20", "resnet-20 iterations=40 precision=fp32", "resnet-20 precision=bf16"]
+    assert sorted(groups) == names
+    assert [groups[name].variant for name in names] == [False, True, True]
+
+
 def test_without_a_usual_one_all_say_what_differs(tmp_path: Path) -> None:
-    """One run each: neither is more usual."""
-    write_run(tmp_path)
+    """One run each, and one change: neither is more usual."""
     write_run(tmp_path, iterations="40")
-    assert sorted(labelled_groups(tmp_path)) == ["resnet-20 iterations=40", "resnet-20 iterations=64000"]
+    write_run(tmp_path, iterations="80")
+    assert sorted(labelled_groups(tmp_path)) == ["resnet-20 iterations=40", "resnet-20 iterations=80"]
 
 
 def test_where_recipes_differ_they_are_named(tmp_path: Path) -> None:
@@ -33,9 +46,10 @@ def test_where_recipes_differ_they_are_named(tmp_path: Path) -> None:
     write_run(tmp_path, recipe_name="photos", iterations="40")
     write_run(tmp_path, recipe_name="photos", iterations="40", **{"optimizer.momentum": "0.8"})
     photos = ["resnet-20 recipe=photos iterations=40", "resnet-20 recipe=photos iterations=40 optimizer.momentum=0.8"]
-    assert sorted(labelled_groups(tmp_path)) == ["resnet-20 recipe=cifar-paper", *photos]
-    write_run(tmp_path, seed=1)
     assert sorted(labelled_groups(tmp_path)) == ["resnet-20", *photos]
+    write_run(tmp_path, recipe_name="fast")
+    whole = ["resnet-20 recipe=cifar-paper", "resnet-20 recipe=fast"]
+    assert sorted(labelled_groups(tmp_path)) == [*whole, *photos]
 
 
 def test_what_was_cut_short_says_so_without_a_twin(tmp_path: Path) -> None:

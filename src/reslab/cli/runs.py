@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from cyclopts import App
+from rich.console import Group as Lines
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from reslab.cli.records import read_whole
 from reslab.cli.show import console, make_table, print_heading, print_json, warn
@@ -165,7 +168,7 @@ def _add_group(table: Table, group: Group, shown: Iterable[str]) -> None:
     changes = group.label.partition(" ")[2]
     for record in group.runs:
         table.add_row(
-            f"{record.id}\n  {changes}" if changes else record.id,
+            Lines(record.id, Padding(Text(changes), (0, 0, 0, 2))) if changes else record.id,
             record.state,
             str(record.trial.seed),
             *[percent(getattr(record.result, score, None)) for score in shown],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -17,7 +17,7 @@ from typing import Literal
 from reslab.report.labels import data_label, find_departing, label_trials, nearest_recipe, network_label
 from reslab.report.palette import LIGHT
 from reslab.report.records import Layer, Point, RunRecord
-from reslab.report.verdicts import IMMATERIAL
+from reslab.report.verdicts import IMMATERIAL, PRECISIONS
 from reslab.spec import NetworkSpec, Spec, natural_key
 from reslab.spec.codec import encode, flatten
 from reslab.spec.trial import Trial, trial_to_dict
@@ -48,7 +48,8 @@ class Step:
 class Group:
     """The seeds of one trial. `shade` numbers its colour; a plain network and its residual twin share one.
 
-    It is `reduced` where its recipe is not whole and others on its data do not depart from theirs in the same way.
+    It is `reduced` where its recipe is not whole and others on its data do not depart from theirs in the same way, and
+    `repeated` where others differ from it in nothing material (the precision, say) and stand for it.
     """
 
     label: str
@@ -57,6 +58,7 @@ class Group:
     depth: int
     runs: tuple[RunRecord, ...]
     reduced: bool = False
+    repeated: bool = False
     shade: int = 0
 
     @property
@@ -66,8 +68,8 @@ class Group:
 
     @property
     def variant(self) -> bool:
-        """Whether it is a network that has a name, but with something changed in it or in its recipe."""
-        return self.reduced or " " in network_label(self.runs[0].trial.network)
+        """Whether it is a network that has a name, but with something changed in it or in how it was trained."""
+        return self.reduced or self.repeated or " " in network_label(self.runs[0].trial.network)
 
     @property
     def material(self) -> str:
@@ -165,6 +167,7 @@ def group_runs(records: Sequence[RunRecord]) -> list[Group]:
         )
         for index in order
     ]
+    groups = [replace(group, repeated=_stands_for(group, groups) is not group) for group in groups]
     return [shaded for members in by_data(groups).values() for shaded in _shade(members)]
 
 
@@ -211,6 +214,13 @@ def _average(runs: Sequence[Sequence[Layer]]) -> tuple[Layer, ...]:
     return tuple(means)
 
 
+def _stands_for(group: Group, groups: Sequence[Group]) -> Group:
+    """Return the one of those like `group` in all that is material that has the most seeds, then the finest numbers."""
+    key = _key(group.runs[0].trial, without=IMMATERIAL)
+    like = [other for other in groups if _key(other.runs[0].trial, without=IMMATERIAL) == key]
+    return min(like, key=lambda other: (-len(other.finished), PRECISIONS.index(other.runs[0].trial.recipe.precision)))
+
+
 def _shade(groups: Sequence[Group]) -> list[Group]:
     """Give each network of one dataset a colour, finished ones but variants first, by their seeds: colours are few."""
     taken: dict[str, int] = {}
@@ -224,5 +234,6 @@ def _twin(group: Group) -> str:
     return re.sub(r"^(plain|resnet)-", "", group.label)
 
 
-def _key(trial: Trial) -> str:
-    return json.dumps({**trial_to_dict(trial), "seed": None}, sort_keys=True)
+def _key(trial: Trial, without: Collection[str] = ("seed",)) -> str:
+    fields = flatten(trial_to_dict(trial)).items()
+    return json.dumps({field: value for field, value in fields if field not in without}, sort_keys=True)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from reslab.report.verdicts import IMMATERIAL
+from reslab.report.verdicts import IMMATERIAL, PRECISIONS
 from reslab.spec import Spec, name_of
 from reslab.spec.codec import differing_leaves, encode, flatten
 from reslab.spec.families import IMAGENET_BLOCKS
@@ -38,8 +38,9 @@ def network_label(spec: Spec) -> str:
 def label_trials(trials: Sequence[tuple[Trial, int]], departing: Sequence[Mapping[str, Any]]) -> list[str]:
     """Name each trial's network, and the fields in which it differs from others of that network on that data.
 
-    Where one of them has the most runs it is the usual one, and goes by the network's name alone. Where recipes differ
-    a trial names its own, and of its fields those that were changed. What is `departing` from a recipe is always told.
+    The usual one among them goes by the network's name alone: it departs least from its recipe, then has the most runs,
+    then, of one recipe, the finest precision. Where recipes differ a trial names its own, and of its fields those that
+    were changed. What is `departing` from a recipe is always told.
     """
     names = [(data_label(trial), network_label(trial.network)) for trial, _ in trials]
     fields = [_telling(trial) for trial, _ in trials]
@@ -47,10 +48,15 @@ def label_trials(trials: Sequence[tuple[Trial, int]], departing: Sequence[Mappin
     like: dict[tuple[str, str], list[int]] = {}
     for index, name in enumerate(names):
         like.setdefault(name, []).append(index)
+    ranks = [(len(changed), -runs) for changed, (_, runs) in zip(departing, trials, strict=True)]
+    fineness = [PRECISIONS.index(trial.recipe.precision) for trial, _ in trials]
     labels = []
     for index, name in enumerate(names):
-        most = max(trials[twin][1] for twin in like[name])
-        usual = [twin for twin in like[name] if trials[twin][1] == most]
+        first = min(ranks[twin] for twin in like[name])
+        usual = [twin for twin in like[name] if ranks[twin] == first]
+        if len({recipes[twin] for twin in usual}) == 1:
+            finest = min(fineness[twin] for twin in usual)
+            usual = [twin for twin in usual if fineness[twin] == finest]
         others = usual if len(usual) == 1 else like[name]
         recipe, told = recipes[index], []
         if any(recipes[twin] != recipe for twin in others):

@@ -167,8 +167,7 @@ def group_runs(records: Sequence[RunRecord]) -> list[Group]:
         )
         for index in order
     ]
-    groups = [replace(group, repeated=_stands_for(group, groups) is not group) for group in groups]
-    return [shaded for members in by_data(groups).values() for shaded in _shade(members)]
+    return [shaded for members in by_data(_mark_repeated(groups)).values() for shaded in _shade(members)]
 
 
 def by_data(groups: Sequence[Group]) -> dict[str, list[Group]]:
@@ -214,11 +213,17 @@ def _average(runs: Sequence[Sequence[Layer]]) -> tuple[Layer, ...]:
     return tuple(means)
 
 
-def _stands_for(group: Group, groups: Sequence[Group]) -> Group:
-    """Return the one of those like `group` in all that is material that has the most seeds, then the finest numbers."""
-    key = _key(group.runs[0].trial, without=IMMATERIAL)
-    like = [other for other in groups if _key(other.runs[0].trial, without=IMMATERIAL) == key]
-    return min(like, key=lambda other: (-len(other.finished), PRECISIONS.index(other.runs[0].trial.recipe.precision)))
+def _mark_repeated(groups: Sequence[Group]) -> list[Group]:
+    """Of those alike in all that is material let one stand: the one with the most seeds, then the finest numbers."""
+
+    def standing(group: Group) -> tuple[int, int]:
+        return -len(group.finished), PRECISIONS.index(group.runs[0].trial.recipe.precision)
+
+    alike: dict[str, list[Group]] = {}
+    for group in groups:
+        alike.setdefault(_key(group.runs[0].trial, without=IMMATERIAL), []).append(group)
+    chosen = {id(min(members, key=standing)) for members in alike.values()}
+    return [replace(group, repeated=id(group) not in chosen) for group in groups]
 
 
 def _shade(groups: Sequence[Group]) -> list[Group]:

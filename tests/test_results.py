@@ -13,8 +13,10 @@ from tools.collect import FILES
 
 from reslab.cli import main
 from reslab.paper.claims import CLAIMS
+from reslab.report.groups import group_runs, spread
 from reslab.report.records import RunRecord, read_records
 from reslab.report.verdicts import judge
+from reslab.report.words import spread_words
 from reslab.runs.directory import RunDirectory, list_runs
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -62,6 +64,25 @@ def test_what_is_reproduced() -> None:
     claims = [claim for claim in (*orders, *rows) if "resnet-1202" not in claim.row]
     assert len(claims) == 14
     assert [verdict.word for verdict in judge(claims, RUNS)] == ["reproduced"] * 14
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "resnet-56",
+        "resnet-56 accumulate=2",
+        "resnet-110",
+        "resnet-110 precision=bf16",
+        "plain-56 iterations=32000 schedule.drops=[] exact_norms=true",
+    ],
+)
+def test_means_quoted_in_prose_are_the_records(label: str) -> None:
+    """What Deviations says of settings that no table has."""
+    (group,) = [group for group in group_runs(list(read_all().values())) if group.label == label]
+    prose = (
+        (RESULTS.parent / "docs" / "deviations.md").read_text(encoding="utf-8").partition("Why, as far as we know")[2]
+    )
+    assert f" {spread_words(spread([run.test_error_percent for run in group.finished]))}" in prose
 
 
 def test_the_readmes_first_table_is_the_commands(capsys: pytest.CaptureFixture[str]) -> None:

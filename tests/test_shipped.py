@@ -68,6 +68,8 @@ def test_a_file_says_what_it_is(name: str) -> None:
     assert metrics["seeds"] == verdict.n
     run = RECORDS[about["trial"]]
     assert run.trial().seed == about["seed"]
+    sittings = run.read("provenance")["sittings"]
+    assert about["commit"].split(", ") == list(dict.fromkeys(sitting["commit"] for sitting in sittings))
     assert run.result()["error_percent"] == metrics["recorded_error_percent"]
     assert abs(metrics["error_percent"] - metrics["recorded_error_percent"]) < 0.1
 

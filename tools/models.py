@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from reslab.networks import Weights, create_model, read_weights
 from reslab.numbers import count, percent
 from reslab.report.markdown import write_table
-from reslab.report.words import short_commit
+from reslab.report.words import commit_words
 from reslab.shipped import FOLDER, list_shipped
 
 DECAYED = {"weights": "kernels and matrices", "all": "all parameters"}
@@ -72,7 +72,7 @@ def _write_card(name: str, weights: Weights) -> str:
         ),
         ("iterations", count(recipe["iterations"])),
         ("seed", str(about["seed"])),
-        ("trained on", f"{about['device']}, {recipe['precision']}, commit {short_commit(about['commit'])}"),
+        ("trained on", f"{about['device']}, {recipe['precision']}, commit {commit_words(about['commit'].split(', '))}"),
         ("test error %, there", percent(metrics["recorded_error_percent"])),
         ("test error %, float32 on a CPU", percent(metrics["error_percent"])),
         ("test error % of all seeds, mean ± std (n)", _spread(weights)),

@@ -20,7 +20,7 @@ from reslab.report.pages import WORDS
 from reslab.report.records import RunRecord, read_records
 from reslab.report.reporting import judge_runs, tables_about
 from reslab.report.verdicts import Verdict
-from reslab.report.words import ours, place, short_commit
+from reslab.report.words import commit_words, ours, place
 from reslab.spec import find, name_of
 from tools import REPOSITORY, RESULTS, models, speeds
 
@@ -208,7 +208,7 @@ def _run_cells(record: RunRecord, counted: Sequence[str]) -> list[str]:
         percent(record.test_error_percent),
         duration(record.timings.seconds),
         f"{record.device}, {record.trial.recipe.precision}",
-        ", ".join(dict.fromkeys(short_commit(sitting.commit) for sitting in record.sittings)),
+        commit_words(record.commits),
         ", ".join(counted),
     ]
 

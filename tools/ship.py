@@ -58,7 +58,7 @@ def ship(network: str, verdict: Verdict, dataset: Dataset, folders: Sequence[Pat
     run = _with_weights(find_nearest(verdict), folders)
     trial, trained = run.trial(), load_run(run)
     scores = evaluate(trained, choose_inputs(trained, dataset, device="cpu"))
-    sitting = run.read("provenance")["sittings"][-1]
+    sittings = run.read("provenance")["sittings"]
     path = save_model(
         trained.network,
         FOLDER / "cifar10" / f"{network}.safetensors",
@@ -77,8 +77,8 @@ def ship(network: str, verdict: Verdict, dataset: Dataset, folders: Sequence[Pat
             "data": encode(trial.data),
             "recipe": encode(trial.recipe),
             "seed": trial.seed,
-            "device": sitting["device"],
-            "commit": sitting["commit"],
+            "device": sittings[-1]["device"],
+            "commit": ", ".join(dict.fromkeys(sitting["commit"] for sitting in sittings)),
             "license": "Apache-2.0",
         },
     )

@@ -163,9 +163,9 @@ class RunRecord:
         return max((sitting.together for sitting in self.sittings if sitting.together), default=None)
 
     @property
-    def commit(self) -> str:
-        """The last sitting's commit."""
-        return self.sittings[-1].commit if self.sittings else ""
+    def commits(self) -> tuple[str, ...]:
+        """The commits of its sittings, each once: a run that was resumed may be the work of several."""
+        return tuple(dict.fromkeys(sitting.commit for sitting in self.sittings if sitting.commit))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from reslab.numbers import count, duration, mebibytes, millions, number, percent, signed
 from reslab.report.groups import Spread
@@ -33,6 +33,11 @@ def short_commit(commit: str) -> str:
     return digits[:7] + ("*" if dirty else "")
 
 
+def commit_words(commits: Sequence[str]) -> str:
+    """Write the commits that a run is the work of, in their order."""
+    return ", ".join(map(short_commit, commits))
+
+
 def place(table: str) -> str:
     """Write a place in the paper: table-6 is Table 6, fig-7 is Fig. 7; what is beyond it has a name."""
     match = re.fullmatch(r"(table|fig)-(\w+)", table)
@@ -54,7 +59,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     "ours": ours,
     "signed": signed,
     "number": number,
-    "short_commit": short_commit,
+    "commits": commit_words,
     "place": place,
     "moment": moment,
     "field": write_value,

@@ -16,7 +16,7 @@ from reslab.networks.create import adopt_weights, create_trained
 from reslab.networks.weights.sealed import seal
 from reslab.spec import Preprocess, Spec
 from reslab.spec.material import contradictions
-from reslab.spec.trial import DataSpec, Trial
+from reslab.spec.trial import Trial
 
 INITIALIZING = threading.Lock()  # weights are drawn from torch's generator, which all threads share
 
@@ -88,15 +88,4 @@ def warn_of_other_preparation(started: Weights, preprocess: Preprocess, warn: Ca
         warn(
             f"the weights to start from were trained with {before.describe()}; "
             f"this run prepares images with {preprocess.describe()}"
-        )
-
-
-def warn_of_seen_images(started: Weights, data: DataSpec, warn: Callable[[str], None]) -> None:
-    """Say where the weights to start from were trained on some of what is held out now, as another seed drew it."""
-    before = started.provenance.get("data", {})
-    seed = before.get("held_out_seed", 0)
-    if before.get("name") == data.name and seed != data.held_out_seed:
-        warn(
-            f"the weights to start from were trained on {data.name} with other images held out, and so on some that "
-            f"are tested on here; write data.held_out_seed={seed}, or give a folder that has a val of its own"
         )

@@ -82,7 +82,7 @@ def describe_overlap(seen: Seen, dataset: Dataset | PhotoDataset, tested: Split 
     if seen.digests is not None and (digests := tested.digests()) is not None:
         found |= np.isin(digests, seen.digests)
     count = f"{found.sum():,} of the {len(tested):,} images of {dataset.name} that are tested on here"
-    remedy = "test on images that were not trained on, such as a val folder of its own"
+    remedy = "test on images that it was not trained on"
     if found.any():
         return f"{weights} was trained on {count}, so their errors are too low; {remedy}"
     if unknown:

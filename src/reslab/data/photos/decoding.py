@@ -87,13 +87,15 @@ def read_crop(path: Stored, choose: Callable[[int, int], Box], *, side: int) -> 
 def _decode_smaller(image: Image.Image, data: bytes, *, by: float) -> Pixels:
     """Decode an image at a half, a quarter or an eighth of its size, no smaller than `by`; else as it is."""
     part = next((part for part in (8, 4, 2) if by <= 1 / part), 1)
-    size = -(-image.width // part), -(-image.height // part)
     if image.format == "JPEG" and simplejpeg is not None and image.mode in ("RGB", "L") and _orientation(image) == 1:
         # The same library with less around it, and the same pixels; what it does not like, Pillow decides about.
+        width, height = -(-image.width // part), -(-image.height // part)
         with contextlib.suppress(ValueError):
-            return simplejpeg.decode_jpeg(data, "RGB", min_width=size[0], min_height=size[1])
+            return simplejpeg.decode_jpeg(data, "RGB", min_width=width, min_height=height)
     if part > 1:
-        image.draft(None, size)
+        # Both give sizes rounded up. simplejpeg is told the least that will do, Pillow divides by what it is told and
+        # rounds down: told a size rounded up, it takes the next larger part.
+        image.draft(None, (image.width // part, image.height // part))
     return np.array(_to_rgb(image))
 
 

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image, ImageOps, TiffImagePlugin
 
 from reslab.data.photos import decoding
-from reslab.data.photos.decoding import BadImage, decode_pixels, read_crop, read_pixels
+from reslab.data.photos.decoding import BadImage, decode_pixels, read_crop, read_pixels, take_pixels
 
 SQUARES = np.zeros((40, 60, 3), np.uint8)
 SQUARES[:20, :30] = (200, 40, 80)
@@ -111,6 +111,35 @@ def test_exif_orientation_is_applied(orientation: int) -> None:
     assert pixels.shape[:2] == ((40, 60) if orientation < 5 else (60, 40))
     corners = {1: (0, 0), 2: (0, -1), 3: (-1, -1), 4: (-1, 0), 5: (0, 0), 6: (0, -1), 7: (-1, -1), 8: (-1, 0)}
     assert pixels[corners[orientation]].tolist() == [200, 40, 80]
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "LA", "P", "CMYK", "1", "I;16"])
+@pytest.mark.parametrize("orientation", [1, 2, 6])
+def test_what_pillow_has_opened_is_taken_as_its_file(mode: str, orientation: int) -> None:
+    """Turned and converted, loaded before or not, or a copy; and it is left as it was."""
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    image = Image.fromarray(SQUARES[..., 0].astype(np.uint16) << 8) if mode == "I;16" else Image.fromarray(SQUARES)
+    data = encode(image.convert(mode), "JPEG" if mode == "CMYK" else "PNG", exif=exif)
+    if mode == "P":
+        data = encode(image.convert("P"), "PNG", exif=exif, transparency=bytes([100] * 256))
+    expected = decode_pixels(data, name="x")
+    loaded = Image.open(io.BytesIO(data))
+    loaded.load()
+    for opened in (Image.open(io.BytesIO(data)), loaded, loaded.copy()):
+        assert np.array_equal(take_pixels(opened, name="x"), expected)
+        assert (opened.mode, opened.size, opened.getexif()[0x0112]) == (mode, (60, 40), orientation)
+        assert ("transparency" in opened.info) == (mode == "P")
+
+
+def test_what_pillow_cannot_decode_or_say_is_named() -> None:
+    """As of a file: cut off, or of pixels whose white nobody knows."""
+    cut = Image.open(io.BytesIO(encode(Image.fromarray(SQUARES), "PNG")[:90]))
+    with pytest.raises(BadImage, match=r"image 1 is damaged"):
+        take_pixels(cut, name="image 1")
+    for mode in ("F", "I"):
+        with pytest.raises(BadImage, match=r"image 1 is not of 8 or 16 bits"):
+            take_pixels(Image.new(mode, (4, 4)), name="image 1")
 
 
 @pytest.mark.parametrize("exif", [b"II*\x00\xff\xff\xff\xff", b"II*\x00", b"nonsense"])

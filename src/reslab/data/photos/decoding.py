@@ -1,4 +1,4 @@
-"""Files become pixels by one policy, whatever they are: 8-bit RGB, upright, the first frame.
+"""Files, and what Pillow has opened, become pixels by one policy, whatever they are: 8-bit RGB, upright, one frame.
 
 - An orientation in EXIF is applied, as every viewer does; EXIF that cannot be read counts as none.
 - What a file is, its content says, not its name: ImageNet has a PNG named .JPEG.
@@ -59,6 +59,15 @@ def decode_pixels(data: bytes, *, name: str) -> Pixels:
     """Decode the content of an image file called `name` in messages."""
     with _decoding(name):
         return np.asarray(_to_rgb(_open(data)))
+
+
+def take_pixels(image: Image.Image, *, name: str) -> Pixels:
+    """Return what decoding its file gives of an image that Pillow has opened, which is left as it was.
+
+    One that Pillow made, of a file's or not, is turned by the EXIF it still carries.
+    """
+    with _decoding(name):
+        return np.asarray(_to_rgb(image))
 
 
 def read_crop(path: Stored, choose: Callable[[int, int], Box], *, side: int) -> Pixels:
@@ -136,7 +145,9 @@ def _to_rgb(image: Image.Image) -> Image.Image:
     if bits > 8:
         wide = np.asarray(image).astype(np.int64)
         return Image.fromarray((wide >> (bits - 8)).clip(0, 255).astype(np.uint8)).convert("RGB")
-    image.info.pop("transparency", None)  # a palette's; Pillow would warn that it is dropped
+    if "transparency" in image.info:  # a palette's; Pillow would warn that it is dropped
+        image = image.copy()
+        del image.info["transparency"]
     return image.convert("RGB")
 
 

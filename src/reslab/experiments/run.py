@@ -6,9 +6,8 @@ A finished one is not run again, unless its weights are lost.
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from reslab.evaluation.multilabel import LabelScores
 from reslab.experiments.labelled import LabelledTask, log_scores
 from reslab.experiments.mending import announce_mending, compare_mended, find_loss
 from reslab.experiments.recording import Recorder
+from reslab.experiments.resuming import warn_of_other_means
 from reslab.experiments.seen import Seen, describe_overlap, note_seen, read_seen
 from reslab.experiments.sizes import telling_of_memory
 from reslab.experiments.starting import initialize, load_start, warn_of_other_preparation
@@ -37,10 +37,7 @@ from reslab.spec.trial import Trial
 from reslab.training.checkpoint import newest_step
 from reslab.training.loop import Stopped, Surroundings, fit
 from reslab.training.processes import ALONE, Processes
-from reslab.training.stepping import Runtime, assemble, reproducible
-
-# What a sitting records that decides on the last bits.
-MEANS = ("device", *[field.name for field in fields(Runtime)], "processes", "threads")
+from reslab.training.stepping import assemble, reproducible
 
 
 def run_trial(
@@ -89,7 +86,7 @@ def run_trial(
         if processes.first:
             shared = {"together": together, "processes": processes.count}
             sitting = _describe_sitting(dataset, device) | asdict(stepper.runtime) | shared
-            _warn_of_other_means(run, trial, sitting, warn)
+            warn_of_other_means(run, sitting, trial=trial, dataset=dataset, warn=warn)
             _warn_of_seen_images(started, trial, dataset, warn)
             run.begin(trial, sitting)
             seen = note_seen(run, trial, dataset, started)
@@ -203,27 +200,3 @@ def _finish(run: RunDirectory, network: Network, trial: Trial, result: dict[str,
     provenance = {"trial": trial.id} | seen.describe()
     save_model(network, run.weights, metrics={"error_percent": result["error_percent"]}, provenance=provenance)
     run.finish(result)
-
-
-def _warn_of_other_means(
-    run: RunDirectory, trial: Trial, sitting: Mapping[str, Any], warn: Callable[[str], None]
-) -> None:
-    """Say what changes where a run goes on by other means than it had: another device, other kernels or processes."""
-    if not newest_step(run.checkpoints):
-        return
-    before = {"processes": 1} | run.read("provenance")["sittings"][-1]
-    other = [name for name in MEANS if name in before and name in sitting and before[name] != sitting[name]]
-    if not other:
-        return
-    changes = [f"{name}={json.dumps(sitting[name])} ({json.dumps(before[name])} so far)" for name in other]
-    effects = ["the batches are the same", "sums are taken in another order"]
-    if "processes" in other:
-        if trial.recipe.augmentation.mixup or trial.recipe.augmentation.cutmix:
-            effects.append("images are mixed with others than before")
-        if not trial.recipe.sync_norms:
-            part = trial.recipe.batch // trial.recipe.accumulate // sitting["processes"]
-            effects.append(f"{part} images at a time are normalized")
-    warn(
-        f"the run goes on with {', '.join(changes)}: {', '.join(effects)}, "
-        "and it will not end bit for bit as it would have"
-    )

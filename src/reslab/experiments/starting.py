@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
+from reslab.data.randomness import torch_seeded
 from reslab.errors import UserError
 from reslab.networks import Network, Weights, build, read_weights
 from reslab.networks.create import adopt_weights, create_trained
@@ -18,13 +16,10 @@ from reslab.spec import Preprocess, Spec
 from reslab.spec.material import contradictions
 from reslab.spec.trial import Trial
 
-INITIALIZING = threading.Lock()  # weights are drawn from torch's generator, which all threads share
-
 
 def initialize(trial: Trial) -> Network:
     """Return the trial's network with the weights its seed draws; torch's generator is left as the caller had it."""
-    with INITIALIZING, torch.random.fork_rng(devices=()):
-        torch.default_generator.manual_seed(trial.seed)  # the CPU's alone: not those of devices, which are not kept
+    with torch_seeded(trial.seed):
         return build(trial.network, device="cpu")
 
 

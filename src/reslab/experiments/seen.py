@@ -66,7 +66,8 @@ def note_seen(run: RunDirectory, trial: Trial, dataset: Dataset | PhotoDataset, 
         data=tuple(dict.fromkeys((trial.data, *before.data))),
         digests=np.unique(np.concatenate(digests)) if digests else None,
     )
-    run.write(FILE, seen.describe())
+    if digests or before.data:  # else the trial says it all
+        run.write(FILE, seen.describe())
     return seen
 
 

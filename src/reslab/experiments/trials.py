@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reslab.data.catalogue import open_as_before
 from reslab.data.dataset import count_held_back
 from reslab.errors import UserError
 from reslab.runs.directory import RunDirectory
@@ -68,6 +67,8 @@ def go_on_with_earlier(
     trial: Trial, dataset: Dataset | PhotoDataset, root: Path
 ) -> tuple[Trial, Dataset | PhotoDataset]:
     """Return a trial and its data, as an earlier version had them if it has begun the run that is to go on."""
+    from reslab.data.catalogue import open_as_before
+
     if not RunDirectory.of(trial, root).path.exists():
         for then in open_as_before(dataset, held_out_seed=trial.data.held_out_seed):
             before = replace(trial, data=replace(trial.data, fingerprint=then.fingerprint))

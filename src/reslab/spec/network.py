@@ -20,7 +20,7 @@ Order = Literal["post", "pre", "bn-after-addition", "relu-before-addition"]
 Norm = Literal["batch", "none", "group", "frozen"]
 Init = Literal["he-fan-in", "he-fan-out", "xavier", "orthogonal"]
 Pool = Literal["none", "ceil", "padded"]
-Operator = Literal["conv", "norm", "activation"]
+Operator = Literal["conv", "norm", "activation", "dropout"]
 
 BLOCK_KERNELS: dict[Block, tuple[int, ...]] = {"single": (3,), "basic": (3, 3), "bottleneck": (1, 3, 1)}
 BOTTLENECK_EXPANSION = 4
@@ -217,6 +217,8 @@ class NetworkSpec:
             operators = self.operator_order.last if last else self.operator_order.inner
             if activated and index == 0:
                 operators = ("conv",)
+            if self.dropout and last and index > 0:
+                operators = ("dropout", *operators)
             yield LayerPlan(
                 in_width=in_width,
                 out_width=out_width,

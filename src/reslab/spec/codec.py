@@ -22,16 +22,22 @@ from reslab.errors import UserError, choices, suggest
 
 T = TypeVar("T")
 
+# Where a new field says which of two meanings others have, its metadata say with this key which one data mean that
+# lack it: those recorded before there was such a field. They stay what they were.
+BEFORE = "before"
 _place: ContextVar[str | None] = ContextVar("place", default=None)
 
 
 def encode(value: Any, *, sparse: bool = False) -> Any:
-    """Turn a dataclass, at any depth, into dicts, lists and scalars; `sparse` leaves out what is as by default."""
+    """Turn a dataclass, at any depth, into dicts, lists and scalars.
+
+    `sparse` leaves out what is as by default, or as it was before there was such a field.
+    """
     if is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: encode(getattr(value, field.name), sparse=sparse)
             for field in fields(value)
-            if not (sparse and getattr(value, field.name) == _default(field))
+            if not (sparse and getattr(value, field.name) in (_default(field), field.metadata.get(BEFORE, MISSING)))
         }
     if isinstance(value, (tuple, list)):
         return [encode(item, sparse=sparse) for item in value]
@@ -57,7 +63,7 @@ def decode(cls: type[T], data: Mapping[str, Any], *, where: str = "") -> T:
         raise UserError(f"{where.rstrip('.') or cls.__name__} lacks {choices(missing)}")
     outer = _place.set(where)
     try:
-        return cls(**values)
+        return cls(**(_before(cls) | values))
     finally:
         _place.reset(outer)
 
@@ -164,8 +170,22 @@ def _has_field(hint: Any, name: str) -> bool:
 
 
 @cache
+def _before(cls: type) -> dict[str, Any]:
+    return {field.name: field.metadata[BEFORE] for field in fields(cls) if BEFORE in field.metadata}
+
+
+@cache
 def _literals(cls: type) -> dict[str, tuple[Any, ...]]:
-    return {name: get_args(hint) for name, hint in _hints(cls).items() if get_origin(hint) is Literal}
+    allowed = {name: _allowed(hint) for name, hint in _hints(cls).items()}
+    return {name: values for name, values in allowed.items() if values}
+
+
+def _allowed(hint: Any) -> tuple[Any, ...]:
+    """Return the values of a Literal, with None where the field may be left open; nothing of other types."""
+    if get_origin(hint) in (Union, types.UnionType):
+        values = tuple(value for kind in get_args(hint) for value in _allowed(kind))
+        return (*values, None) if values else ()
+    return get_args(hint) if get_origin(hint) is Literal else ()
 
 
 def _overlay(data: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

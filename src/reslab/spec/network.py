@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from reslab.spec.codec import check_literals
+from reslab.spec.codec import normalize
 from reslab.spec.possible import check
 
 Block = Literal["single", "basic", "bottleneck"]
@@ -52,6 +52,9 @@ class StemSpec:
     stride: int = 1
     bias: bool = False
 
+    def __post_init__(self) -> None:
+        normalize(self, usual="stem.")
+
 
 @dataclass(frozen=True, kw_only=True)
 class StageSpec:
@@ -60,6 +63,9 @@ class StageSpec:
     blocks: int
     width: int
     stride: int = 1
+
+    def __post_init__(self) -> None:
+        normalize(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +133,7 @@ class NetworkSpec:
     checkpointing: bool = False
 
     def __post_init__(self) -> None:
-        check_literals(self)
+        normalize(self)
         check(self)
 
     @property

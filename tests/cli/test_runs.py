@@ -16,7 +16,7 @@ from reslab.cli.runs import SCORES
 from reslab.files import lock
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
-from reslab.spec import find
+from reslab.spec import find, spec_to_dict
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
 
@@ -37,7 +37,8 @@ def runs(tmp_path: Path) -> tuple[RunDirectory, RunDirectory]:
     StepLog(finished.path / "timings.jsonl").append(
         {"step": 1, "seconds": 200, "images_per_second": 1234, "peak_memory_bytes": 2**30}
     )
-    save_file({"w": np.zeros(1, np.float32)}, finished.weights)
+    about = {"spec": spec_to_dict(finished.trial().network), "provenance": {"trial": finished.path.name}}
+    save_file({"w": np.zeros(1, np.float32)}, finished.weights, {"reslab": json.dumps(about)})
     finished.finish({"train_error_percent": 1.5, "test_error_percent": 2.5})
     return finished, interrupted
 

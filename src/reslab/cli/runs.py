@@ -100,7 +100,8 @@ def show(run: str, *, runs: Path | None = None, json: bool = False) -> None:
 def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None = None, json: bool = False) -> None:
     """Say what runs no longer need, and with --yes remove it: checkpoints of finished runs, leftover temporary files.
 
-    A run that is being trained is never touched, nor are the checkpoints of one whose weights are gone or damaged.
+    A run that is being trained is never touched, nor are the checkpoints of one whose weights are gone, damaged or
+    another run's.
 
     Parameters
     ----------

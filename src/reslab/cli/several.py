@@ -59,7 +59,7 @@ def train_several(
     device = choose_device()
     together = together or (1 if isinstance(dataset, PhotoDataset) else most_together(device))
     runs = {trial: RunDirectory.of(trial, root) for trial in trials}
-    missing = {trial: run for trial, run in runs.items() if run.state != "finished" or find_loss(run)}
+    missing = {trial: run for trial, run in runs.items() if run.state != "finished" or find_loss(run, trial)}
     _refuse_unfit(missing, dataset, weights)
     if not dry_run:
         for run in missing.values():

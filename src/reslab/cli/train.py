@@ -114,7 +114,7 @@ def train(
     (trial,) = trials
     run = RunDirectory.of(trial, root)
     device = choose_device()
-    if run.state == "finished" and not dry_run and not find_loss(run):
+    if run.state == "finished" and not dry_run and not find_loss(run, trial):
         console.print(f"{run.path} is finished: {summarize(run.result())}", soft_wrap=True)
         return
     if not dry_run:

@@ -181,6 +181,17 @@ class NetworkSpec:
         """Shape of one input, channels first."""
         return (self.channels, *[self.input_size] * self.dimensions)
 
+    @property
+    def stem_plan(self) -> LayerPlan:
+        """The first layer, with its place resolved."""
+        return LayerPlan(
+            in_width=self.channels,
+            out_width=self.stem.width,
+            kernel=self.stem.kernel,
+            stride=self.stem.stride,
+            operators=("conv", "norm", "activation"),
+        )
+
     def plain(self) -> NetworkSpec:
         """Return the twin without shortcuts, without the options that only shortcuts give a meaning."""
         order = self.order if self.order in ("post", "pre") else "post"

@@ -227,9 +227,9 @@ def test_what_a_run_held_out_is_held_out_again(reslab, tmp_path: Path, monkeypat
     asked = []
     real = catalogue.open_data
 
-    def open_data(word: str, *, held_out_seed: int) -> Dataset | PhotoDataset:
-        asked.append(held_out_seed)
-        return real(word, held_out_seed=3)
+    def open_data(word: str, *, known: DataSpec) -> Dataset | PhotoDataset:
+        asked.append(known.held_out_seed)
+        return real(word, known=known)
 
     monkeypatch.setattr(catalogue, "open_data", open_data)
     assert reslab("probe", "cifar-resnet-8", f"data={photos}", "--layer", "conv1", *runs).code == 0

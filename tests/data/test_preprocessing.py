@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Literal
+
 import pytest
 import torch
 import torchvision.transforms.v2.functional as theirs
 from torchvision.transforms import InterpolationMode
 
-from reslab.data.preprocessing import centre_pixels, preprocess_images
+from reslab.data.preprocessing import WHITE, centre_pixels, preprocess_images, scale_images
 from reslab.errors import UserError
 from reslab.spec import Preprocess
 from reslab.spec.preprocess import AUTHORS, PER_PIXEL_MEAN, TORCHVISION, TORCHVISION_EFFICIENTNET
@@ -22,11 +25,25 @@ def test_resized_and_cropped_as_torchvision_does(preprocess: Preprocess) -> None
     assert preprocess.resize is not None
     assert preprocess.crop is not None
     x = theirs.resize(IMAGES / 255, [preprocess.resize], interpolation=MODES[preprocess.interpolation], antialias=True)
-    x = theirs.center_crop(x, [preprocess.crop])
+    x = theirs.center_crop(x.clamp(0, 1), [preprocess.crop])  # which it does to bytes alone
     x = theirs.normalize(x, list(preprocess.mean) * (3 // len(preprocess.mean)), list(preprocess.std * 3)[:3])
     ours = preprocess_images(IMAGES, preprocess, brightest=255)
     assert ours.shape == x.shape
     assert torch.allclose(ours, x, atol=1e-6)
+
+
+@pytest.mark.parametrize("pixel_range", ["0-1", "0-255"])
+@pytest.mark.parametrize("resize", [23, 77])
+def test_bicubic_pixels_stay_pixels(resize: int, pixel_range: Literal["0-1", "0-255"]) -> None:
+    """None is darker than black or lighter than white, though bicubic interpolation overshoots at edges."""
+    white = WHITE[pixel_range]
+    preprocess = Preprocess(resize=resize, interpolation="bicubic", pixel_range=pixel_range)
+    edges = torch.zeros(1, 3, 40, 61, dtype=torch.uint8)
+    edges[..., 11:40] = 255
+    ours = scale_images(edges, preprocess, brightest=255)
+    assert (float(ours.min()), float(ours.max())) == (0, white)
+    shown = preprocess_images(edges, replace(preprocess, crop=20), brightest=255)
+    assert 0 <= float(shown.min()) <= float(shown.max()) <= white
 
 
 def test_the_authors_want_blue_first_and_up_to_255() -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import threading
+import time
 
 import numpy as np
+import torch
 
-from reslab.data.randomness import Stream, numbers_for
+from reslab.data.randomness import Stream, numbers_for, torch_seeded
 
 
 def test_numbers_are_found_by_their_place() -> None:
@@ -21,3 +24,25 @@ def test_the_numbers_stay_what_they_were() -> None:
     """Runs of earlier versions resume: these are numpy's own for that key and counter."""
     expected = np.random.Generator(np.random.Philox(key=3, counter=[0, 5, 7, 2])).random(8)
     assert np.array_equal(numbers_for(Stream.FIRST_FLIPS, seed=3, epoch=7, item=5).random(8), expected)
+
+
+def test_torchs_generator_is_lent_to_one_thread_at_a_time() -> None:
+    """Each draws what torch.manual_seed gives, though others wait with seeds of their own; then it is as before."""
+    before = torch.random.get_rng_state()
+    drawn: dict[int, list[float]] = {}
+
+    def draw(seed: int) -> None:
+        with torch_seeded(seed):
+            drawn[seed] = []
+            for _ in range(4):
+                drawn[seed].append(float(torch.rand(())))
+                time.sleep(0.001)  # the other's turn, if it could take one
+
+    threads = [threading.Thread(target=draw, args=(seed,)) for seed in (1, 2, 3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert torch.equal(torch.random.get_rng_state(), before)
+    for seed, numbers in drawn.items():
+        assert numbers == torch.rand(4, generator=torch.Generator().manual_seed(seed)).tolist()

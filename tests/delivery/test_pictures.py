@@ -54,18 +54,33 @@ def test_arrays_and_pillow_images_are_images_too(photos: Path) -> None:
 
 
 def test_transparency_is_dropped_from_arrays_as_from_files(tmp_path: Path) -> None:
-    """RGBA and grey with alpha, as arrays and as Pillow images; inks and palettes are not taken for colours."""
+    """RGBA and grey with alpha, as arrays and as Pillow images; an array of grey has one channel."""
     generator = np.random.default_rng(0)
     for mode, channels in (("RGBA", 4), ("LA", 2)):
         array = generator.integers(0, 256, (6, 5, channels), dtype=np.uint8)
         image = Image.merge(mode, [Image.fromarray(channel) for channel in array.transpose(2, 0, 1)])
         image.save(tmp_path / f"{mode}.png")
-        of_file, of_array, of_image = read_images([tmp_path / f"{mode}.png", array, image])  # pyright: ignore[reportArgumentType]
-        assert torch.equal(of_array.pixels, of_image.pixels)
+        of_file, of_array, of_image = read_images([tmp_path / f"{mode}.png", array, image])
+        assert torch.equal(of_image.pixels, of_file.pixels)
         assert torch.equal(of_array.pixels.expand(3, -1, -1), of_file.pixels)
-    for mode in ("CMYK", "P"):
-        with pytest.raises(BadImage, match=f"image 1 is a Pillow image in {mode}; convert it to RGB"):
-            list(read_images([Image.new(mode, (5, 6))]))  # pyright: ignore[reportArgumentType]
+
+
+def test_a_pillow_image_is_the_picture_its_file_is(tmp_path: Path) -> None:
+    """Turned by EXIF and out of its inks, alone or among others; a damaged one is named, not a traceback."""
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    path = tmp_path / "turned.jpg"
+    generator = np.random.default_rng(0)
+    Image.fromarray(generator.integers(0, 256, (24, 40, 4), np.uint8), "CMYK").save(path, exif=exif)
+    with Image.open(path) as image:
+        (alone,) = read_images(as_sequence(image))
+        of_file, of_image = read_images([path, image])
+    assert of_file.pixels.shape == (3, 40, 24)
+    assert torch.equal(of_image.pixels, of_file.pixels)
+    assert torch.equal(alone.pixels, of_file.pixels)
+    path.write_bytes(path.read_bytes()[:1200])
+    with Image.open(path) as image, pytest.raises(BadImage, match="image 1 is damaged"):
+        list(read_images(as_sequence(image)))
 
 
 def test_a_bad_image_is_named_or_left_out(photos: Path, tmp_path: Path) -> None:

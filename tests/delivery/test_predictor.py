@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from tests.delivery.conftest import SMALL
 
 import reslab
@@ -43,6 +44,21 @@ def test_shipped_weights_on_real_images() -> None:
         (guess,) = prediction.guesses
         assert guess.name == predictor.class_names[int(wanted.indices[index])]
         assert guess.probability == pytest.approx(float(wanted.values[index]), abs=1e-4)
+
+
+def test_a_pillow_image_gives_what_its_file_gives(network: Network, tmp_path: Path) -> None:
+    """Guesses and explanations, of a photograph that EXIF turns."""
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    path = tmp_path / "turned.jpg"
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (24, 60, 3), np.uint8)).save(path, exif=exif)
+    predictor = Predictor(network)
+    with Image.open(path) as image:
+        (of_image,), (of_file,) = predictor.predict(image), predictor.predict(path)
+        assert of_image.guesses == of_file.guesses
+        assert np.array_equal(predictor.explain(image), predictor.explain(path))
+    (sideways,) = predictor.predict(np.asarray(Image.open(path)))
+    assert sideways.guesses != of_file.guesses
 
 
 def test_one_image_some_guesses_and_classes_without_names(network: Network, photos: Path) -> None:

@@ -126,6 +126,23 @@ def test_regularization_and_excitation_stand_where_they_act() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("revision", "last"), [(None, [BN, RELU, "dropout, p = 0.3", CONV]), (1, ["dropout, p = 0.3", BN, RELU, CONV])]
+)
+def test_dropout_of_preactivation_is_drawn_where_it_acts(revision: int | None, last: list[str]) -> None:
+    """Between the last ReLU and its convolution, or where the first revision had it."""
+    picture = pictures_of("resnet-20", order="pre", dropout=0.3, pre_revision=revision)[1]
+    assert texts(picture)[1] == [BN, RELU, CONV, *last]
+
+
+def test_projections_share_the_preactivation_they_are_drawn_under() -> None:
+    """With option C in every block but the first; by the first revision where dimensions change."""
+    for revision, before, note in ((None, [BN, RELU], "y = F(x′) + W_s x′"), (1, [], "y = F(x) + W_s x")):
+        pictures = pictures_of("resnet-20", order="pre", shortcut="C", pre_revision=revision)
+        picture = next(picture for picture in pictures if picture.names == "conv2_2, conv2_3")
+        assert (texts(picture)[0], picture.notes[0]) == (before, note)
+
+
 def test_single_layer_blocks_have_no_dropout() -> None:
     """With one layer there is nothing to drop out between, and the network builds none."""
     picture = pictures_of("resnet-18", block="single", dropout=0.3)[0]

@@ -13,7 +13,7 @@ import torch
 from tests.experiments.faults import MOMENTS, OPTIONS, Kill, make_trial, plan_chains, suffer
 from tests.experiments.shared import make_shared_trial, metrics, train
 from tests.processes import run_in_processes
-from tests.trials import DIGITS, outcome, stop_after
+from tests.trials import DIGITS, outcome
 from torch import Tensor
 
 from reslab.data.dataset import Dataset, Split
@@ -135,36 +135,6 @@ def test_a_killed_run_ends_the_same(chain: list[Kill], whole: tuple[str, str, st
     run = RunDirectory.of(make_trial(), tmp_path)
     assert outcome(run) == whole
     assert not leftovers(run.path)
-
-
-@pytest.mark.parametrize(
-    ("before", "changes"),
-    [
-        ({}, None),
-        ({"compile": True}, "compile=false (true so far)"),
-        (
-            {"device": "NVIDIA H200", "fused": True},
-            'device="cpu" ("NVIDIA H200" so far), fused=false (true so far)',
-        ),
-        ({"processes": 2}, "processes=1 (2 so far)"),
-        ({"threads": 999}, "threads=1 (999 so far)"),
-    ],
-)
-def test_going_on_by_other_means_is_told(before: dict[str, object], changes: str | None, tmp_path: Path) -> None:
-    """Another device, other kernels, other processes or threads: what was recorded of the last sitting is compared."""
-    trial = make_trial()
-    warnings: list[str] = []
-    with pytest.raises(Stopped):
-        run_trial(trial, DIGITS, tmp_path, should_stop=stop_after(2), warn=warnings.append)
-    provenance = RunDirectory.of(trial, tmp_path).path / "provenance.json"
-    record = json.loads(provenance.read_text())
-    del record["sittings"][0]["normalized"]  # as in records from before it was
-    record["sittings"][0] |= before
-    provenance.write_text(json.dumps(record))
-    with pytest.raises(Stopped):
-        run_trial(trial, DIGITS, tmp_path, should_stop=stop_after(0), warn=warnings.append)
-    assert [warning.partition(":")[0] for warning in warnings] == [f"the run goes on with {changes}"][: bool(changes)]
-    assert all("will not end bit for bit as it would have" in warning for warning in warnings)
 
 
 def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 from tests.counting import count_weights
-from tests.photographs import make_photos
 from tests.trials import DIGITS, PHOTO_FIELDS, make_digits_trial, make_photo_trial, outcome, stop_after
 
 from reslab.cli import main
-from reslab.data.photos.folder import PhotoDataset, read_folder
+from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
 from reslab.experiments.starting import initialize
@@ -205,17 +204,3 @@ def test_what_was_given_is_told_as_it_was_given(field: str, found: str, photos: 
     sentence = rf"^network\.{field} contradicts .*, which was trained with {found}; leave the field out$"
     with pytest.raises(UserError, match=sentence):
         start(photos, weights, **{f"network__{name}": value})
-
-
-@pytest.mark.parametrize("seed", [0, 3])
-def test_images_that_were_trained_on_are_told(seed: int, tmp_path: Path) -> None:
-    """A folder without a val, of which another seed held out others for the weights to start from; the same is fine."""
-    flat = make_photos(tmp_path / "photos", train=8) / "train"
-    first = read_folder(flat, seed=3)
-    before = run_trial(make_photo_trial(first, data__held_out_seed="3"), first, tmp_path / "before")
-    photos, said = read_folder(flat, seed=seed), []
-    trial = make_photo_trial(photos, weights=str(before.weights), data__held_out_seed=str(seed))
-    run_trial(trial, photos, tmp_path / "runs", weights=before.weights, warn=said.append)
-    told = [sentence for sentence in said if "with other images held out" in sentence]
-    assert len(told) == (seed != 3)
-    assert all("write data.held_out_seed=3" in sentence for sentence in told)

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 from tests.photographs import make_photos
-from tests.trials import DIGITS
+from tests.trials import DIGITS, make_digits_trial
 
+from reslab.data.photos.editions import Edition
 from reslab.data.photos.folder import read_folder
 from reslab.errors import UserError
-from reslab.experiments.trials import read_trial, read_trial_file
+from reslab.experiments.trials import go_on_with_earlier, read_trial, read_trial_file
+from reslab.runs.directory import RunDirectory
 from reslab.spec import NetworkSpec, cifar
 from reslab.spec.recipe import RECIPES
 from reslab.spec.toml import write_toml
@@ -161,3 +163,18 @@ def test_photographs_are_trained_as_such_whatever_their_folder_is_called(tmp_pat
     """A folder named cifar10 has photographs, and gets their recipe."""
     photos = read_folder(make_photos(tmp_path / "cifar10", train=2, val=2))
     assert read_trial({"network": "cifar-resnet-8"}, photos).recipe == RECIPES["photos"]
+
+
+def test_a_run_that_an_earlier_version_began_goes_on(tmp_path: Path) -> None:
+    """With the images that held out; without such a run, as folders are read now."""
+    flat = make_photos(tmp_path / "photos", train=12) / "train"
+    now, then = read_folder(flat), read_folder(flat, edition=Edition.FIRST)
+    trial = read_trial({"network": "cifar-resnet-8"}, now)
+    assert go_on_with_earlier(trial, now, tmp_path) == (trial, now)
+    before = read_trial({"network": "cifar-resnet-8"}, then)
+    RunDirectory.of(before, tmp_path).path.mkdir()
+    found, data = go_on_with_earlier(trial, now, tmp_path)
+    assert (found, data.test.files) == (before, then.test.files)
+    RunDirectory.of(trial, tmp_path).path.mkdir()
+    assert go_on_with_earlier(trial, now, tmp_path) == (trial, now)
+    assert go_on_with_earlier(make_digits_trial(), DIGITS, tmp_path) == (make_digits_trial(), DIGITS)

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch import Tensor, nn
 
 from reslab.networks.blocks import Block
 from reslab.spec import NetworkSpec, cifar, imagenet
+from reslab.spec.families import wide
 
 
 def first_block(spec: NetworkSpec, *, stride: int = 1) -> Block:
@@ -56,11 +58,12 @@ def test_the_input_is_left_alone() -> None:
         for norm in ("batch", "group", "none"):
             if order == "bn-after-addition" and norm == "none":
                 continue
-            block = first_block(replace(cifar(20), order=order, norm=norm))
-            x = torch.randn(2, 16, 8, 8)
-            before = x.clone()
-            block(x)
-            assert torch.equal(x, before), (order, norm)
+            for shortcut in ("A", "C"):
+                block = first_block(replace(cifar(20), order=order, norm=norm, shortcut=shortcut))
+                x = torch.randn(2, 16, 8, 8)
+                before = x.clone()
+                block(x)
+                assert torch.equal(x, before), (order, norm, shortcut)
 
 
 def test_stochastic_depth_drops_whole_branches() -> None:
@@ -74,3 +77,75 @@ def test_stochastic_depth_drops_whole_branches() -> None:
     assert 10 < unchanged.sum() < 54
     block.eval()
     assert not (block(x) == x).flatten(1).all(1).any()
+
+
+class Wide(nn.Module):
+    """A block of a wide residual network that keeps its dimensions, as its authors have it; or dropout too early."""
+
+    def __init__(self, width: int, *, early: bool) -> None:
+        super().__init__()
+        early_dropout, dropout = (nn.Dropout(0.3) if here else nn.Identity() for here in (early, not early))
+        self.branch = nn.Sequential(
+            nn.BatchNorm2d(width),
+            nn.ReLU(),
+            nn.Conv2d(width, width, 3, padding=1, bias=False),
+            early_dropout,
+            nn.BatchNorm2d(width),
+            nn.ReLU(),
+            dropout,
+            nn.Conv2d(width, width, 3, padding=1, bias=False),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.branch(x)
+
+
+@pytest.mark.parametrize("revision", [1, 2])
+def test_preactivated_blocks_drop_as_wide_residual_networks_do(revision: int) -> None:
+    """To the bit, gradients included; by the first revision as before, with dropout ahead of the last norm."""
+    block = first_block(replace(wide(16, 1), dropout=0.3, pre_revision=revision))
+    theirs = Wide(16, early=revision == 1)
+    names = dict(zip(block.state_dict(), theirs.state_dict(), strict=True))
+    theirs.load_state_dict({names[name]: tensor for name, tensor in block.state_dict().items()})
+    x = torch.randn(4, 16, 8, 8)
+    outputs = []
+    for module in (block, theirs):
+        torch.manual_seed(1)
+        y = module(x)
+        y.square().sum().backward()
+        outputs.append(y)
+    assert torch.equal(*outputs)
+    for one, other in zip(block.parameters(), theirs.parameters(), strict=True):
+        assert one.grad is not None
+        assert other.grad is not None
+        assert torch.equal(one.grad, other.grad)
+
+
+@pytest.mark.parametrize("name", ["conv2_1", "conv2_2", "conv3_1"])
+def test_what_is_dropped_reaches_the_last_convolution_as_zero(name: str) -> None:
+    """And nothing else, where ReLU lets all through."""
+    spec = replace(wide(16, 1), dropout=0.3)
+    block = Block(spec, next(plan for plan in spec.layout() if plan.name == name))
+    last = block.layers[-1]
+    nn.init.constant_(last.get_parameter("norm.bias"), 9.0)
+    seen: list[Tensor] = []
+    last.get_submodule("conv").register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
+    x = torch.randn(8, 16, 8, 8)
+    torch.manual_seed(1)
+    block(x)
+    torch.manual_seed(1)
+    assert torch.equal(seen[0] != 0, torch.empty_like(seen[0]).bernoulli_(0.7).bool())
+
+
+@pytest.mark.parametrize("revision", [1, 2])
+def test_a_projection_sees_what_the_branch_sees(revision: int) -> None:
+    """In pre-activation: x normalized and activated (He et al., 2016, Identity Mappings); once it was x as it is."""
+    block = first_block(replace(cifar(20), order="pre", shortcut="C", pre_revision=revision))
+    seen: list[Tensor] = []
+    for name in ("layers.0.conv", "shortcut.conv"):
+        block.get_submodule(name).register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
+    x = torch.randn(4, 16, 8, 8)
+    block(x)
+    branch, projection = seen
+    assert torch.equal(projection, x if revision == 1 else branch)
+    assert branch.min() == 0

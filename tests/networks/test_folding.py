@@ -13,6 +13,7 @@ from reslab.networks.folding import FoldedBlock, FoldedLayer, fold
 CASES = {
     "resnet-50-v1.5": {"input_size": 64},  # projections with a stride, bottlenecks
     "resnet-20": {},  # option A
+    "cifar-resnet-14": {"dropout": 0.3},  # which inference leaves out
     "cifar-plain-20": {},  # no addition: layers alone
     "cifar-resnet-20": {"order": "pre"},  # normalization first: little to fold
     "resnet-18": {"input_size": 64, "squeeze_excitation": 4},
@@ -46,9 +47,10 @@ def test_logits_are_the_same(name: str, fields: dict[str, object]) -> None:
 
 def test_nothing_is_left_to_normalize() -> None:
     """Of ResNet-50, every block is one of ours and no normalization stays; a gate or another norm is left alone."""
-    modules = list(fold(make_network("resnet-50-v1.5", input_size=64)).modules())
-    assert sum(isinstance(module, FoldedBlock) for module in modules) == 16
-    assert not any(isinstance(module, nn.BatchNorm2d) for module in modules)
+    for dropout in (0.0, 0.3):
+        modules = list(fold(make_network("resnet-50-v1.5", input_size=64, dropout=dropout)).modules())
+        assert sum(isinstance(module, FoldedBlock) for module in modules) == 16
+        assert not any(isinstance(module, nn.BatchNorm2d | nn.Dropout) for module in modules)
     others = list(fold(create_model("cifar-resnet-8", norm="group")).modules())
     assert not any(isinstance(module, FoldedLayer | FoldedBlock) for module in others)
 

@@ -42,6 +42,19 @@ def test_normalizations_start_as_identity_and_classifier_small() -> None:
     assert network.get_parameter("classifier.weight").std().item() == pytest.approx(0.01, rel=0.05)
 
 
+def test_projections_leave_preactivated_sums_in_bounds() -> None:
+    """Of 110 layers with option C the last is no more than a few times option A's; once it was over a hundred times."""
+    deviations = {}
+    for shortcut, revision in (("A", None), ("C", None), ("C", 1)):
+        torch.manual_seed(0)
+        network = create_model("resnet-110", order="pre", shortcut=shortcut, pre_revision=revision)
+        with torch.no_grad():
+            deviations[shortcut, revision] = network.activations(torch.randn(8, 3, 16, 16))["conv4_18"].std()
+    usual = deviations["A", None]
+    assert usual / 4 < deviations["C", None] < 4 * usual
+    assert deviations["C", 1] > 50 * usual
+
+
 def test_zero_gamma_makes_every_block_an_identity_at_first() -> None:
     """With zero-gamma the features after a stage without changes equal the stem's."""
     network = create_model("resnet-20", zero_gamma=True)

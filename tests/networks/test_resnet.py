@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from reslab.networks import build, create_model
 from reslab.networks.resnet import ResidualNetwork
-from reslab.spec import find
+from reslab.spec import find, spec_from_dict, spec_to_dict
 
 
 def make(name: str, **overrides: object) -> ResidualNetwork:
@@ -89,6 +90,33 @@ def test_gradients_do_not_see_in_place_operations() -> None:
         network = make("cifar-resnet-8", **overrides).double()
         x = torch.randn(2, 3, 8, 8, dtype=torch.double, requires_grad=True)
         assert torch.autograd.gradcheck(network, x, atol=1e-5, nondet_tol=0.0)
+
+
+@pytest.mark.parametrize(
+    ("fields", "losses"),
+    [
+        ({"shortcut": "C"}, [2.3417104405918665, 2.0075775570667402, 1.7389305746988204]),
+        ({"dropout": 0.5}, [2.2735590524315987, 2.0783871179240423, 1.9201481048194395]),
+    ],
+    ids=str,
+)
+def test_the_first_preactivation_computes_what_it_did(fields: dict[str, object], losses: list[float]) -> None:
+    """A spec recorded before there were revisions trains by the losses that were measured then; today's does not."""
+    for recorded in (True, False):
+        data = spec_to_dict(find("cifar-resnet-14", {"order": "pre", "input_size": 8, **fields}))
+        if recorded:
+            del data["pre_revision"]
+        torch.manual_seed(0)
+        network = build(spec_from_dict(data)).double()
+        images = torch.linspace(-1, 1, 4 * 3 * 8 * 8, dtype=torch.double).sin().mul(9).cos().view(4, 3, 8, 8)
+        optimizer, trace = torch.optim.SGD(network.parameters(), lr=0.1), []
+        for _ in losses:
+            loss = torch.nn.functional.cross_entropy(network(images), torch.arange(4))
+            trace.append(loss.item())
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        assert (trace == pytest.approx(losses, rel=1e-9)) == recorded
 
 
 def test_the_constructor_is_reproducible() -> None:

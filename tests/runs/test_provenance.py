@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
+import PIL
 import pytest
 import torch
 from benchmarks.record import describe_machine
@@ -141,7 +142,8 @@ def test_versions_are_those_that_run() -> None:
     versions = describe_surroundings()["versions"]
     assert (versions["reslab"], versions["numpy"]) == (reslab.__version__, np.__version__)
     assert versions["python"] == platform.python_version()
-    assert {"torch", "safetensors"} <= versions.keys() <= {"reslab", "python", *PACKAGES}
+    assert versions["pillow"] == PIL.__version__
+    assert {"torch", "safetensors", "simplejpeg"} <= versions.keys() <= {"reslab", "python", *PACKAGES}
 
 
 def test_what_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,12 +151,13 @@ def test_what_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -
     real = importlib.metadata.version
 
     def find(package: str) -> str:
-        if package in ("torchvision", "tensorboard"):
+        if package in ("torchvision", "simplejpeg", "tensorboard"):
             raise importlib.metadata.PackageNotFoundError(package)
         return real(package)
 
     monkeypatch.setattr(importlib.metadata, "version", find)
-    assert list(describe_surroundings()["versions"]) == ["reslab", "python", "torch", "numpy", "safetensors"]
+    found = list(describe_surroundings()["versions"])
+    assert found == ["reslab", "python", "torch", "numpy", "pillow", "safetensors"]
 
 
 CPUINFO = "processor\t: 0\nmodel name\t: A Fast One: 3 GHz\n\nprocessor\t: 1\nmodel name\t: Another\n"

@@ -106,6 +106,8 @@ def test_a_name_says_what_differs() -> None:
         ("wrn-16-4", {"order": "post", "shortcut": "A"}),
         ("wrn-16-1", {"dropout": 0.3}),
         ("wrn-16-4", {"dropout": 0.3, "stages.2.width": 200}),
+        ("wrn-16-4", {"dropout": 0.3, "pre_revision": 1}),
+        ("resnet-110", {"order": "pre", "shortcut": "C", "pre_revision": 1}),
         ("dense-resnet-6", {"shortcut": "none", "channels": 3}),
         ("resnet-50", {"block": "basic"}),
         ("vit-b-16", {"input_size": 64}),
@@ -150,6 +152,16 @@ def test_differences_are_dotted() -> None:
     """Two specs differ in named leaves."""
     assert differences(find("resnet-34"), find("resnet-34", {"shortcut": "C"})) == {"shortcut": ("A", "C")}
     assert "stages.0.blocks" in differences(find("resnet-20"), find("resnet-32"))
+
+
+def test_todays_revision_goes_without_saying() -> None:
+    """A name and what differs tell of an earlier one alone."""
+    today, before = (find("wrn-16-4", {"dropout": 0.3, "pre_revision": revision}) for revision in (None, 1))
+    assert name_of(today) == "wrn-16-4 dropout=0.3"
+    assert name_of(before) == "wrn-16-4 pre_revision=1 dropout=0.3"
+    assert differences(today, find("wrn-16-4")) == {"dropout": (0.3, 0.0)}
+    assert differences(before, find("wrn-16-4")) == {"pre_revision": (1, 2), "dropout": (0.3, 0.0)}
+    assert differences(before, today) == {"pre_revision": (1, 2)}
 
 
 def test_an_unknown_kind_is_refused() -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
 from reslab.errors import UserError
 from reslab.spec import LeNetSpec, NetworkSpec, Preprocess, StageSpec, StemSpec, TorchvisionSpec, cifar
-from reslab.spec.codec import decode, encode, flatten, override
+from reslab.spec.codec import decode, encode, flatten, normalize, override
 from reslab.spec.comparators import highway
 from reslab.spec.recipe import AugmentationSpec, OptimizerSpec, Recipe, ResizingSpec, ScheduleSpec, WarmupSpec
 from reslab.spec.trial import DataSpec
@@ -164,6 +164,40 @@ def test_encode_and_decode_are_inverse() -> None:
     """Through plain data and back, optional fields included."""
     for value in (cifar(56), Preprocess(resize=256, mean=(0.5, 0.5), std=(1.0, 2.0)), Preprocess(crop=None)):
         assert decode(type(value), encode(value)) == value
+
+
+@dataclass(frozen=True)
+class Later:
+    """What has got a field that says which of two meanings it has; new ones have the second."""
+
+    width: int = 1
+    revision: Literal[1, 2] | None = field(default=None, metadata={"before": 1})
+
+    def __post_init__(self) -> None:
+        normalize(self)
+
+
+def test_data_without_a_field_mean_what_was_before() -> None:
+    """What is written out says which meaning it is; what says nothing is older than the field."""
+    assert decode(Later, {}) == Later(revision=1)
+    assert decode(Later, {"revision": None}) == Later()
+    assert override(Later(), {"width": "2"}) == Later(width=2)
+    for value in (Later(), Later(revision=1), Later(revision=2)):
+        assert decode(Later, encode(value)) == value
+
+
+def test_sparse_data_leave_out_what_was_before() -> None:
+    """Like what is as by default, so that hashes of them stay what they were; the new meaning stands in them."""
+    assert [encode(Later(revision=revision), sparse=True) for revision in (None, 1, 2)] == [{}, {}, {"revision": 2}]
+
+
+def test_an_open_choice_is_checked_in_python_too() -> None:
+    """A Literal that may be None takes its values and None."""
+    with pytest.raises(UserError, match="revision is 3; choose 1, 2 or None"):
+        replace(Later(), revision=3)
+    with pytest.raises(UserError, match="revision is '3'; choose 1, 2 or None"):
+        override(Later(), {"revision": "3"})
+    assert override(Later(revision=1), {"revision": "none"}) == Later()
 
 
 def test_missing_fields_are_named() -> None:

@@ -21,6 +21,15 @@ def test_the_function_does() -> None:
     assert "zero_padding" in contradictions(cifar(20), replace(cifar(20), zero_padding="both"))
 
 
+def test_the_revision_of_preactivation_does_for_projections() -> None:
+    """It says what they see; of dropout, which only training knows, it changes nothing."""
+    projecting, dropping = ({"order": "pre", **more} for more in ({"shortcut": "C"}, {"dropout": 0.3}))
+    for fields, differing in ((projecting, {"pre_revision": (2, 1)}), (dropping, {})):
+        today, before = (find("resnet-20", fields | {"pre_revision": revision}) for revision in (2, 1))
+        assert contradictions(today, before) == differing
+    assert contradictions(find("resnet-20", dropping), find("resnet-20", {"order": "pre"})) == {}
+
+
 def test_fields_without_effect_are_ignored() -> None:
     """Basic blocks have one place for the stride, projections no zero padding."""
     assert contradictions(imagenet(18), replace(imagenet(18), stride_in="3x3")) == {}

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from reslab.errors import UserError
 from reslab.spec import cifar, imagenet
 from reslab.spec.network import NetworkSpec
 
@@ -72,6 +73,86 @@ def test_preactivation_is_shared_where_dimensions_change() -> None:
     assert [plan.name for plan in plans if plan.shares_preactivation] == ["conv3_1", "conv4_1"]
     bare = [plan.name for plan in plans if plan.layers[0].operators == ("conv",)]
     assert bare == ["conv2_1", "conv3_1", "conv4_1"]
+
+
+def test_a_projection_shares_the_preactivation() -> None:
+    """He et al. (2016): with option C every block but the first does; by the first revision those that change."""
+    spec = replace(cifar(20), order="pre", shortcut="C")
+    sharing = [plan.name for plan in spec.layout() if plan.shares_preactivation]
+    assert sharing == [plan.name for plan in spec.layout()][1:]
+    assert all(plan.layers[0].operators == ("conv",) for plan in spec.layout())
+    before = list(replace(spec, pre_revision=1).layout())
+    assert [plan.name for plan in before if plan.shares_preactivation] == ["conv3_1", "conv4_1"]
+
+
+@pytest.mark.parametrize(
+    ("order", "revision", "operators"),
+    [
+        ("post", None, ("dropout", "conv", "norm")),
+        ("pre", 2, ("norm", "activation", "dropout", "conv")),
+        ("pre", 1, ("dropout", "norm", "activation", "conv")),
+        ("bn-after-addition", None, ("dropout", "conv")),
+        ("relu-before-addition", None, ("dropout", "conv", "norm", "activation")),
+    ],
+)
+@pytest.mark.parametrize("block", ["basic", "bottleneck"])
+def test_dropout_stands_before_the_last_convolution(
+    block: str, order: str, revision: int | None, operators: tuple[str, ...]
+) -> None:
+    """Right before it, as in wide residual networks; by the first revision of pre-activation, before its norm."""
+    for plan in replace(cifar(20), block=block, order=order, dropout=0.3, pre_revision=revision).layout():
+        *first, last = plan.layers
+        assert last.operators == operators
+        assert not any("dropout" in layer.operators for layer in first)
+
+
+def test_one_layer_has_nothing_to_drop_out_between() -> None:
+    """So blocks of a single layer have no dropout."""
+    plans = replace(cifar(20), block="single", dropout=0.3).layout()
+    assert not any("dropout" in layer.operators for plan in plans for layer in plan.layers)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"dropout": 0.3},
+        {"shortcut": "C"},
+        {"order": "pre"},
+        {"order": "pre", "shortcut": "B"},
+        {"order": "pre", "shortcut": "gated"},
+        {"order": "pre", "dropout": 0.3, "block": "single"},
+        {"order": "pre", "shortcut": "C", "stages": cifar(8).stages},  # the first block, and two that change
+    ],
+    ids=str,
+)
+def test_a_revision_is_none_where_nothing_depends_on_it(fields: dict[str, object]) -> None:
+    """Whatever was asked for: equal networks are equal specs."""
+    spec = replace(cifar(20), **fields)
+    assert spec.pre_revision is None
+    for revision in (1, 2):
+        again = replace(spec, pre_revision=revision)
+        assert again == spec
+        assert list(again.layout()) == list(spec.layout())
+
+
+@pytest.mark.parametrize("fields", [{"dropout": 0.3}, {"shortcut": "C"}, {"shortcut": "none", "dropout": 0.3}], ids=str)
+def test_the_revision_is_todays_unless_another_is_asked_for(fields: dict[str, object]) -> None:
+    """And the one asked for stays until nothing depends on it any more."""
+    spec = replace(cifar(20), order="pre", **fields)
+    assert spec.pre_revision == 2
+    before = replace(spec, pre_revision=1)
+    assert list(before.layout()) != list(spec.layout())
+    assert replace(before, classes=7).pre_revision == 1
+    assert replace(before, order="post").pre_revision is None
+    with pytest.raises(UserError, match="pre_revision is 3; choose 1, 2 or None"):
+        replace(spec, pre_revision=3)
+
+
+def test_the_plain_twin_keeps_the_revision_it_needs() -> None:
+    """Of dropout it does, of projections it has none."""
+    spec = replace(cifar(20), order="pre", shortcut="C", pre_revision=1)
+    assert spec.plain().pre_revision is None
+    assert replace(spec, dropout=0.3).plain().pre_revision == 1
 
 
 def test_a_spec_is_frozen_and_hashable() -> None:

@@ -47,6 +47,8 @@ def test_blocks_are_counted_in_every_order_with_every_shortcut_and_normalization
     "fields",
     [
         {"maxout": 2},
+        {"order": "pre", "shortcut": "C", "pre_revision": 1},
+        {"order": "pre", "shortcut": "C", "dropout": 0.3, "pre_revision": 2},
         {"maxout": 3, "norm": "none"},
         {"squeeze_excitation": 4, "block": "bottleneck"},
         {"squeeze_excitation": 999, "classes": 7},

@@ -11,7 +11,7 @@ import pytest
 from reslab.errors import UserError
 from reslab.spec import find
 from reslab.spec.recipe import OptimizerSpec, Recipe, ScheduleSpec, find_recipe
-from reslab.spec.trial import DataSpec, Trial, change_trial, trial_from_dict, trial_to_dict
+from reslab.spec.trial import DataSpec, Trial, change_trial, trial_differences, trial_from_dict, trial_to_dict
 
 TRIAL = Trial(
     data=DataSpec(name="cifar10", fingerprint="abc"),
@@ -91,6 +91,40 @@ def test_ids_stay_what_they_were() -> None:
     everything_decays = find_recipe("cifar-paper", {"optimizer.decay": "all"})
     assert replace(TRIAL, recipe=everything_decays).id == "resnet-20-cifar10-9f5dcde6a9a7"
     assert replace(TRIAL, recipe=find_recipe("digits"), network=find("plain-56")).id == "plain-56-cifar10-80b22cb98b88"
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "before"),
+    [
+        ("resnet-110", {"order": "pre", "shortcut": "C"}, "resnet-110-cifar10-b554dfc948fe"),
+        ("wrn-16-4", {"dropout": 0.3}, "wrn-16-4-cifar10-e1486720ce04"),
+    ],
+)
+def test_trials_of_the_first_preactivation_stay_what_they_were(
+    name: str, fields: dict[str, object], before: str
+) -> None:
+    """Recorded before there were revisions, a trial keeps its id and meaning; asked for anew it is another."""
+    trial = replace(TRIAL, network=find(name, fields))
+    assert trial_from_dict(trial_to_dict(trial)) == trial
+    recorded = trial_to_dict(trial)
+    del recorded["network"]["pre_revision"]
+    old = trial_from_dict(recorded)
+    assert (old.id, old.network.pre_revision) == (before, 1)
+    assert trial_from_dict(trial_to_dict(old)) == old
+    assert (trial.id != before, trial.network.pre_revision) == (True, 2)
+    assert trial_differences(old, trial) == {"network.pre_revision": (1, 2)}
+    assert change_trial(old, {"network.classes": "7"}).network.pre_revision == 1
+
+
+def test_a_revision_that_decides_nothing_is_in_no_id() -> None:
+    """Neither where there never was dropout or a projection, nor where they were taken out again."""
+    trial = replace(TRIAL, network=find("resnet-20", {"order": "pre"}))
+    assert trial.id == "resnet-20-cifar10-164d7aa6c301"
+    dropping = change_trial(trial, {"network.dropout": "0.3"})
+    assert dropping.network.pre_revision == 2
+    assert trial_differences(dropping, trial) == {"network.dropout": (0.3, 0.0)}
+    assert change_trial(dropping, {"network.dropout": "0"}) == trial
+    assert change_trial(trial, {"network.pre_revision": "1"}) == trial
 
 
 def test_fields_change_a_trial() -> None:

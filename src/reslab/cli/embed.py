@@ -60,7 +60,7 @@ def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", run
         device = choose_device()
         extractor = open_extractor(trained, preprocess_fields(fields), device=device)
         if labelled:
-            data = label_pictures(open_data(paths[0], held_out_seed=trained.held_out_seed), on_bad=on_bad)
+            data = label_pictures(open_data(paths[0], known=trained.data), on_bad=on_bad)
             pictures, class_names = [data.train, data.test], data.class_names
             total = sum(map(len, pictures))
         else:

@@ -76,7 +76,7 @@ def export(
         deployed = deploy(trained, preprocess_fields(fields))
         data = None
         if "data" in fields:
-            data = open_data(fields["data"], held_out_seed=trained.held_out_seed)
+            data = open_data(fields["data"], known=trained.data)
         elif int8 or not images:
             data = find_own_data(trained)
             if on_bad is None and trained.skipped_bad:

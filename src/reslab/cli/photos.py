@@ -12,7 +12,7 @@ from rich.text import Text
 
 from reslab.cli.show import console, make_table, print_heading, print_json, progress_console
 from reslab.data.photos.checking import KINDS, Checked, Finding, check_folder
-from reslab.data.photos.folder import HELD_OUT
+from reslab.data.photos.held_out import HELD_OUT
 from reslab.data.photos.reading import read_photos
 from reslab.data.photos.words import read_words
 from reslab.numbers import count
@@ -62,7 +62,7 @@ def _print_classes(checked: Checked, words: dict[str, str]) -> None:
     numbers = f"{count(images)} image{'s' * (images != 1)}, {count(classes)} class{'es' * (classes != 1)}"
     print_heading(_legible(str(checked.root)), numbers)
     if len(checked.splits) == 1:
-        console.print(f"There is nothing to test on: {HELD_OUT:.0%} of every class will be held out to test on.")
+        console.print(f"There is nothing to test on: about {HELD_OUT:.0%} of every class will be held out to test on.")
     table = make_table("", "class", *(split or "images" for split in checked.splits), *(["words<"] if words else []))
     rows = list(checked.counts.items())
     if len(rows) > CLASSES_SHOWN:  # the scarcest and the richest tell the most

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from reslab.cli.show import console, make_table, print_heading, print_json, progress_console
+from reslab.cli.show import console, make_table, print_heading, print_json, progress_console, warn
 from reslab.cli.subjects import runs_root, split_words
 from reslab.cli.trained import image_bar, load_trained, note_bad, preprocess_fields, refuse_unknown
 from reslab.errors import UserError
@@ -40,11 +40,15 @@ def probe(subject: str, *words: str, layer: str | None = None, json: bool = Fals
         from reslab.data.catalogue import open_data
         from reslab.delivery.pictures import label_pictures
         from reslab.experiments.probe import open_extractor, probe_layers
+        from reslab.experiments.seen import describe_overlap
         from reslab.networks.execution import choose_device
 
         seed = read_seed(fields.get("seed", 0))
         trained = load_trained(subject, fields, runs_root(runs))
-        data = label_pictures(open_data(fields["data"], held_out_seed=trained.held_out_seed), on_bad=on_bad)
+        dataset = open_data(fields["data"], known=trained.data)
+        if overlap := describe_overlap(trained.seen, dataset, dataset.test, weights=trained.origin):
+            warn(overlap)
+        data = label_pictures(dataset, on_bad=on_bad)
         device = choose_device()
         extractor = open_extractor(trained, preprocess_fields(fields), device=device)
         status.stop()

@@ -20,7 +20,14 @@ from reslab.cli.several import refuse_numbers, train_several
 from reslab.cli.show import console, progress_console, warn
 from reslab.cli.subjects import WHOLE, runs_root, split_words, writable_root
 from reslab.errors import UserError
-from reslab.experiments.trials import read_held_out_seed, read_trial, read_trial_file, take_epochs, with_epochs
+from reslab.experiments.trials import (
+    go_on_with_earlier,
+    read_held_out_seed,
+    read_trial,
+    read_trial_file,
+    take_epochs,
+    with_epochs,
+)
 from reslab.numbers import about, write_size
 from reslab.spec.toml import write_toml
 from reslab.spec.trial import Trial, hint_at_field, trial_to_dict
@@ -100,7 +107,8 @@ def train(
         else:
             dataset = open_data(given.get("data", "digits"), held_out_seed=read_held_out_seed(given))
             weights = given.pop("weights", None)
-            trials = [read_trial(given, dataset, weights=weights)]
+            trial, dataset = go_on_with_earlier(read_trial(given, dataset, weights=weights), dataset, root)
+            trials = [trial]
     if seeds is not None:
         trials = [replace(trial, seed=seed) for trial in trials for seed in range(1, seeds + 1)]
     if len(different := list(dict.fromkeys(trials))) < len(trials):
@@ -182,7 +190,7 @@ def _read_files(paths: Sequence[Path], given: dict[str, str]) -> tuple[list[Tria
 
     place, weights, epochs = given.pop("data", None), given.pop("weights", None), take_epochs(given)
     trials = [read_trial_file(path, given) for path in paths]
-    dataset = open_data(place or trials[0].data.name, held_out_seed=trials[0].data.held_out_seed)
+    dataset = open_data(place or trials[0].data.name, known=trials[0].data)
     for path, trial in zip(paths, trials, strict=True):
         if trial.data.held_out_seed != trials[0].data.held_out_seed:
             raise UserError(f"{path} and {paths[0]} differ in data.held_out_seed; train one after the other")

@@ -75,8 +75,7 @@ def _open(fields: Mapping[str, str], *members: Trained) -> Dataset | PhotoDatase
     from reslab.experiments.trained import find_own_data, refuse_other_draws
 
     if "data" in fields:
-        seeds = [trained.held_out_seed for trained in members if trained.of_photographs]
-        dataset = open_data(fields["data"], held_out_seed=seeds[0] if seeds else 0)
+        dataset = open_data(fields["data"], known=next((one.data for one in members if one.of_photographs), None))
         refuse_other_draws(members, dataset)
         return dataset
     names = {trained.data.name: trained.origin for trained in members if trained.data}

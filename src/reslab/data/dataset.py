@@ -27,6 +27,15 @@ class Split:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def digests(self) -> None:
+        """Return nothing: what is here by name is known by its fingerprint, and not image by image."""
+        return
+
+    def identities(self) -> NDArray[np.int64]:
+        """Return what tells images of a dataset apart, in whatever split they are: their pixels, as digests."""
+        digests = (hashlib.sha256(np.ascontiguousarray(image).data).digest() for image in self.images)
+        return np.frombuffer(b"".join(digest[:8] for digest in digests), np.int64)
+
     def take(self, indices: slice | NDArray[np.int64]) -> Split:
         """Return the part of the split at `indices`."""
         return Split(self.images[indices], self.labels[indices])

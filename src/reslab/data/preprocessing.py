@@ -29,6 +29,8 @@ def scale_images(images: Tensor, preprocess: Preprocess, *, brightest: int) -> T
         pixels = pixels.flip(1)
     if preprocess.resize is not None:
         pixels = _resize(pixels, preprocess.resize, preprocess.interpolation)
+        if preprocess.interpolation == "bicubic":  # it overshoots at edges; bytes, as others resize them, cannot
+            pixels = pixels.clamp_(0, WHITE[preprocess.pixel_range])
     return pixels
 
 

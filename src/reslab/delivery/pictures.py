@@ -1,4 +1,4 @@
-"""Pictures on their way to a network, whatever they come from: files, arrays, folders or named datasets.
+"""Pictures on their way to a network, whatever they come from: files, Pillow images, arrays, folders, named datasets.
 
 A picture is bytes, RGB or grey, until a network's intake prepares it. Pictures come as a stream, so that a folder of
 any size passes through little memory; what cannot be read is named, and stops the stream unless someone takes note.
@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import PIL.Image
 import torch
 from torch import Tensor
 
 from reslab.data.dataset import Dataset, Split
-from reslab.data.photos.decoding import BadImage, Pixels, read_pixels
+from reslab.data.photos.decoding import BadImage, Pixels, read_pixels, take_pixels
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit
 from reslab.data.photos.walking import Trail, walk_images
 from reslab.errors import UserError
 from reslab.files import is_folder
 
-Image = str | Path | Pixels
-MODES = ("L", "LA", "RGB", "RGBA")  # of Pillow images that are bytes in colour or grey
+Image = str | Path | PIL.Image.Image | Pixels
 OnBad = Callable[[BadImage], None]
 
 
@@ -120,7 +120,7 @@ def read_images(images: Iterable[Image], *, on_bad: OnBad | None = None) -> Iter
     for index, image in enumerate(images, start=1):
         name = str(image) if isinstance(image, (str, Path)) else f"image {index}"
         try:
-            pixels = read_pixels(Path(image)) if isinstance(image, (str, Path)) else _check_array(image, name)
+            pixels = _take(image, name)
         except BadImage as error:
             note_bad(error, on_bad)
         else:
@@ -129,7 +129,10 @@ def read_images(images: Iterable[Image], *, on_bad: OnBad | None = None) -> Iter
 
 def as_sequence(images: Any) -> Sequence[Image]:
     """Return images as a sequence; one alone counts too."""
-    return [images] if isinstance(images, (str, Path)) or hasattr(images, "__array_interface__") else list(images)
+    # Pillow's come first: asked whether they are like arrays, they would be decoded.
+    if isinstance(images, (str, Path, PIL.Image.Image)) or hasattr(images, "__array_interface__"):
+        return [images]
+    return list(images)
 
 
 def note_bad(error: BadImage, on_bad: OnBad | None) -> None:
@@ -139,10 +142,14 @@ def note_bad(error: BadImage, on_bad: OnBad | None) -> None:
     on_bad(error)
 
 
+def _take(image: Image, name: str) -> Pixels:
+    if isinstance(image, (str, Path)):
+        return read_pixels(Path(image))
+    return take_pixels(image, name=name) if isinstance(image, PIL.Image.Image) else _check_array(image, name)
+
+
 def _check_array(image: Any, name: str) -> Pixels:
-    """Return an array's bytes, or those of a Pillow image, in colour or grey; transparency is dropped, as of files."""
-    if (mode := getattr(image, "mode", None)) not in (None, *MODES):
-        raise BadImage(f"{name} is a Pillow image in {mode}; convert it to RGB")
+    """Return an array's bytes, in colour or grey; transparency is dropped, as of files."""
     pixels = np.asarray(image)
     if pixels.ndim == 2:
         pixels = pixels[:, :, None]

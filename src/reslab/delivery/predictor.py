@@ -49,8 +49,9 @@ class Prediction:
 
 
 class Predictor:
-    """A network ready for pictures: files, or arrays of bytes (height, width, RGB).
+    """A network ready for pictures: files, Pillow images, or arrays of bytes (height, width, RGB).
 
+    A Pillow image is prepared as its file would be, EXIF's orientation included; an array is taken as it is.
     The network itself is put into eval mode and onto `device`, by default a GPU where there is one.
     `preprocess` replaces what came with the weights; `channels_last` is the layout of memory it runs in. `bf16`
     is for speed on a GPU: probabilities are then those of a test but for bfloat16's rounding.

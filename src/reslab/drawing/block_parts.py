@@ -92,13 +92,13 @@ def _make_picture(
 def _branch(spec: NetworkSpec, plans: Sequence[BlockPlan]) -> Iterator[Part]:
     """Yield the operators of F in order."""
     plan = plans[0]
-    for index, layer in enumerate(plan.layers):
-        if spec.dropout and index == len(plan.layers) - 1 > 0:
-            yield Part(text=f"dropout, p = {spec.dropout:g}", kind="regularization")
+    for layer in plan.layers:
         for operator in layer.operators:
             if operator == "conv":
                 pieces = max(1, spec.maxout) if "activation" in layer.operators else 1
                 yield Part(text=write_layer(spec, layer, pieces=pieces), kind="weight", width=_tone_width(plan))
+            elif operator == "dropout":
+                yield Part(text=f"dropout, p = {spec.dropout:g}", kind="regularization")
             elif operator == "activation" and spec.maxout:
                 yield Part(text=f"maxout of {spec.maxout} pieces", kind="activation")
             else:

@@ -6,9 +6,8 @@ A finished one is not run again, unless its weights are lost.
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,23 +23,21 @@ from reslab.evaluation.multilabel import LabelScores
 from reslab.experiments.labelled import LabelledTask, log_scores
 from reslab.experiments.mending import announce_mending, compare_mended, find_loss
 from reslab.experiments.recording import Recorder
+from reslab.experiments.resuming import warn_of_other_means
+from reslab.experiments.seen import Seen, describe_overlap, note_seen, read_seen
 from reslab.experiments.sizes import telling_of_memory
-from reslab.experiments.starting import initialize, load_start, warn_of_other_preparation, warn_of_seen_images
+from reslab.experiments.starting import initialize, load_start, warn_of_other_preparation
 from reslab.experiments.tasks import make_task, refuse_unfit_trial
-from reslab.networks import Network, measure_cost, save_model
+from reslab.networks import Network, Weights, measure_cost, save_model
 from reslab.networks.capture import alone
 from reslab.networks.freezing import freeze
 from reslab.runs.directory import RunDirectory
 from reslab.runs.provenance import describe_surroundings, name_device
-from reslab.spec.codec import encode
 from reslab.spec.trial import Trial
 from reslab.training.checkpoint import newest_step
 from reslab.training.loop import Stopped, Surroundings, fit
 from reslab.training.processes import ALONE, Processes
-from reslab.training.stepping import Runtime, assemble, reproducible
-
-# What a sitting records that decides on the last bits.
-MEANS = ("device", *[field.name for field in fields(Runtime)], "processes", "threads")
+from reslab.training.stepping import assemble, reproducible
 
 
 def run_trial(
@@ -81,15 +78,18 @@ def run_trial(
                 announce_mending(run, trial, lost, warn)
         words = read_words(dataset.root) if isinstance(dataset, PhotoDataset) else {}
         task = make_task(trial, dataset, device=device, processes=processes, run=run, warn=warn)
-        network = _begin_network(trial, run, task, weights=weights, warn=warn)
+        network, started = _begin_network(trial, run, task, weights=weights, warn=warn)
         stepper = assemble(
             network, task, trial.recipe, seed=trial.seed, device=device, compile=compile, processes=processes
         )
+        seen = Seen()
         if processes.first:
             shared = {"together": together, "processes": processes.count}
             sitting = _describe_sitting(dataset, device) | asdict(stepper.runtime) | shared
-            _warn_of_other_means(run, trial, sitting, warn)
+            warn_of_other_means(run, sitting, trial=trial, dataset=dataset, warn=warn)
+            _warn_of_seen_images(started, trial, dataset, warn)
             run.begin(trial, sitting)
+            seen = note_seen(run, trial, dataset, started)
         recorder = Recorder(run, batch=trial.recipe.batch, device=device)
         if together == 1:
             forget_peak_memory(device)
@@ -120,7 +120,8 @@ def run_trial(
         skipped = task.share_skipped()
         if processes.first:
             _label(network, task, dataset, words)
-            _finish(run, network, trial, recorder.last() | _describe_result(scores, task, dataset, skipped=skipped))
+            result = recorder.last() | _describe_result(scores, task, dataset, skipped=skipped)
+            _finish(run, network, trial, result, seen)
             if recorded is not None:
                 compare_mended(run, recorded, warn)
         processes.ask_first(None)  # until the result is written
@@ -129,17 +130,27 @@ def run_trial(
 
 def _begin_network(
     trial: Trial, run: RunDirectory, task: LabelledTask, *, weights: str | Path | None, warn: Callable[[str], None]
-) -> Network:
-    """Return the network with what it begins with, and a part of it frozen; a run that goes on loads its own later."""
-    network = initialize(trial)
+) -> tuple[Network, Weights | None]:
+    """Return the network, a part of it frozen, and what it starts from; a run that goes on loads its own later."""
+    network, started = initialize(trial), None
     if not newest_step(run.checkpoints):
         started = load_start(network, trial, weights)
         if started is not None:
             warn_of_other_preparation(started, task.preprocess, warn)
-            warn_of_seen_images(started, trial.data, warn)
     if trial.recipe.freeze is not None:
         freeze(network, trial.recipe.freeze)
-    return network
+    return network, started
+
+
+def _warn_of_seen_images(
+    started: Weights | None, trial: Trial, dataset: Dataset | PhotoDataset, warn: Callable[[str], None]
+) -> None:
+    """Say where what a run starts from was trained on images that the run is tested on."""
+    if started is None:
+        return
+    _, tested = dataset.divide(trial.data.split)
+    if overlap := describe_overlap(read_seen(started.provenance), dataset, tested, weights="what this run starts from"):
+        warn(overlap)
 
 
 def _describe_sitting(dataset: Dataset | PhotoDataset, device: str) -> dict[str, Any]:
@@ -184,32 +195,8 @@ def _describe_result(
     }
 
 
-def _finish(run: RunDirectory, network: Network, trial: Trial, result: dict[str, Any]) -> None:
+def _finish(run: RunDirectory, network: Network, trial: Trial, result: dict[str, Any], seen: Seen) -> None:
     """Write the weights, and then the result, which makes the run a finished one."""
-    provenance = {"trial": trial.id, "data": encode(trial.data)}
+    provenance = {"trial": trial.id} | seen.describe()
     save_model(network, run.weights, metrics={"error_percent": result["error_percent"]}, provenance=provenance)
     run.finish(result)
-
-
-def _warn_of_other_means(
-    run: RunDirectory, trial: Trial, sitting: Mapping[str, Any], warn: Callable[[str], None]
-) -> None:
-    """Say what changes where a run goes on by other means than it had: another device, other kernels or processes."""
-    if not newest_step(run.checkpoints):
-        return
-    before = {"processes": 1} | run.read("provenance")["sittings"][-1]
-    other = [name for name in MEANS if name in before and name in sitting and before[name] != sitting[name]]
-    if not other:
-        return
-    changes = [f"{name}={json.dumps(sitting[name])} ({json.dumps(before[name])} so far)" for name in other]
-    effects = ["the batches are the same", "sums are taken in another order"]
-    if "processes" in other:
-        if trial.recipe.augmentation.mixup or trial.recipe.augmentation.cutmix:
-            effects.append("images are mixed with others than before")
-        if not trial.recipe.sync_norms:
-            part = trial.recipe.batch // trial.recipe.accumulate // sitting["processes"]
-            effects.append(f"{part} images at a time are normalized")
-    warn(
-        f"the run goes on with {', '.join(changes)}: {', '.join(effects)}, "
-        "and it will not end bit for bit as it would have"
-    )

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
-
+from reslab.data.randomness import torch_seeded
 from reslab.errors import UserError
 from reslab.networks import Network, Weights, build, read_weights
 from reslab.networks.create import adopt_weights, create_trained
 from reslab.networks.weights.sealed import seal
 from reslab.spec import Preprocess, Spec
 from reslab.spec.material import contradictions
-from reslab.spec.trial import DataSpec, Trial
-
-INITIALIZING = threading.Lock()  # weights are drawn from torch's generator, which all threads share
+from reslab.spec.trial import Trial
 
 
 def initialize(trial: Trial) -> Network:
     """Return the trial's network with the weights its seed draws; torch's generator is left as the caller had it."""
-    with INITIALIZING, torch.random.fork_rng(devices=()):
-        torch.default_generator.manual_seed(trial.seed)  # the CPU's alone: not those of devices, which are not kept
+    with torch_seeded(trial.seed):
         return build(trial.network, device="cpu")
 
 
@@ -88,15 +83,4 @@ def warn_of_other_preparation(started: Weights, preprocess: Preprocess, warn: Ca
         warn(
             f"the weights to start from were trained with {before.describe()}; "
             f"this run prepares images with {preprocess.describe()}"
-        )
-
-
-def warn_of_seen_images(started: Weights, data: DataSpec, warn: Callable[[str], None]) -> None:
-    """Say where the weights to start from were trained on some of what is held out now, as another seed drew it."""
-    before = started.provenance.get("data", {})
-    seed = before.get("held_out_seed", 0)
-    if before.get("name") == data.name and seed != data.held_out_seed:
-        warn(
-            f"the weights to start from were trained on {data.name} with other images held out, and so on some that "
-            f"are tested on here; write data.held_out_seed={seed}, or give a folder that has a val of its own"
         )

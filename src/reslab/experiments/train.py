@@ -11,7 +11,7 @@ from reslab.data.catalogue import open_data
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
 from reslab.experiments.tasks import list_doubts
-from reslab.experiments.trials import read_held_out_seed, read_trial
+from reslab.experiments.trials import go_on_with_earlier, read_held_out_seed, read_trial
 from reslab.networks.execution import choose_device
 from reslab.runs.directory import RunDirectory, default_root
 from reslab.spec import Spec
@@ -50,8 +50,8 @@ def train(
     if recipe is not None:
         named["recipe"] = recipe if isinstance(recipe, Recipe) else str(recipe)
     dataset = open_data(str(data), held_out_seed=read_held_out_seed(fields))
-    trial = read_trial(named | fields, dataset, weights=weights)
+    root = Path(runs) if runs else default_root()
+    trial, dataset = go_on_with_earlier(read_trial(named | fields, dataset, weights=weights), dataset, root)
     for doubt in list_doubts(trial, dataset, device=device):
         warn(doubt)
-    root = Path(runs) if runs else default_root()
     return run_trial(trial, dataset, root, weights=weights, device=device, progress=progress, warn=warn)

@@ -22,6 +22,7 @@ from reslab.data.stored import read_images
 from reslab.delivery.intake import tell_misfit
 from reslab.errors import UserError
 from reslab.evaluation.crops import ProtocolName, Viewing
+from reslab.experiments.seen import Seen, describe_overlap, read_seen
 from reslab.experiments.tasks import refuse_misfit, refuse_other_classes
 from reslab.networks import Network
 from reslab.networks.create import restore_model
@@ -29,7 +30,7 @@ from reslab.networks.execution import Execution
 from reslab.runs.directory import RunDirectory
 from reslab.runs.weights import refuse_other_weights
 from reslab.spec import Preprocess
-from reslab.spec.codec import decode, override
+from reslab.spec.codec import override
 from reslab.spec.trial import DataSpec, SplitName
 
 
@@ -47,6 +48,11 @@ class Trained:
     channels_last: bool = True
     metrics: Mapping[str, float] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def seen(self) -> Seen:
+        """What it was trained on, as far as its weights say."""
+        return read_seen(self.provenance)
 
     @property
     def held_out_seed(self) -> int:
@@ -145,7 +151,7 @@ def load_file(path: str | Path, *, name: str | None = None, overrides: Mapping[s
     return Trained(
         origin=origin,
         network=network.eval(),
-        data=_trained_on(read.provenance),
+        data=next(iter(read_seen(read.provenance).data), None),
         metrics=read.metrics,
         provenance=read.provenance,
     )
@@ -187,18 +193,21 @@ def choose_inputs(
         split = data.split if data else "full"
     if skip_bad is None:
         skip_bad = data is not None and trained.skipped_bad
-    tested = _tested(dataset, split)
+    _, tested = dataset.divide(split)
     if images is not None and images > len(tested):
         raise UserError(
             f"images is {images:,}, and {dataset.name} has {len(tested):,} to test on; leave it out for all"
         )
+    chosen = tested if images is None else tested.take(slice(images))
+    if overlap := describe_overlap(trained.seen, dataset, chosen, weights=trained.origin):
+        warn(overlap)
     execution = Execution(channels_last=trained.channels_last)
     execution.prepare_network(network.to(device))
     inputs = Inputs(
         own=data is not None and split == data.split and images is None and not preprocess,
         data=dataset.name,
         split=split,
-        images=tested if images is None else tested.take(slice(images)),
+        images=chosen,
         class_names=dataset.class_names,
         brightest=dataset.brightest,
         preprocess=prepared,
@@ -220,7 +229,7 @@ def find_own_data(trained: Trained) -> Dataset | PhotoDataset | None:
         word = trained.data.name
         if word not in LOADERS:
             word = trained.run.read("provenance")["sittings"][-1].get("data_at", "") if trained.run else ""
-        dataset = open_data(word, held_out_seed=trained.held_out_seed)
+        dataset = open_data(word, known=trained.data)
         return dataset if dataset.fingerprint == trained.data.fingerprint else None
     except (UserError, LookupError):  # it was never fetched here, is no longer there, or was not written down
         return None
@@ -265,23 +274,6 @@ def choose_preprocess(trained: Trained, fields: Mapping[str, Any]) -> Preprocess
                 "or give preprocess.mean=[...] and preprocess.per_pixel_mean=false too"
             )
     return chosen
-
-
-def _trained_on(provenance: Mapping[str, Any]) -> DataSpec | None:
-    """Return the data a run wrote down beside its weights; others may write there what they like."""
-    try:
-        return decode(DataSpec, provenance["data"])
-    except (KeyError, UserError):
-        return None
-
-
-def _tested(dataset: Dataset | PhotoDataset, split: SplitName) -> Split | PhotoSplit:
-    """Return the images to test on."""
-    if isinstance(dataset, Dataset):
-        return dataset.divide(split)[1]
-    if split != "full":
-        raise UserError(f"data.split={split} is for datasets by name; {dataset.root} is tested on what it has for that")
-    return dataset.test
 
 
 def _refuse(trained: Trained, dataset: Dataset | PhotoDataset) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from reslab.data.dataset import count_held_back
 from reslab.errors import UserError
+from reslab.runs.directory import RunDirectory
 from reslab.spec import Spec, find
 from reslab.spec.codec import convert, override
 from reslab.spec.recipe import Recipe, change_recipe, find_recipe
@@ -60,6 +61,20 @@ def read_trial(
     from reslab.experiments.starting import start_from
 
     return start_from(trial, weights, network=network, given=given, implied=implied)
+
+
+def go_on_with_earlier(
+    trial: Trial, dataset: Dataset | PhotoDataset, root: Path
+) -> tuple[Trial, Dataset | PhotoDataset]:
+    """Return a trial and its data, as an earlier version had them if it has begun the run that is to go on."""
+    from reslab.data.catalogue import open_as_before
+
+    if not RunDirectory.of(trial, root).path.exists():
+        for then in open_as_before(dataset, held_out_seed=trial.data.held_out_seed):
+            before = replace(trial, data=replace(trial.data, fingerprint=then.fingerprint))
+            if RunDirectory.of(before, root).path.exists():
+                return before, then
+    return trial, dataset
 
 
 def read_held_out_seed(fields: Mapping[str, Any]) -> int:

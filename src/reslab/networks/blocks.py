@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from reslab.networks.layers import Layer, Observer, make_convolution, make_layer, make_norm_activation
-from reslab.networks.randomness import Dropout, StochasticDepth
+from reslab.networks.randomness import StochasticDepth
 from reslab.networks.shortcuts import Gate, make_shortcut
 from reslab.spec.network import BlockPlan, NetworkSpec
 
@@ -37,7 +37,6 @@ class Block(nn.Module):
         self.name = plan.name
         self.preactivation = make_norm_activation(spec, plan.in_width) if plan.shares_preactivation else None
         self.layers = nn.ModuleList(make_layer(spec, layer_plan) for layer_plan in plan.layers)
-        self.dropout = Dropout(spec.dropout) if spec.dropout and len(self.layers) > 1 else None
         self.excitation = None
         if spec.squeeze_excitation:
             self.excitation = SqueezeExcitation(plan.out_width, spec.squeeze_excitation, spec.dimensions)
@@ -62,8 +61,6 @@ class Block(nn.Module):
     def residual(self, x: Tensor, observe: Observer | None = None) -> Tensor:
         """F(x), the residual function."""
         for number, layer in enumerate(self.layers, start=1):
-            if self.dropout is not None and number == len(self.layers):
-                x = self.dropout(x)  # before the last convolution, as in wide residual networks
             x = layer(x, observe, f"{self.name}.response_{number}")
         if self.excitation is not None:
             x = self.excitation(x)

@@ -25,7 +25,8 @@ class FoldedLayer(Layer):
 
     def __init__(self, layer: Layer) -> None:
         operators: Mapping[str, nn.Module] = dict(zip(layer.operators, layer, strict=True))
-        super().__init__({name: module for name, module in operators.items() if name != "norm"})
+        kept = [name for name in operators if name not in ("norm", "dropout")]  # inference drops nothing
+        super().__init__({name: operators[name] for name in kept})
         self.activates = isinstance(operators.get("activation"), nn.ReLU)
         _fold(self.convolution, operators["norm"])
         self.joins = isinstance(self.convolution, nn.Conv2d)
@@ -110,7 +111,6 @@ def _is_foldable(layer: nn.Module) -> bool:
 def _ends_in_addition(block: Block) -> bool:
     """Whether a block is y = ReLU(F(x) + shortcut(x)), with nothing else on the way, all of it foldable."""
     layers = [*block.layers, *([block.shortcut] if isinstance(block.shortcut, Layer) else [])]
-    ends = [layer.operators for layer in layers if isinstance(layer, Layer)]
     return (
         block.shortcut is not None
         and block.gate is None
@@ -118,7 +118,6 @@ def _ends_in_addition(block: Block) -> bool:
         and block.excitation is None
         and isinstance(block.after, nn.ReLU)
         and all(_is_foldable(layer) for layer in layers)
-        and ends[len(block.layers) - 1] == ("conv", "norm")
     )
 
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from reslab.networks.randomness import Dropout
 from reslab.spec.network import LayerPlan, NetworkSpec, Norm
 
 Observer: TypeAlias = Callable[[str, Tensor], None]
@@ -86,7 +87,7 @@ class Maxout(nn.Module):
 
 
 class Layer(nn.Sequential):
-    """Convolution, normalization and activation in the order asked for.
+    """Convolution, normalization, activation and dropout in the order asked for.
 
     Its *response* (paper, Fig. 7) is what leaves the convolution and its normalization, before the
     nonlinearity or the addition.
@@ -95,7 +96,7 @@ class Layer(nn.Sequential):
     def __init__(self, operators: Mapping[str, nn.Module]) -> None:
         super().__init__(OrderedDict(operators))
         self.operators = tuple(operators)
-        self.responds_at = "norm" if self.operators[:2] == ("conv", "norm") else "conv"
+        self.responds_at = "norm" if "norm" in self.operators[self.operators.index("conv") :] else "conv"
 
     def forward(self, input: Tensor, observe: Observer | None = None, name: str = "") -> Tensor:
         if observe is None:
@@ -112,7 +113,7 @@ def make_layer(spec: NetworkSpec, plan: LayerPlan, *, bias: bool = False) -> Lay
     """Make the layer a plan describes; a convolution without normalization has a bias in its stead."""
     pieces = max(1, spec.maxout) if "activation" in plan.operators else 1
     conv_width = plan.out_width * pieces
-    norm_width = conv_width if plan.operators[0] == "conv" else plan.in_width
+    before = plan.operators[: plan.operators.index("conv")]
     makers: dict[str, Callable[[], nn.Module]] = {
         "conv": lambda: make_convolution(
             spec.dimensions,
@@ -122,8 +123,9 @@ def make_layer(spec: NetworkSpec, plan: LayerPlan, *, bias: bool = False) -> Lay
             stride=plan.stride,
             bias=bias or spec.norm == "none",
         ),
-        "norm": lambda: make_norm(spec.norm, norm_width, spec.dimensions),
+        "norm": lambda: make_norm(spec.norm, plan.in_width if "norm" in before else conv_width, spec.dimensions),
         "activation": lambda: Maxout(spec.maxout) if spec.maxout else nn.ReLU(inplace=True),
+        "dropout": lambda: Dropout(spec.dropout),
     }
     wanted = [operator for operator in plan.operators if operator != "norm" or spec.norm != "none"]
     if wanted[0] == "activation":

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("torch", "torchvision", "numpy", "safetensors", "tensorboard")
+PACKAGES = ("torch", "torchvision", "numpy", "pillow", "simplejpeg", "safetensors", "tensorboard")
 
 
 def describe_surroundings() -> dict[str, Any]:

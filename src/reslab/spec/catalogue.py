@@ -19,7 +19,7 @@ from reslab.shipped import sets_of
 from reslab.spec.codec import convert, decode, differing_leaves, encode, override
 from reslab.spec.comparators import HighwaySpec, LeNetSpec, TorchvisionName, TorchvisionSpec, highway
 from reslab.spec.families import IMAGENET_BLOCKS, cifar, dense, imagenet, wide
-from reslab.spec.network import Block, NetworkSpec
+from reslab.spec.network import PRE_REVISION, Block, NetworkSpec
 
 Spec: TypeAlias = NetworkSpec | HighwaySpec | LeNetSpec | TorchvisionSpec
 SPEC_TYPES: dict[str, type[Spec]] = {cls.kind: cls for cls in (NetworkSpec, HighwaySpec, LeNetSpec, TorchvisionSpec)}
@@ -113,7 +113,16 @@ def spec_from_dict(data: Mapping[str, Any], *, where: str = "") -> Spec:
 
 def differences(one: Spec, other: Spec) -> dict[str, tuple[Any, Any]]:
     """Return the dotted fields in which two specs differ, with both values (None where one lacks the field)."""
-    return differing_leaves(spec_to_dict(one), spec_to_dict(other))
+    return differing_leaves(comparable(one), comparable(other))
+
+
+def comparable(spec: Spec) -> dict[str, Any]:
+    """Return `spec` as plain data that differ from others' where it does itself.
+
+    Where nothing depends on a revision it is taken to be today's, from which only an earlier one differs.
+    """
+    data = spec_to_dict(spec)
+    return data | ({"pre_revision": spec.pre_revision or PRE_REVISION} if isinstance(spec, NetworkSpec) else {})
 
 
 @cache
@@ -213,7 +222,7 @@ def _likeness(spec: Spec) -> tuple[object, ...]:
 
 def _differing(spec: Spec, base: Spec) -> dict[str, Any]:
     """Return the fields to override in `base` for `spec`: leaves, or all stages where their number differs."""
-    mine, theirs = encode(spec), encode(base)
+    mine, theirs = comparable(spec), comparable(base)
     if len(mine.get("stages", ())) != len(theirs.get("stages", ())):
         stages = mine.pop("stages")
         theirs.pop("stages")

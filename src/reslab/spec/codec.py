@@ -23,16 +23,22 @@ from reslab.errors import UserError, choices, suggest
 
 T = TypeVar("T")
 
+# Where a new field says which of two meanings others have, its metadata say with this key which one data mean that
+# lack it: those recorded before there was such a field. They stay what they were.
+BEFORE = "before"
 _place: ContextVar[str | None] = ContextVar("place", default=None)
 
 
 def encode(value: Any, *, sparse: bool = False) -> Any:
-    """Turn a dataclass, at any depth, into dicts, lists and scalars; `sparse` leaves out what is as by default."""
+    """Turn a dataclass, at any depth, into dicts, lists and scalars.
+
+    `sparse` leaves out what is as by default, or as it was before there was such a field.
+    """
     if is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: encode(getattr(value, field.name), sparse=sparse)
             for field in fields(value)
-            if not (sparse and getattr(value, field.name) == _default(field))
+            if not (sparse and getattr(value, field.name) in (_default(field), field.metadata.get(BEFORE, MISSING)))
         }
     if isinstance(value, (tuple, list)):
         return [encode(item, sparse=sparse) for item in value]
@@ -58,7 +64,7 @@ def decode(cls: type[T], data: Mapping[str, Any], *, where: str = "") -> T:
         raise UserError(f"{where.rstrip('.') or cls.__name__} lacks {choices(missing)}")
     outer = _place.set(where)
     try:
-        return cls(**values)
+        return cls(**(_before(cls) | values))
     finally:
         _place.reset(outer)
 
@@ -141,11 +147,7 @@ def convert(hint: Any, value: Any, *, where: str) -> Any:
             raise UserError(f"{where} is {value!r}; give its fields one by one as {where}.FIELD=value")
         return decode(hint, data, where=f"{where}.")
     if origin is Literal:
-        for allowed in args:
-            same = value == allowed and isinstance(value, bool) == isinstance(allowed, bool)
-            if same or (isinstance(value, str) and value.lower() == str(allowed).lower()):
-                return allowed
-        raise UserError(f"{where} is {value!r}; choose {choices(args)}")
+        return _choose(args, value, where)
     if origin is tuple:
         data = _parse_json(value, where)
         if not isinstance(data, Sequence) or isinstance(data, str):
@@ -157,6 +159,8 @@ def convert(hint: Any, value: Any, *, where: str) -> Any:
             return None
         if any(isinstance(kind, type) and is_dataclass(kind) and isinstance(value, kind) for kind in kinds):
             return value
+        if get_origin(kinds[0]) is Literal:
+            return _choose((*get_args(kinds[0]), None), value, where)
         return convert(kinds[0], value, where=where)
     return _scalar(hint, value, where)
 
@@ -172,6 +176,11 @@ def _has_field(hint: Any, name: str) -> bool:
     return any(name in getattr(kind, "__dataclass_fields__", ()) for kind in kinds)
 
 
+@cache
+def _before(cls: type) -> dict[str, Any]:
+    return {field.name: field.metadata[BEFORE] for field in fields(cls) if BEFORE in field.metadata}
+
+
 def _overlay(data: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(data)
     for key, value in changes.items():
@@ -182,6 +191,14 @@ def _overlay(data: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
 
 def _default(field: Field[Any]) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def _choose(allowed: Sequence[Any], value: Any, where: str) -> Any:
+    for choice in allowed:
+        same = value == choice and isinstance(value, bool) == isinstance(choice, bool)
+        if same or (isinstance(value, str) and value.lower() == str(choice).lower()):
+            return choice
+    raise UserError(f"{where} is {value!r}; choose {choices(allowed)}")
 
 
 def _scalar(hint: Any, value: Any, where: str) -> Any:

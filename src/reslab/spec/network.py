@@ -8,10 +8,11 @@ are derived from it; `plain()` is the twin without shortcuts. The paper's own ne
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import ClassVar, Literal
 
-from reslab.spec.codec import normalize
+from reslab.spec.codec import BEFORE, normalize
 from reslab.spec.possible import check
 
 Block = Literal["single", "basic", "bottleneck"]
@@ -20,10 +21,11 @@ Order = Literal["post", "pre", "bn-after-addition", "relu-before-addition"]
 Norm = Literal["batch", "none", "group", "frozen"]
 Init = Literal["he-fan-in", "he-fan-out", "xavier", "orthogonal"]
 Pool = Literal["none", "ceil", "padded"]
-Operator = Literal["conv", "norm", "activation"]
+Operator = Literal["conv", "norm", "activation", "dropout"]
 
 BLOCK_KERNELS: dict[Block, tuple[int, ...]] = {"single": (3,), "basic": (3, 3), "bottleneck": (1, 3, 1)}
 BOTTLENECK_EXPANSION = 4
+PRE_REVISION = 2
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,11 @@ class BlockPlan:
     shares_preactivation: bool
     drop_rate: float
 
+    @property
+    def changes(self) -> bool:
+        """Whether the block changes dimensions: those of the map, or its channels."""
+        return self.stride != 1 or self.in_width != self.out_width
+
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkSpec:
@@ -107,6 +114,12 @@ class NetworkSpec:
     zero channels, `stride_in` where a bottleneck halves the map, `pool` how the stem pools.
     `maxout` counts the pieces (0: ReLU), `squeeze_excitation` is the reduction (0: none).
     `checkpointing` trades time for memory and never changes a number.
+
+    `pre_revision` says what `order="pre"` means where there is dropout, or a projection in a block that keeps its
+    dimensions. By revision 2 dropout stands between the last ReLU and its convolution (Zagoruyko and Komodakis, 2016),
+    and branch and projection share the activated input (He et al., 2016). By revision 1, which records without the
+    field mean, dropout stands before the last normalization, and such a projection sees the sum as it is. None becomes
+    2 where anything depends on it, and any revision None where nothing does.
     """
 
     kind: ClassVar[str] = "residual"
@@ -119,6 +132,7 @@ class NetworkSpec:
     zero_padding: Literal["after", "both"] = "after"
     stride_in: Literal["1x1", "3x3"] = "1x1"
     order: Order = "post"
+    pre_revision: Literal[1, 2] | None = field(default=None, metadata={BEFORE: 1})
     norm: Norm = "batch"
     init: Init = "he-fan-in"
     zero_gamma: bool = False
@@ -135,6 +149,8 @@ class NetworkSpec:
     def __post_init__(self) -> None:
         normalize(self)
         check(self)
+        revision = (self.pre_revision or PRE_REVISION) if self._needs_revision() else None
+        object.__setattr__(self, "pre_revision", revision)
 
     @property
     def residual(self) -> bool:
@@ -206,8 +222,10 @@ class NetworkSpec:
                 stride = stage.stride if index == 0 else 1
                 out_width = stage.width * self.expansion
                 changes = stride != 1 or in_width != out_width
+                shortcut = self._shortcut(changes)
                 done += 1
-                shares_preactivation = self.order == "pre" and changes and done > 1
+                projects = shortcut == "projection" and self.pre_revision != 1
+                shares_preactivation = self.order == "pre" and (changes or projects) and done > 1
                 # The activation after the stem, before the split, is the first block's (He et al., 2016).
                 activated = shares_preactivation or (self.order == "pre" and done == 1)
                 yield BlockPlan(
@@ -217,7 +235,7 @@ class NetworkSpec:
                     out_width=out_width,
                     stride=stride,
                     layers=tuple(self._layers(in_width, stage.width, stride, activated=activated)),
-                    shortcut=self._shortcut(changes),
+                    shortcut=shortcut,
                     gated=self.shortcut == "gated",
                     shares_preactivation=shares_preactivation,
                     # Linear decay: the deeper a block, the likelier it is dropped.
@@ -234,6 +252,9 @@ class NetworkSpec:
             operators = self.operator_order.last if last else self.operator_order.inner
             if activated and index == 0:
                 operators = ("conv",)
+            if self.dropout and last and index > 0:
+                at = 0 if self.pre_revision == 1 else operators.index("conv")
+                operators = (*operators[:at], "dropout", *operators[at:])
             yield LayerPlan(
                 in_width=in_width,
                 out_width=out_width,
@@ -242,6 +263,14 @@ class NetworkSpec:
                 operators=operators,
             )
             in_width = out_width
+
+    def _needs_revision(self) -> bool:
+        """Whether anything depends on which revision of pre-activation it is; the first block comes activated."""
+        if self.order != "pre":
+            return False
+        drops = self.dropout > 0 and len(BLOCK_KERNELS[self.block]) > 1
+        others = islice(self.layout(), 1, None)
+        return drops or any(plan.shortcut == "projection" and not plan.changes for plan in others)
 
     def _shortcut(self, changes: bool) -> Literal["none", "identity", "zero-padding", "projection"]:
         if self.shortcut == "none":

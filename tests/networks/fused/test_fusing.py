@@ -21,6 +21,8 @@ def test_the_papers_cifar_networks_are_fused(name: str, fields: dict[str, str]) 
     [
         ("resnet-20", {"shortcut": "gated"}),
         ("resnet-20", {"order": "pre", "shortcut": "B"}),
+        ("resnet-20", {"order": "pre", "shortcut": "C"}),
+        ("resnet-20", {"order": "pre", "dropout": "0.1"}),
         ("resnet-20", {"norm": "group"}),
         ("resnet-20", {"dropout": "0.1"}),
         ("resnet-20", {"input_size": "24"}),

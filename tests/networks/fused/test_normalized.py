@@ -13,6 +13,7 @@ from reslab.networks.resnet import ResidualNetwork
 from reslab.spec import find
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+PAIRS = [{"blocks": 2, "width": 16}, {"blocks": 2, "width": 32, "stride": 2}]  # of which the second keeps its size
 CASES = [
     ("resnet-18", {"input_size": 37}),
     ("resnet-18", {"input_size": 32, "shortcut": "C", "pool": "padded"}),
@@ -21,12 +22,15 @@ CASES = [
     ("plain-18", {"input_size": 32}),
     ("resnet-18", {"input_size": 32, "order": "pre"}),
     ("resnet-50-v1.5", {"input_size": 33, "order": "pre"}),
+    ("resnet-18", {"input_size": 16, "order": "pre", "shortcut": "C", "stages": PAIRS}),
+    ("resnet-18", {"input_size": 16, "order": "pre", "shortcut": "C", "stages": PAIRS, "pre_revision": 1}),
 ]
 NAMES = [
     ("resnet-34", {}),
     ("resnet-18", {"shortcut": "C"}),
     ("resnet-50-v1.5", {"shortcut": "B"}),
     ("resnet-18", {"order": "pre"}),
+    ("resnet-18", {"order": "pre", "shortcut": "C"}),
     ("plain-18", {}),
 ]
 
@@ -48,6 +52,7 @@ def test_the_papers_networks_have_kernels_around_convolutions(name: str) -> None
         ("resnet-18", {"order": "bn-after-addition"}),
         ("resnet-18", {"norm": "frozen"}),
         ("resnet-18", {"dropout": 0.1}),
+        ("wrn-16-4", {"dropout": 0.1}),
         ("resnet-18", {"squeeze_excitation": 16}),
         ("resnet-18", {"stochastic_depth": 0.1}),
         ("resnet-18", {"checkpointing": True}),

@@ -238,3 +238,25 @@ def test_older_files_know_of_no_mean_image(saved: Path, tmp_path: Path) -> None:
     network = load_model(tmp_path / "old.safetensors")
     assert network.preprocess == Preprocess(mean=(0.1, 0.2, 0.3), std=(1.0, 1.0, 2.0))
     assert network.mean_image is None
+
+
+@pytest.mark.parametrize("fields", [{"shortcut": "C"}, {"dropout": 0.3}], ids=str)
+def test_older_files_mean_the_first_preactivation(fields: dict[str, object], tmp_path: Path) -> None:
+    """They say nothing of revisions, and compute what they did, however they are asked for."""
+    network = create_model("cifar-resnet-14", order="pre", pre_revision=1, **fields)
+    path = save_model(network, tmp_path / "new.safetensors")
+    tensors, metadata = read_tensors(path)
+    about = unseal(path, tensors, metadata)
+    assert about["spec"].pop("pre_revision") == 1
+    del about["digest"]
+    write_sealed(tmp_path / "old.safetensors", tensors, about)
+    images = torch.randn(4, 3, 32, 32)
+    torch.manual_seed(1)
+    expected = network(images)
+    for again in (
+        load_model(tmp_path / "old.safetensors"),
+        create_model("cifar-resnet-14", tmp_path / "old.safetensors", order="pre", **fields),
+    ):
+        assert again.spec == network.spec
+        torch.manual_seed(1)
+        assert torch.equal(again(images), expected)

@@ -137,10 +137,11 @@ def test_googlenet_in_safetensors_is_read_by_name(tmp_path: Path) -> None:
 
 
 def test_vit_tells_its_image_size(tmp_path: Path) -> None:
-    """The number of patches gives the side."""
+    """The number of patches gives the side; what images were resized to before, at another than 224, nothing gives."""
     network = create_model("vit-b-16", input_size=64)
     torch.save(foreign_state_dict(network, "torchvision"), tmp_path / "v.pth")
-    assert load_model(tmp_path / "v.pth").spec.input_size == 64
+    loaded = load_model(tmp_path / "v.pth")
+    assert (loaded.spec.input_size, loaded.preprocess) == (64, None)
     assert create_model("vit-b-16", weights=tmp_path / "v.pth", input_size=64).spec.input_size == 64
 
 

@@ -1,4 +1,4 @@
-"""Files become pixels by one policy, whatever they are: 8-bit RGB, upright, the first frame.
+"""Files, and what Pillow has opened, become pixels by one policy, whatever they are: 8-bit RGB, upright, one frame.
 
 - An orientation in EXIF is applied, as every viewer does; EXIF that cannot be read counts as none.
 - What a file is, its content says, not its name: ImageNet has a PNG named .JPEG.
@@ -61,6 +61,15 @@ def decode_pixels(data: bytes, *, name: str) -> Pixels:
         return np.asarray(_to_rgb(_open(data)))
 
 
+def take_pixels(image: Image.Image, *, name: str) -> Pixels:
+    """Return what decoding its file gives of an image that Pillow has opened, which is left as it was.
+
+    One that Pillow made, of a file's or not, is turned by the EXIF it still carries.
+    """
+    with _decoding(name):
+        return np.asarray(_to_rgb(image))
+
+
 def read_crop(path: Stored, choose: Callable[[int, int], Box], *, side: int) -> Pixels:
     """Decode the part of an image file that `choose` names, given width and height, resized to a square of `side`.
 
@@ -87,13 +96,15 @@ def read_crop(path: Stored, choose: Callable[[int, int], Box], *, side: int) -> 
 def _decode_smaller(image: Image.Image, data: bytes, *, by: float) -> Pixels:
     """Decode an image at a half, a quarter or an eighth of its size, no smaller than `by`; else as it is."""
     part = next((part for part in (8, 4, 2) if by <= 1 / part), 1)
-    size = -(-image.width // part), -(-image.height // part)
     if image.format == "JPEG" and simplejpeg is not None and image.mode in ("RGB", "L") and _orientation(image) == 1:
         # The same library with less around it, and the same pixels; what it does not like, Pillow decides about.
+        width, height = -(-image.width // part), -(-image.height // part)
         with contextlib.suppress(ValueError):
-            return simplejpeg.decode_jpeg(data, "RGB", min_width=size[0], min_height=size[1])
+            return simplejpeg.decode_jpeg(data, "RGB", min_width=width, min_height=height)
     if part > 1:
-        image.draft(None, size)
+        # Both give sizes rounded up. simplejpeg is told the least that will do, Pillow divides by what it is told and
+        # rounds down: told a size rounded up, it takes the next larger part.
+        image.draft(None, (image.width // part, image.height // part))
     return np.array(_to_rgb(image))
 
 
@@ -134,7 +145,9 @@ def _to_rgb(image: Image.Image) -> Image.Image:
     if bits > 8:
         wide = np.asarray(image).astype(np.int64)
         return Image.fromarray((wide >> (bits - 8)).clip(0, 255).astype(np.uint8)).convert("RGB")
-    image.info.pop("transparency", None)  # a palette's; Pillow would warn that it is dropped
+    if "transparency" in image.info:  # a palette's; Pillow would warn that it is dropped
+        image = image.copy()
+        del image.info["transparency"]
     return image.convert("RGB")
 
 

@@ -1,14 +1,14 @@
 """A folder of photographs as a dataset: ``root/train/<class>/*`` and ``root/val/<class>/*``, or ``root/<class>/*``.
 
 Without a val folder a part of every class is held out, drawn by a seed. A dataset is known by its files' names and
-sizes and by which of them are tested on, not by where it lies.
+sizes, by what is in those whose size tells nothing, and by which of them are tested on, not by where it lies.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,15 +17,16 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from reslab.data.photos.digests import digest_content, digest_contents
+from reslab.data.photos.editions import CURRENT, Edition, needs_content, sort_classes
+from reslab.data.photos.held_out import draw_by_name, draw_by_position
 from reslab.data.photos.members import Stored
 from reslab.data.photos.walking import Trail, walk_images
-from reslab.data.randomness import numbers_for
 from reslab.errors import UserError
 from reslab.files import is_folder, list_folder
-from reslab.spec.trial import TaskName
+from reslab.spec.trial import SplitName, TaskName
 
 VAL_NAMES = ("val", "valid", "validation", "test")
-HELD_OUT = 0.2
 LEAST_CLASSES = 2
 
 
@@ -48,6 +49,14 @@ class PhotoSplit:
         """Return an image's bytes."""
         return _size(self.root / self.files[index])
 
+    def digests(self) -> NDArray[np.int64] | None:
+        """Return what tells every image's content from any other, whatever its name; None where there is too much."""
+        return digest_contents([self.path(index) for index in range(len(self))], map(self.size, range(len(self))))
+
+    def identities(self) -> NDArray[np.str_]:
+        """Return what tells images of a dataset apart, in whatever split they are: their names."""
+        return np.array(self.files)
+
     def take(self, indices: slice | NDArray[np.int64]) -> PhotoSplit:
         """Return the part of the split at `indices`."""
         chosen = np.arange(len(self))[indices]
@@ -67,6 +76,7 @@ class PhotoDataset:
     train: PhotoSplit
     test: PhotoSplit
     held_out: bool = False
+    edition: Edition = CURRENT
 
     @property
     def channels(self) -> int:
@@ -78,26 +88,39 @@ class PhotoDataset:
         """Photographs have none in common."""
         return
 
+    def divide(self, split: SplitName) -> tuple[PhotoSplit, PhotoSplit]:
+        """Return what to train and test on."""
+        if split != "full":
+            raise UserError(
+                f"data.split={split} is for datasets by name; {self.root} is tested on what it has for that"
+            )
+        return self.train, self.test
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over classes, and names, sizes and labels of the files of both splits."""
-        digest = hashlib.sha256()
+        return self._take_fingerprint(b"", lambda label: f"{label}\n".encode())
+
+    def _take_fingerprint(self, kind: bytes, write_label: Callable[[NDArray[np.int64]], bytes]) -> str:
+        digest = hashlib.sha256(kind)
         for name in self.class_names:
             digest.update(f"{name}\n".encode(errors="surrogateescape"))  # names need not be UTF-8
         for split in (self.train, self.test):
             for index, file in enumerate(split.files):
-                line = f"{file} {split.size(index)} {split.labels[index]}\n"
-                digest.update(line.encode(errors="surrogateescape"))
+                digest.update(f"{file} {split.size(index)} ".encode(errors="surrogateescape"))
+                if needs_content(file, self.edition):
+                    digest.update(digest_content(split.path(index)))
+                digest.update(write_label(split.labels[index]))
             digest.update(b"--\n")
         return digest.hexdigest()
 
 
-def read_folder(root: Path, *, seed: int = 0) -> PhotoDataset:
+def read_folder(root: Path, *, seed: int = 0, edition: Edition = CURRENT) -> PhotoDataset:
     """Read a folder of photographs; `seed` draws what is held out where there is nothing to test on."""
     _refuse_no_folder(root)
     train = root / "train" if (root / "train").is_dir() else root
     val = next((root / name for name in VAL_NAMES if train != root and (root / name).is_dir()), None)
-    names = tuple(folder.name for folder in _folders(train, root))
+    names = tuple(sort_classes((folder.name for folder in _folders(train, root)), edition))
     if len(names) < LEAST_CLASSES:
         found = f"{train} has {len(names) or 'no'} folder{'s' * (len(names) != 1)} of images"
         raise UserError(f"{found}, and two classes are needed at least; give each a folder")
@@ -106,34 +129,43 @@ def read_folder(root: Path, *, seed: int = 0) -> PhotoDataset:
         if not found:
             raise UserError(f"{train / name} has no images; fill it or remove it")
     if val is None:
-        tested = {name: _draw(found, seed=seed, stream=number) for number, (name, found) in enumerate(files.items())}
-        files = {name: [file for file in found if file not in tested[name]] for name, found in files.items()}
+        for found in files.values():
+            if len(found) < LEAST_CLASSES:
+                raise UserError(
+                    f"{found[0].parent} has one image; two are needed to hold one out, or make a val folder"
+                )
+        whole = _gather(root, [files[name] for name in names])
+        held = hold_out_by_class(whole, seed=seed, edition=edition)
+        trained, tested = whole.take(np.flatnonzero(~held)), whole.take(np.flatnonzero(held))
     else:
-        tested = _read_val(val, root, names)
+        found = _read_val(val, root, names)
+        trained, tested = (_gather(root, [split[name] for name in names]) for split in (files, found))
     return PhotoDataset(
         name=folder_name(root),
         root=root,
         class_names=names,
-        train=_gather(root, [files[name] for name in names]),
-        test=_gather(root, [sorted(tested[name]) for name in names]),
+        train=trained,
+        test=tested,
         held_out=val is None,
+        edition=edition,
     )
+
+
+def hold_out_by_class(split: PhotoSplit, *, seed: int, edition: Edition) -> NDArray[np.bool_]:
+    """Return which images are held out; those of a class lie side by side, two of them at least."""
+    held, first = np.zeros(len(split), bool), 0
+    for label, count in enumerate(np.bincount(split.labels).tolist()):
+        if edition is Edition.FIRST:
+            held[first : first + count] = draw_by_position(count, seed=seed, stream=label)
+        else:
+            held[first : first + count] = draw_by_name(split.files[first : first + count], seed=seed)
+        first += count
+    return held
 
 
 def folder_name(root: Path) -> str:
     """Return what a dataset is called, after its folder."""
     return re.sub(r"[^\w.-]+", "-", root.resolve().name) or "photos"
-
-
-def draw_held_out(count: int, *, seed: int, stream: int) -> NDArray[np.int64]:
-    """Return which of a class's images are held out: a fifth of them, one at least.
-
-    `stream` is the class's number. That it numbers streams of training too does no harm: these are drawn once.
-    """
-    if seed < 0:
-        raise UserError(f"data.held_out_seed is {seed}; give a whole number of 0 or more")
-    order = numbers_for(stream, seed=seed).permutation(count)
-    return order[: max(1, round(HELD_OUT * count))]
 
 
 def _refuse_no_folder(root: Path) -> None:
@@ -152,13 +184,6 @@ def _read_val(val: Path, root: Path, names: Sequence[str]) -> dict[str, list[Pat
     if not any(tested.values()):
         raise UserError(f"{val} has no images; fill it, or remove it to have a part of train held out")
     return tested
-
-
-def _draw(files: list[Path], *, seed: int, stream: int) -> set[Path]:
-    """Return what is held out of a class."""
-    if len(files) < LEAST_CLASSES:
-        raise UserError(f"{files[0].parent} has one image; two are needed to hold one out, or make a val folder")
-    return {files[index] for index in draw_held_out(len(files), seed=seed, stream=stream)}
 
 
 def _folders(parent: Path, root: Path) -> list[Path]:

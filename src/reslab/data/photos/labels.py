@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,11 +16,11 @@ from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reslab.data.photos.folder import HELD_OUT, PhotoDataset, PhotoSplit, folder_name
+from reslab.data.photos.editions import CURRENT, Edition, sort_classes
+from reslab.data.photos.folder import PhotoDataset, PhotoSplit, folder_name
+from reslab.data.photos.held_out import draw_labelled_by_name, draw_labelled_by_position, refuse_seed
 from reslab.data.photos.wrong import Tell, Wrong, refuse
-from reslab.data.randomness import Stream, numbers_for
 from reslab.errors import UserError
 from reslab.files import is_file
 from reslab.spec.trial import TaskName
@@ -39,15 +38,7 @@ class MultiLabelDataset(PhotoDataset):
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over classes, and names, sizes and labels of the files of both splits."""
-        digest = hashlib.sha256(b"multi-label\n")
-        for name in self.class_names:
-            digest.update(f"{name}\n".encode())
-        for split in (self.train, self.test):
-            for index, file in enumerate(split.files):
-                digest.update(f"{file} {split.size(index)} ".encode(errors="surrogateescape"))
-                digest.update(split.labels[index].astype(np.uint8).tobytes())
-            digest.update(b"--\n")
-        return digest.hexdigest()
+        return self._take_fingerprint(b"multi-label\n", lambda labels: labels.astype(np.uint8).tobytes())
 
 
 def find_list(root: Path) -> Path | None:
@@ -60,30 +51,32 @@ def find_list(root: Path) -> Path | None:
     return found[0] if found else None
 
 
-def read_labelled(root: Path, *, seed: int = 0, tell: Tell = refuse) -> MultiLabelDataset:
+def read_labelled(root: Path, *, seed: int = 0, edition: Edition = CURRENT, tell: Tell = refuse) -> MultiLabelDataset:
     """Read a folder with a list of labels; `seed` draws what is held out where there is no list for the test.
 
     `tell` hears of every line that cannot be taken; where it does not raise, the line is left out.
     """
-    if seed < 0:
-        raise UserError(f"data.held_out_seed is {seed}; give a whole number of 0 or more")
+    refuse_seed(seed)
     path = find_list(root)
     assert path is not None
-    given = _read_list(path, tell)
+    given = _read_list(path, tell, edition)
     train = _gather(root, given)
     absent = [name for name, count in zip(given.classes, train.labels.sum(0), strict=True) if not count]
     if absent:
         raise UserError(f"no image of {path} has the label '{absent[0]}'; add one, or remove the column")
     held_out = not (root / VAL_LIST).is_file()
     if held_out:
-        held = _hold_out(train.labels, seed=seed)
+        if edition is Edition.FIRST:
+            held = draw_labelled_by_position(train.labels, seed=seed)
+        else:
+            held = draw_labelled_by_name(train.files, train.labels, seed=seed)
         train, test = train.take(np.flatnonzero(~held)), train.take(np.flatnonzero(held))
         lost = [name for name, count in zip(given.classes, train.labels.sum(0), strict=True) if not count]
         if lost or not len(test):
             what = f"all images of '{lost[0]}' were" if lost else "no image could be"
             raise UserError(f"{what} held out of {path}; try another data.held_out_seed, or give {VAL_LIST} too")
     else:
-        test = _gather(root, _read_val(root / VAL_LIST, given, tell))
+        test = _gather(root, _read_val(root / VAL_LIST, given, tell, edition))
     if not test.labels.any():
         raise UserError(f"no image to test on has any label, so no precision can be told; give others in {VAL_LIST}")
     return MultiLabelDataset(
@@ -93,6 +86,7 @@ def read_labelled(root: Path, *, seed: int = 0, tell: Tell = refuse) -> MultiLab
         train=train,
         test=test,
         held_out=held_out,
+        edition=edition,
     )
 
 
@@ -106,7 +100,7 @@ class _List:
     by_column: bool
 
 
-def _read_list(path: Path, tell: Tell) -> _List:
+def _read_list(path: Path, tell: Tell, edition: Edition) -> _List:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.reader(file, strict=True)
@@ -132,7 +126,9 @@ def _read_list(path: Path, tell: Tell) -> _List:
     if not labels:
         raise UserError(f"{path} names no image; add a line for each")
     by_column = not _is_long(header)
-    classes = header[1:] if by_column else sorted({name for names in labels.values() for name in names})
+    classes = header[1:]
+    if not by_column:
+        classes = sort_classes({name for names in labels.values() for name in names}, edition)
     if not classes:
         raise UserError(f"no image of {path} has a label; write some in the column labels")
     return _List(path, tuple(classes), labels, by_column)
@@ -181,8 +177,8 @@ def _wrong_line(path: Path, number: int, trouble: str) -> Wrong:
     return Wrong(f"{path}, line {number}: {trouble}", place=f"{path.name}, line {number}", trouble=trouble)
 
 
-def _read_val(path: Path, trained: _List, tell: Tell) -> _List:
-    val = _read_list(path, tell)
+def _read_val(path: Path, trained: _List, tell: Tell, edition: Edition) -> _List:
+    val = _read_list(path, tell, edition)
     if strange := [name for name in val.classes if name not in trained.classes]:
         raise UserError(f"{path} has the label '{strange[0]}', which nothing is trained on; add it to {trained.path}")
     if val.by_column and (lacking := [name for name in trained.classes if name not in val.classes]):
@@ -198,20 +194,3 @@ def _gather(root: Path, given: _List) -> PhotoSplit:
     for row, names in enumerate(given.labels.values()):
         labels[row, [number_of[name] for name in names]] = 1
     return PhotoSplit(root, tuple(given.labels), labels)
-
-
-def _hold_out(labels: NDArray[np.int64], *, seed: int) -> NDArray[np.bool_]:
-    """Return which images are held out: a fifth of every class as nearly as can be, the rarest being served first."""
-    order = numbers_for(Stream.ORDER, seed=seed).permutation(len(labels))
-    held, undecided = np.zeros((2, len(labels)), bool)
-    undecided[:] = True
-    counts = labels.sum(0)
-    for label in np.argsort(counts, kind="stable"):
-        shown = labels[:, label] == 1
-        wanted = max(1, round(HELD_OUT * counts[label])) if counts[label] > 1 else 0
-        open_ones = order[(shown & undecided)[order]]
-        held[open_ones[: max(0, wanted - np.count_nonzero(held & shown))]] = True
-        undecided &= ~shown
-    unlabelled = order[undecided[order]]
-    held[unlabelled[: round(HELD_OUT * len(unlabelled))]] = True
-    return held

@@ -39,7 +39,7 @@ from reslab.data.photos.sampling import (
 from reslab.data.photos.shards import ShardSplit
 from reslab.data.photos.skipping import Bad
 from reslab.data.preprocessing import preprocess_images
-from reslab.data.randomness import Stream, numbers_for
+from reslab.data.randomness import Stream, numbers_for, torch_seeded
 from reslab.errors import UserError
 from reslab.spec import Preprocess
 from reslab.spec.recipe import AugmentationSpec
@@ -155,8 +155,7 @@ class TrainingCrops(Dataset[Decoded]):
         from torchvision.transforms import v2
 
         policy = v2.TrivialAugmentWide() if self.augmentation.policy == "trivial" else v2.RandAugment()
-        with torch.random.fork_rng(devices=()):
-            torch.manual_seed(int(random.integers(2**62)))
+        with torch_seeded(int(random.integers(2**62))):
             return np.asarray(policy(Image.fromarray(crop)))
 
 

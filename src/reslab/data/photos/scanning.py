@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from reslab.data.photos.editions import CURRENT, sort_classes
 from reslab.data.photos.folder import LEAST_CLASSES, VAL_NAMES, PhotoDataset, PhotoSplit
 from reslab.data.photos.labels import find_list, read_labelled
 from reslab.data.photos.members import Stored
@@ -116,7 +117,7 @@ def scan_folder(root: Path) -> Scan:
         for label, images in classes.items()
         for path in images
     )
-    classes = sorted({label for classes in found.values() for label in classes})
+    classes = sort_classes({label for classes in found.values() for label in classes}, CURRENT)
     return Scan(splits, tuple(classes), tuple(photos), tuple(walk.troubles))
 
 

@@ -16,13 +16,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from reslab.data.photos.editions import CURRENT, Edition
 from reslab.data.photos.folder import (
     LEAST_CLASSES,
     VAL_NAMES,
     PhotoDataset,
     PhotoSplit,
-    draw_held_out,
     folder_name,
+    hold_out_by_class,
 )
 from reslab.data.photos.indexing import Index, index_shards, wrong_shard
 from reslab.data.photos.members import Member
@@ -77,7 +78,7 @@ def has_shards(root: Path) -> bool:
     return False
 
 
-def read_shards(root: Path, *, seed: int = 0, tell: Tell = refuse) -> PhotoDataset:
+def read_shards(root: Path, *, seed: int = 0, edition: Edition = CURRENT, tell: Tell = refuse) -> PhotoDataset:
     """Read the shards of a folder; `seed` draws what is held out where there are none to test on.
 
     What is in a shard that `tell` is told of, and that it does not stop at, is left out.
@@ -96,7 +97,9 @@ def read_shards(root: Path, *, seed: int = 0, tell: Tell = refuse) -> PhotoDatas
     names = contents.class_names if contents else _number_classes(train)
     _refuse_labels(root, names, train, test)
     if trained.all():
-        train, test = _hold_out(root, names, train, seed=seed)
+        _refuse_single_images(root, names, train)
+        held = hold_out_by_class(train, seed=seed, edition=edition)
+        train, test = train.take(np.flatnonzero(~held)), train.take(np.flatnonzero(held))
     return PhotoDataset(
         name=folder_name(root),
         root=root,
@@ -104,6 +107,7 @@ def read_shards(root: Path, *, seed: int = 0, tell: Tell = refuse) -> PhotoDatas
         train=train,
         test=test,
         held_out=bool(trained.all()),
+        edition=edition,
     )
 
 
@@ -193,14 +197,8 @@ def _refuse_labels(root: Path, names: tuple[str, ...], train: ShardSplit, test: 
             raise UserError(f"{split.path(len(split) - 1)} has the label {split.labels[-1]}; {known}")
 
 
-def _hold_out(root: Path, names: tuple[str, ...], split: ShardSplit, *, seed: int) -> tuple[ShardSplit, ShardSplit]:
-    """Divide a split as the files of a folder are divided."""
-    tested = np.zeros(len(split), bool)
-    first = 0  # of the class's images, which lie side by side
-    for label, count in enumerate(np.bincount(split.labels).tolist()):
+def _refuse_single_images(root: Path, names: tuple[str, ...], split: ShardSplit) -> None:
+    for name, count in zip(names, np.bincount(split.labels).tolist(), strict=True):
         if count < LEAST_CLASSES:
-            one = f"class {names[label]} of {root} has one image"
+            one = f"class {name} of {root} has one image"
             raise UserError(f"{one}; two are needed to hold one out, or shards of val")
-        tested[first + draw_held_out(count, seed=seed, stream=label)] = True
-        first += count
-    return split.take(np.nonzero(~tested)[0]), split.take(np.nonzero(tested)[0])

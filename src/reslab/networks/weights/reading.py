@@ -18,7 +18,7 @@ from reslab.networks.weights.adapters import ADAPTERS, find_adapter, from_foreig
 from reslab.networks.weights.container import read_tensors
 from reslab.networks.weights.file import Weights, parse_weights
 from reslab.networks.weights.places import COUNTER
-from reslab.networks.weights.published import TORCHVISION, fetch_torchvision
+from reslab.networks.weights.published import TORCHVISION, digest_file, fetch_torchvision, find_preprocess
 from reslab.networks.weights.sealed import KEY
 from reslab.networks.weights.torchvision import modernize
 from reslab.shipped import SETS, find_shipped
@@ -52,6 +52,8 @@ def read_weights(path: str | Path, *, like: Spec | None = None) -> Weights:
         spec, preprocess, renamed = from_foreign(source, tensors)
     except (UserError, LookupError, ValueError) as error:
         raise UserError(f"{path} looks like {source}'s but is none that we read: {error}") from error
+    if source == TORCHVISION:  # what it published is prepared as it says; of other files in its names this is a guess
+        preprocess = find_preprocess(spec, digest_file(path)) or preprocess
     return Weights(spec=spec, tensors=renamed, preprocess=preprocess, source=source)
 
 

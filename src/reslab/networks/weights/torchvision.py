@@ -1,6 +1,7 @@
-"""torchvision's names (timm's are the same) and what its weights were trained with.
+"""torchvision's names (timm's are the same) and what weights under them were trained with.
 
-Its ResNets are v1.5: stride in the 3x3, padded max-pool, projections where dimensions change.
+Its ResNets are v1.5: stride in the 3x3, padded max-pool, projections where dimensions change. Names do not say how
+images were prepared: what is said here holds for its first generation, and `published` knows its own files better.
 """
 
 from __future__ import annotations
@@ -111,7 +112,8 @@ def _infer_other(architecture: TorchvisionName, tensors: Mapping[str, Tensor]) -
         channels=tensors[f"{first}.weight"].shape[1],
         input_size=input_size,
     )
-    return spec, PREPROCESS.get(architecture, TORCHVISION)
+    # At another size nobody knows what images were resized to.
+    return spec, PREPROCESS.get(architecture, TORCHVISION) if input_size == TORCHVISION.crop else None
 
 
 def _architecture(tensors: Mapping[str, Tensor]) -> TorchvisionName | None:

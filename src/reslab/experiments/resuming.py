@@ -1,0 +1,77 @@
+"""A run that goes on by other means than it had: what changed is said, and what that does to its end.
+
+Means are the device, kernels, processes and threads, which change the order of sums, and the versions of what computes,
+draws and decodes, which may. What an old record does not tell is not compared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from reslab.data.dataset import Dataset
+from reslab.data.photos.folder import PhotoDataset
+from reslab.runs.directory import RunDirectory
+from reslab.spec import TorchvisionSpec
+from reslab.spec.trial import Trial
+from reslab.training.checkpoint import newest_step
+from reslab.training.stepping import Runtime
+
+# What a sitting records that decides on the last bits.
+MEANS = ("device", *[field.name for field in fields(Runtime)], "processes", "threads")
+
+
+def warn_of_other_means(
+    run: RunDirectory,
+    sitting: Mapping[str, Any],
+    *,
+    trial: Trial,
+    dataset: Dataset | PhotoDataset,
+    warn: Callable[[str], None],
+) -> None:
+    """Say what changes where a run goes on by other means than in its last sitting."""
+    if not newest_step(run.checkpoints):
+        return
+    before = {"processes": 1, "versions": {}} | run.read("provenance")["sittings"][-1]
+    means = _find_changed(MEANS, before, sitting)
+    drawing, computing = _name_packages(trial, dataset)
+    packages = _find_changed(sorted(drawing | computing), before["versions"], sitting["versions"])
+    if not means and not packages:
+        return
+    changes = [f"{name}={json.dumps(sitting[name])} ({json.dumps(before[name])} so far)" for name in means]
+    changes += [f"{name} {sitting['versions'][name]} ({before['versions'][name]} so far)" for name in packages]
+    effects = ["the batches may be others" if drawing.intersection(packages) else "the batches are the same"]
+    if means:
+        effects.append("sums are taken in another order")
+    elif computing.intersection(packages):
+        effects.append("sums may be taken in another order")
+    if "processes" in means:
+        if trial.recipe.augmentation.mixup or trial.recipe.augmentation.cutmix:
+            effects.append("images are mixed with others than before")
+        if not trial.recipe.sync_norms:
+            part = trial.recipe.batch // trial.recipe.accumulate // sitting["processes"]
+            effects.append(f"{part} images at a time are normalized")
+    ends = "will not" if means else "may not"
+    warn(
+        f"the run goes on with {', '.join(changes)}: {', '.join(effects)}, "
+        f"and it {ends} end bit for bit as it would have"
+    )
+
+
+def _find_changed(names: Iterable[str], before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return the names that both know, and know differently."""
+    return [name for name in names if name in before and name in now and before[name] != now[name]]
+
+
+def _name_packages(trial: Trial, dataset: Dataset | PhotoDataset) -> tuple[set[str], set[str]]:
+    """Return the packages that make a trial's batches, and those that compute with them."""
+    drawing, computing = {"numpy"}, {"torch"}
+    if isinstance(dataset, PhotoDataset):
+        drawing |= {"pillow", "simplejpeg", "torch"}  # torch resizes the crops
+        if trial.recipe.augmentation.policy != "none":
+            drawing.add("torchvision")
+    if isinstance(trial.network, TorchvisionSpec):
+        computing.add("torchvision")
+    return drawing, computing

@@ -1,0 +1,91 @@
+"""What weights were trained on, and how many of the images to test on are among that.
+
+A weight file names the data of its training and of those before it, whose weights it started from, and has digests of
+the photographs of all, where these are read in seconds. Where it has none, images are known by their names in a folder
+that still is what it was.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reslab.data.catalogue import find_trained
+from reslab.data.dataset import Dataset, Split
+from reslab.data.photos.folder import PhotoDataset, PhotoSplit
+from reslab.errors import UserError
+from reslab.networks import Weights
+from reslab.runs.directory import RunDirectory
+from reslab.spec.codec import decode, encode
+from reslab.spec.trial import DataSpec, Trial
+
+FILE = "seen"  # of a run
+DATA, BEFORE, DIGESTS = "data", "data_before", "image_digests"  # of a weight file's provenance
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What was trained on, the newest first, and digests of the photographs among it, as far as they are known."""
+
+    data: tuple[DataSpec, ...] = ()
+    digests: NDArray[np.int64] | None = None
+
+    def describe(self) -> dict[str, Any]:
+        """Return it as plain data for a weight file's provenance."""
+        newest, *before = encode(self.data)
+        found = {DATA: newest} | ({BEFORE: before} if before else {})
+        if self.digests is not None:
+            found[DIGESTS] = base64.b64encode(self.digests.astype("<i8").tobytes()).decode()
+        return found
+
+
+def read_seen(provenance: Mapping[str, Any]) -> Seen:
+    """Return what a weight file says that it was trained on; others may write there what they like."""
+    try:
+        data = tuple(decode(DataSpec, one) for one in (provenance[DATA], *provenance.get(BEFORE, ())))
+        text = provenance.get(DIGESTS)
+        digests = None if text is None else np.frombuffer(base64.b64decode(text, validate=True), "<i8")
+    except (KeyError, TypeError, ValueError):  # a UserError is a ValueError
+        return Seen()
+    return Seen(data=data, digests=digests)
+
+
+def note_seen(run: RunDirectory, trial: Trial, dataset: Dataset | PhotoDataset, started: Weights | None) -> Seen:
+    """Return what a run's weights will have been trained on, what they start from included; noted when it begins."""
+    with contextlib.suppress(UserError):  # not noted yet, by an earlier version never, or damaged
+        return read_seen(run.read(FILE))
+    before = read_seen(started.provenance) if started is not None else Seen()
+    digests = [one for one in (before.digests, dataset.train.digests()) if one is not None]
+    seen = Seen(
+        data=tuple(dict.fromkeys((trial.data, *before.data))),
+        digests=np.unique(np.concatenate(digests)) if digests else None,
+    )
+    if digests or before.data:  # else the trial says it all
+        run.write(FILE, seen.describe())
+    return seen
+
+
+def describe_overlap(seen: Seen, dataset: Dataset | PhotoDataset, tested: Split | PhotoSplit, *, weights: str) -> str:
+    """Say how many of the images to test on `weights` were trained on; nothing where none were, as far as is known."""
+    found, unknown = np.zeros(len(tested), bool), False
+    for before in seen.data:
+        trained = find_trained(dataset, before)
+        if trained is not None:
+            found |= np.isin(tested.identities(), trained.identities())
+        elif before.name == dataset.name and seen.digests is None:
+            unknown = True
+    if seen.digests is not None and (digests := tested.digests()) is not None:
+        found |= np.isin(digests, seen.digests)
+    count = f"{found.sum():,} of the {len(tested):,} images of {dataset.name} that are tested on here"
+    remedy = "test on images that it was not trained on"
+    if found.any():
+        return f"{weights} was trained on {count}, so their errors are too low; {remedy}"
+    if unknown:
+        return f"{weights} was trained on another {dataset.name}, perhaps on images that are tested on here; {remedy}"
+    return ""

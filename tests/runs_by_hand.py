@@ -13,6 +13,7 @@ from reslab.report.records import read_records
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
 from reslab.spec import find
+from reslab.spec.parameters import count_parameters
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
 
@@ -58,16 +59,18 @@ def write_run(
     for _ in range(sittings):
         run.begin(trial, SITTING)
     last: dict[str, float] = {}
+    confusion: list[list[int]] = []
     for index in range(1, EVALUATIONS + 1 if finished else EVALUATIONS // 4):
         part = index / EVALUATIONS
         wobble = noise.uniform(0.9, 1.1) * (60 * math.exp(-6 * part) + (6 if part < 0.5 else 0))
+        confusion = confuse(error_percent + wobble, len(classes))
         last = {
             "step": index * trial.recipe.iterations // EVALUATIONS,
             "learning_rate": 0.1 if part <= 0.5 else 0.01 if part <= 0.75 else 0.001,
             "train_loss": 0.02 * (error_percent + wobble),
             "train_error_percent": 0.4 * error_percent + wobble,
             "test_loss": 0.03 * (error_percent + wobble),
-            "test_error_percent": error_percent + wobble,
+            "test_error_percent": count_error(confusion),
         }
         StepLog(run.path / "metrics.jsonl").append(last)
         within = (index - 1) % math.ceil(EVALUATIONS / sittings) + 1
@@ -77,7 +80,8 @@ def write_run(
     if responses:
         run.write("analysis/responses", write_responses(trial.network.depth - 1, noise))
     if finished:
-        run.finish(last | _scores(last["test_error_percent"], classes))
+        costs = {"params": count_parameters(trial.network), "multiply_adds": 40_551_040, "activation_bytes": 1_500_000}
+        run.finish(last | _scores(confusion, classes) | {"loss": last["test_loss"]} | costs)
     return run
 
 
@@ -96,23 +100,38 @@ def write_responses(layers: int, noise: random.Random) -> dict[str, Any]:
     }
 
 
-def _scores(error_percent: float, classes: Sequence[str]) -> dict[str, Any]:
-    count = len(classes)
-    confusion = [[0] * count for _ in range(count)]
-    for truth in range(count):
-        wrong = min(100, round(error_percent * (0.5 + truth / count)))
+def confuse(error_percent: float, classes: int) -> list[list[int]]:
+    """Return the guesses about a hundred images of each class, later ones being harder."""
+    confusion = [[0] * classes for _ in range(classes)]
+    for truth in range(classes):
+        wrong = min(100, round(error_percent * (0.5 + (truth + 0.5) / classes)))
         confusion[truth][truth] = 100 - wrong
-        confusion[truth][(truth + 3) % count] += wrong
+        confusion[truth][(truth + 3) % classes] += wrong
+    return confusion
+
+
+def count_error(confusion: Sequence[Sequence[int]]) -> float:
+    """Return the error that a confusion counts, in percent."""
+    images = sum(map(sum, confusion))
+    return 100 * (images - sum(row[truth] for truth, row in enumerate(confusion))) / images
+
+
+def finish_run(run: RunDirectory, **result: Any) -> None:
+    """Finish a run whose log is one line, which says of its errors what the result says."""
+    trial = run.trial()
+    errors = {name: value for name, value in result.items() if name in ("train_error_percent", "test_error_percent")}
+    last = {"step": trial.recipe.iterations, "train_loss": random.Random(trial.id).random(), **errors}
+    StepLog(run.path / "metrics.jsonl").append(last)
+    run.finish(last | result)
+
+
+def _scores(confusion: list[list[int]], classes: Sequence[str]) -> dict[str, Any]:
     return {
-        "error_percent": error_percent,
+        "error_percent": count_error(confusion),
         "top5_error_percent": 0.3,
-        "loss": 0.3,
         "confusion": confusion,
         "class_error_percent": [100.0 - row[truth] for truth, row in enumerate(confusion)],
         "class_names": list(classes),
-        "params": 269_722,
-        "multiply_adds": 40_551_040,
-        "activation_bytes": 1_500_000,
     }
 
 

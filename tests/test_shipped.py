@@ -24,14 +24,14 @@ from reslab.experiments.trained import choose_inputs, load_file
 from reslab.networks import create_model, load_model, read_weights, save_model
 from reslab.paper.cifar import ask_error
 from reslab.paper.claim import CIFAR10
+from reslab.report.records import read_records
 from reslab.report.verdicts import Verdict, judge
-from reslab.runs.directory import list_runs
 from reslab.shipped import FOLDER, list_shipped, sets_of
 from reslab.spec import NetworkSpec, find
 
 SHIPPED = list_shipped("cifar10")
 MOST_BYTES = 25_000_000
-RECORDS = {run.path.name: run for run in list_runs(Path(__file__).parent.parent / "results")}
+RECORDS = {record.id: record for record in read_records(Path(__file__).parent.parent / "results")[0]}
 
 
 def read(name: str) -> Any:
@@ -66,7 +66,7 @@ def test_a_file_says_what_it_is(name: str) -> None:
     assert about["trial"] == find_nearest(verdict), "run python -m tools.ship"
     assert (metrics["mean_error_percent"], metrics.get("std_error_percent")) == (verdict.mean, verdict.std)
     assert metrics["seeds"] == verdict.n
-    run = RECORDS[about["trial"]]
+    run = RECORDS[about["trial"]].directory
     assert run.trial().seed == about["seed"]
     sittings = run.read("provenance")["sittings"]
     assert about["commit"].split(", ") == list(dict.fromkeys(sitting["commit"] for sitting in sittings))

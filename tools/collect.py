@@ -16,6 +16,7 @@ from pathlib import Path
 
 from reslab.errors import UserError
 from reslab.files import atomic_write
+from reslab.report.agreement import split_copies
 from reslab.report.records import read_record
 from reslab.report.verdicts import PROTOCOLS
 from reslab.runs.directory import RunDirectory, list_runs
@@ -58,7 +59,7 @@ def main(words: Sequence[str]) -> int:
 
 def collect(run: RunDirectory, into: Path) -> str:
     """Copy the record of a run into a folder and say what was done; refuse one that is not fit to be kept."""
-    _check(run)
+    _check(run, into)
     contents = {name: (run.path / name).read_bytes() for name in FILES if (run.path / name).exists()}
     target = RunDirectory(into / run.path.name)
     if target.state == "finished":
@@ -75,21 +76,18 @@ def collect(run: RunDirectory, into: Path) -> str:
     return f"{sum(map(len, contents.values())) / 1024:.1f} KiB"
 
 
-def _check(run: RunDirectory) -> None:
+def _check(run: RunDirectory, into: Path) -> None:
     record, damages = read_record(run)
     for damage in damages:
         raise UserError(damage.sentence)
-    trial = record.trial
-    if run.state != "finished" or run.result().get("step") != trial.recipe.iterations:
-        raise UserError(f"it is {run.state} and not at its end; train it further first")
-    if not record.points or record.points[-1].step != trial.recipe.iterations:
-        raise UserError("its log does not go to its end; what is lost of it is nowhere else: train it again")
-    # Exact statistics are taken after the last line of the log, and change the error.
-    scored_again = trial.recipe.exact_norms
-    if not scored_again and run.result().get("error_percent") != record.points[-1].test_error_percent:
-        raise UserError("its result is not the last error of its log; one of them was changed: train it again")
-    if trial.id != run.path.name:
-        raise UserError(f"it is named so and is a run of {trial.id}; give it its name")
+    if record.result is None:
+        raise UserError(f"it is {record.state} and not at its end; train it further first")
+    if record.trial.id != record.id:
+        raise UserError(f"it is named so and is a run of {record.trial.id}; give it its name")
+    others = [other for other in list_runs(into) if other.path.name != record.id and other.log() == run.log()]
+    _, copies = split_copies([*[read_record(other)[0] for other in others], record])
+    for sentence in copies.values():
+        raise UserError(sentence)
     for sitting in run.read("provenance")["sittings"]:
         for word in shlex.split(sitting["command"]):
             if re.match(r"([\w.-]+=)?(/|~|[A-Za-z]:\\)", word):

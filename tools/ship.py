@@ -23,6 +23,7 @@ from reslab.experiments.evaluate import evaluate
 from reslab.experiments.trained import choose_inputs, load_run
 from reslab.networks import Network, create_model, save_model
 from reslab.paper.cifar import ask_error
+from reslab.report.records import read_records
 from reslab.report.verdicts import Verdict, judge
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.shipped import FOLDER, list_shipped
@@ -37,7 +38,7 @@ IMAGES_OF_A_CLASS = 10
 def main(folders: Sequence[Path]) -> int:
     """Ship what the records and the runs at hand allow; say what they do not, and return how much that is."""
     dataset = load_dataset("cifar10")
-    records, problems = list_runs(RESULTS), 0
+    (records, _), problems = read_records(RESULTS), 0
     for network in NETWORKS:
         (verdict,) = judge([ask_error(network, table="models", row=network)], records)
         if verdict.word != "measured":

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.runs_by_hand import finish_run
 
 from reslab.runs.directory import RunDirectory
 from reslab.spec import find
@@ -22,7 +23,7 @@ def record(root: Path, network: str, seed: int, error: float | None = None, **re
     run = RunDirectory.of(trial, root)
     run.begin(trial, {"device": "cpu"})
     if error is not None:
-        run.finish({"test_error_percent": error, "train_error_percent": error / 2})
+        finish_run(run, test_error_percent=error, train_error_percent=error / 2)
     return run
 
 
@@ -64,7 +65,7 @@ def test_where_images_have_several_labels_precision_is_compared(reslab, runs, tm
     names = []
     for network, precision in (("plain-20", 60.0), ("resnet-20", 64.5)):
         run = record(tmp_path, network, 7)
-        run.finish({"test_error_percent": 0.0, "train_error_percent": 0.0, "map_percent": precision})
+        finish_run(run, test_error_percent=0.0, train_error_percent=0.0, map_percent=precision)
         names.append(run.path.name)
     alone = [runs[name, 1].path.name for name in ("plain-20", "resnet-20")]
     assert "mAP" not in reslab("compare", *alone, "--runs", str(tmp_path)).out

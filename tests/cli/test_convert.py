@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from safetensors.torch import load_file
 from tests.counting import count_weights
 
 from reslab.networks import create_model, load_model, read_weights, save_model
+from reslab.runs.directory import RunDirectory
 from reslab.spec.preprocess import PER_PIXEL_MEAN
+from reslab.spec.trial import trial_to_dict
 
 
 def test_there_and_back(reslab, tmp_path: Path) -> None:
@@ -90,6 +93,8 @@ def test_runs_and_named_networks_are_converted(reslab, run: Path, tmp_path: Path
     network = create_model("resnet-20", zero_padding="both")
     network.class_names = tuple("abcdefghij")
     own = save_model(network, run / "weights.safetensors", metrics={"error_percent": 8.0})
+    directory = RunDirectory(run)
+    directory.write("trial", trial_to_dict(replace(directory.trial(), network=network.spec)))
     before = own.read_bytes()
     words = ["convert", run.name[:-3], "--runs", str(run.parent), "--to"]
     outcome = reslab(*words, "akamaster")

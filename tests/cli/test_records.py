@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.runs_by_hand import write_run
+
+from reslab.runs.directory import RunDirectory
+from reslab.spec.trial import trial_to_dict
 
 DAMAGES = [
     ("provenance.json", '{"sittings": [{"a": 1}]}', "provenance.json is damaged: a sitting says nothing of where it"),
@@ -14,6 +19,7 @@ DAMAGES = [
     ("result.json", '{"error_percent": "x"}', "result.json is damaged"),
     ("result.json", '{"train_error_percent": 1.0, "test_error_percent": "x"}', "result.json is damaged"),
     ("metrics.jsonl", "garbage\n", "metrics.jsonl is damaged"),
+    ("metrics.jsonl", "", "it is finished, and its metrics.jsonl is gone or empty"),
 ]
 
 
@@ -34,6 +40,26 @@ def test_what_is_damaged_is_so_for_every_command(
         outcome = reslab(*words, "--runs", str(tmp_path))
         assert (outcome.code, outcome.out) == (2, "")
         assert told in outcome.err
+    assert f"warning: {told}" in reslab("report", "--runs", str(tmp_path)).err
+
+
+def test_a_copy_is_one_for_every_command(reslab, tmp_path: Path) -> None:
+    """The list, a comparison, verdicts and the report leave it out, and say of which run it is one."""
+    run, other = write_run(tmp_path, seed=1), write_run(tmp_path, "plain-20", seed=1)
+    copy = RunDirectory(shutil.copytree(run.path, tmp_path / "another"))
+    copy.write("trial", trial_to_dict(replace(run.trial(), seed=2)))
+    told = f"another: its log is that of {run.path.name} to the digit, but its seed is 2, not 1; remove the copy"
+    listed = reslab("runs", "--runs", str(tmp_path), "--json")
+    states = {row["id"]: row["state"] for row in json.loads(listed.out)}
+    assert states == {"another": "copy", run.path.name: "finished", other.path.name: "finished"}
+    assert f"warning: {told}" in listed.err
+    assert "mean ± std" not in reslab("runs", "--runs", str(tmp_path)).out
+    compared = json.loads(reslab("compare", run.path.name, other.path.name, "--runs", str(tmp_path), "--json").out)
+    assert compared["seeds"] == [[1], [1]]
+    assert told in reslab("compare", "another", other.path.name, "--runs", str(tmp_path)).err
+    judged = reslab("reproduce", "table-6", "--only", "resnet-20", "--from", str(tmp_path), "--json")
+    assert [row["runs"] for row in json.loads(judged.out) if row["n"]] == [[run.path.name]]
+    assert f"warning: {told}" in judged.err
     assert f"warning: {told}" in reslab("report", "--runs", str(tmp_path)).err
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.photographs import make_photos
+from tests.runs_by_hand import finish_run
 
 from reslab.cli.reproduce import choose_claims
 from reslab.data import catalogue
@@ -223,7 +224,7 @@ def test_judging_needs_no_torch(tmp_path: Path) -> None:
     run = RunDirectory.of(trial, tmp_path)
     run.begin(trial, {"device": "cpu"})
     errors = {"error_percent": 8.7, "test_error_percent": 8.7, "train_error_percent": 0.5}
-    run.finish({"step": trial.recipe.iterations, **errors, "confusion": [], "class_error_percent": []})
+    finish_run(run, **errors)
     script = (
         "import sys\nfrom reslab.cli import main\n"
         f"main(['reproduce', 'table-6', '--from', {str(tmp_path)!r}])\nassert 'torch' not in sys.modules"
@@ -280,7 +281,7 @@ def test_every_cell_names_its_runs(reslab, tmp_path: Path) -> None:
         run = RunDirectory.of(trial, tmp_path / "cifar10")
         run.begin(trial, {"device": "cpu"})
         errors = {"error_percent": error, "test_error_percent": error, "train_error_percent": 0.5}
-        run.finish({"step": trial.recipe.iterations, **errors, "confusion": [], "class_error_percent": []})
+        finish_run(run, **errors)
     words = ["reproduce", "shortcuts", "--from", str(tmp_path), "--json", "--only"]
     option_a, option_b, option_c = json.loads(reslab(*words, "resnet-20").out)
     (cell,) = option_a["settings"]
@@ -297,7 +298,7 @@ def test_several_tables_share_their_runs(reslab, tmp_path: Path) -> None:
     run = RunDirectory.of(trial, tmp_path)
     run.begin(trial, {"device": "cpu"})
     errors = {"error_percent": 8.7, "test_error_percent": 8.7, "train_error_percent": 0.5}
-    run.finish({"step": trial.recipe.iterations, **errors, "confusion": [], "class_error_percent": []})
+    finish_run(run, **errors)
     outcome = reslab("reproduce", "table-6", "shortcuts", "--only", "resnet-20", "--from", str(tmp_path))
     table_6, shortcuts = outcome.out.split("Beyond the paper")
     assert "Table 6" in table_6

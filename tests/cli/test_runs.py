@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 from tests.closed import close
+from tests.runs_by_hand import finish_run
 
 from reslab.cli.compare_runs import NUMBERS
 from reslab.cli.runs import SCORES
 from reslab.files import lock
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
-from reslab.spec import find
+from reslab.spec import find, spec_to_dict
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
 
@@ -37,8 +38,9 @@ def runs(tmp_path: Path) -> tuple[RunDirectory, RunDirectory]:
     StepLog(finished.path / "timings.jsonl").append(
         {"step": 1, "seconds": 200, "images_per_second": 1234, "peak_memory_bytes": 2**30}
     )
-    save_file({"w": np.zeros(1, np.float32)}, finished.weights)
-    finished.finish({"train_error_percent": 1.5, "test_error_percent": 2.5})
+    about = {"spec": spec_to_dict(finished.trial().network), "provenance": {"trial": finished.path.name}}
+    save_file({"w": np.zeros(1, np.float32)}, finished.weights, {"reslab": json.dumps(about)})
+    finish_run(finished, train_error_percent=1.5, test_error_percent=2.5)
     return finished, interrupted
 
 
@@ -70,7 +72,7 @@ def test_runs_stand_in_order_with_what_was_changed_and_their_means(reslab, tmp_p
         trial = Trial(data=DataSpec(name=data, fingerprint="x"), network=find(name), recipe=recipe, seed=seed)
         run = RunDirectory.of(trial, tmp_path)
         run.begin(trial, {"device": "cpu", "commit": "", "started": "today", "command": "reslab train"})
-        run.finish({"train_error_percent": 1.5, "test_error_percent": error})
+        finish_run(run, train_error_percent=1.5, test_error_percent=error)
         ids[data, name, seed, decay] = trial.id
     rows = json.loads(reslab("runs", "--runs", str(tmp_path), "--json").out)
     assert [(row["data"], row["label"], row["seed"], row["test_error_percent"]) for row in rows] == [
@@ -101,7 +103,7 @@ def test_several_labels_an_image_have_a_column(reslab, runs, tmp_path: Path) -> 
     """Mean average precision is listed where a run has one, and only then."""
     assert "mAP" not in reslab("runs", "--runs", str(tmp_path)).out
     runs[1].weights.write_bytes(b"w")
-    runs[1].finish({"train_error_percent": 1.5, "test_error_percent": 2.5, "map_percent": 87.654})
+    finish_run(runs[1], train_error_percent=1.5, test_error_percent=2.5, map_percent=87.654)
     shown = reslab("runs", "--runs", str(tmp_path)).out
     assert "mAP %" in shown and "87.65" in shown
 

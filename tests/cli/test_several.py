@@ -207,3 +207,18 @@ def test_a_run_is_made_whole_beside_others(reslab, tmp_path: Path) -> None:
     assert run.weights.exists()
     assert again.out == first.out
     assert json.loads((run.path / "result.json").read_text())["step"] == 12
+
+
+def test_a_result_that_was_changed_is_no_part_of_a_mean(reslab, tmp_path: Path) -> None:
+    """It is told, of several runs and of the one alone."""
+    words = ["train", *SMALL, "--runs", str(tmp_path), "--seeds"]
+    reslab(*words, "3")
+    run = list_runs(tmp_path)[1]
+    run.finish(run.result() | {"test_error_percent": 0.0})
+    again = reslab(*words, "3")
+    assert f"warning: {run.path.name}: result.json says test_error_percent is 0.0" in again.err
+    assert "mean ± std of 2" in again.out
+    assert "damaged" in again.out
+    alone = reslab("train", *SMALL, f"seed={run.trial().seed}", "--runs", str(tmp_path))
+    assert (alone.code, alone.out) == (2, "")
+    assert "result.json says test_error_percent is 0.0" in alone.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.trials import DIGITS, outcome, stop_after
 from reslab.errors import UserError
 from reslab.experiments.mending import find_loss
 from reslab.experiments.run import run_trial
+from reslab.networks import load_model, save_model
 from reslab.runs.directory import RunDirectory
 from reslab.training.loop import Stopped
 
@@ -79,11 +81,24 @@ def test_a_run_made_again_that_came_to_something_else_is_told(whole: RunDirector
 
 def test_weights_that_may_not_be_read_are_not_lost(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody trains them again for that."""
-    assert find_loss(run) == ""
+    assert find_loss(run, make_trial()) == ""
 
     def refuse(path: Path, *_: object) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(UserError, match="cannot be read: Permission denied; check the run's permissions"):
-        find_loss(run)
+        find_loss(run, make_trial())
+
+
+def test_another_runs_weights_are_not_written_over(run: RunDirectory) -> None:
+    """They may be the only ones it has; moved away, this run's are made again."""
+    stranger = load_model(run.weights)
+    save_model(stranger, run.weights, provenance={"trial": replace(make_trial(), seed=5).id})
+    content = run.weights.read_bytes()
+    with pytest.raises(UserError, match="put its own back, or move these away and train it again"):
+        run_trial(make_trial(), DIGITS, run.path.parent)
+    assert run.weights.read_bytes() == content
+    run.weights.unlink()
+    run_trial(make_trial(), DIGITS, run.path.parent)
+    assert find_loss(run, make_trial()) == ""

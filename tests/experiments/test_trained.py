@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from reslab.data.photos.folder import read_folder
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import Trained, choose_inputs, load_file, load_run
-from reslab.networks import create_model, save_model
+from reslab.networks import create_model, foreign_state_dict, load_model, save_model
+from reslab.networks.weights.sealed import write_tensors
 from reslab.runs.directory import RunDirectory
 from reslab.spec import Preprocess
 from reslab.spec.preprocess import TORCHVISION
@@ -87,6 +89,27 @@ def test_an_unfinished_run_has_no_weights(tmp_path: Path) -> None:
     run.finish({"step": 1})
     with pytest.raises(UserError, match="is a record without its weights; train it again, or give weights=FILE"):
         load_run(run)
+
+
+def test_another_runs_weights_are_refused(run: RunDirectory, tmp_path: Path) -> None:
+    """Of another network, seed or library; without a word on their run those of the network are taken."""
+    here = RunDirectory(shutil.copytree(run.path, tmp_path / run.path.name))
+    twin = load_model(run.weights)
+    save_model(twin, here.weights)
+    assert load_run(here).network.spec == run.trial().network
+    plain, padded = (
+        create_model(name, channels=1, input_size=8, **fields)
+        for name, fields in (("cifar-plain-8", {}), ("cifar-resnet-8", {"zero_padding": "both"}))
+    )
+    others = {
+        replace(run.trial(), seed=1).id: lambda id: save_model(twin, here.weights, provenance={"trial": id}),
+        "cifar-plain-8 channels=1 input_size=8": lambda _: save_model(plain, here.weights),
+        "an unknown network": lambda _: write_tensors(here.weights, foreign_state_dict(padded, "akamaster"), {}),
+    }
+    for owner, write in others.items():
+        write(owner)
+        with pytest.raises(UserError, match=f"holds the weights of {owner}, and the run is {run.path.name}; put"):
+            load_run(here)
 
 
 def test_other_data_under_the_old_name_is_refused(run: RunDirectory) -> None:

@@ -80,7 +80,7 @@ def test_the_ceiling_is_of_the_later_half(tmp_path: Path) -> None:
     larger = [(90.0, 75.0, 30.0, 12.0), (88.0, 61.0, 26.0, 16.0)]
     for names in (("train", "test"), ("test", "train")):
         for seed, errors in enumerate(larger):
-            log = write_run(tmp_path, seed=seed).path / "metrics.jsonl"
+            log = write_run(tmp_path, seed=seed, finished=False).path / "metrics.jsonl"
             entries = [
                 {"step": 10 * number, f"{names[0]}_error_percent": error, f"{names[1]}_error_percent": error / 2}
                 for number, error in enumerate(errors, start=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -16,8 +17,11 @@ from hypothesis import strategies as st
 from tests.claims import find_claim
 
 from reslab.errors import UserError
+from reslab.files import write_text
 from reslab.paper.claim import IMAGENET_IMAGES, Claim, Setting
 from reslab.paper.claims import CLAIMS
+from reslab.report.records import read_records
+from reslab.report.reporting import judge_runs
 from reslab.report.verdicts import IMMATERIAL, PRECISIONS, Verdict, judge
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.runs.log import StepLog
@@ -41,37 +45,78 @@ def record(
     *,
     curve: Callable[[int], tuple[float, float]] | None = None,
     responses: Sequence[float] | None = None,
+    images: int = 10_000,
 ) -> RunDirectory:
-    """Write down a run of `trial` that ended with `error`; `curve` gives training and test error by iteration."""
-    run = RunDirectory.of(trial, root)
+    """Write down a run of `trial` that ended with `error`; or a `curve` gives training and test error by iteration."""
+    run, noise = RunDirectory.of(trial, root), random.Random(trial.id)
     run.begin(trial, {"device": "cpu"})
-    if curve:
-        for step in range(trial.recipe.evaluate_every, trial.recipe.iterations + 1, trial.recipe.evaluate_every):
-            train, test = curve(step)
-            StepLog(run.path / "metrics.jsonl").append(
-                {"step": step, "train_error_percent": train, "test_error_percent": test}
-            )
+    every, end = trial.recipe.evaluate_every, trial.recipe.iterations
+    at = curve or (lambda step: (error, error))
+    log = []
+    for step in [*(range(every, end, every) if curve else ()), end]:
+        train, test = at(step)
+        errors = {"train_error_percent": train, "test_error_percent": test}
+        log.append({"step": step, "train_loss": noise.random(), **errors})
+    write_text(run.path / "metrics.jsonl", "".join(json.dumps(entry) + "\n" for entry in log))
     if responses:
         layers = [{"name": f"layer-{number}", "std": std} for number, std in enumerate(responses)]
         run.write("analysis/responses", {"data": trial.data.name, "images": 10_000, "layers": layers})
-    run.finish({"step": trial.recipe.iterations, "error_percent": error, "confusion": [[10_000]]})
+    end_error = log[-1]["test_error_percent"]
+    confusion = confuse(end_error, trial.network.classes, images=images)
+    run.finish(log[-1] | {"error_percent": end_error, **describe_classes(confusion)})
     return run
 
 
+def confuse(error: float, classes: int, *, images: int) -> list[list[int]]:
+    """Return the guesses about so many images that come to `error`, which has no more than two decimals."""
+    confusion, wrong = [[0] * classes for _ in range(classes)], round(images * error / 100)
+    for truth, row in enumerate(confusion):
+        mistaken = wrong // classes + (truth < wrong % classes)
+        row[truth] = images // classes + (truth < images % classes) - mistaken
+        row[truth - 1] += mistaken
+    return confusion
+
+
+def describe_classes(confusion: list[list[int]]) -> dict[str, Any]:
+    errors = [100 * (1 - row[truth] / sum(row)) for truth, row in enumerate(confusion)]
+    return {"confusion": confusion, "class_error_percent": errors}
+
+
 def judge_one(claim: Claim, root: Path) -> Verdict:
-    (verdict,) = judge([claim], list_runs(root))
+    (verdict,) = judge([claim], read_records(root)[0])
     return verdict
 
 
-def test_a_log_that_was_cut_speaks_for_nothing(tmp_path: Path) -> None:
-    """Its result is not counted, and it is said why."""
-    run = record(tmp_path, trial_of("resnet-20"), curve=lambda step: (1.0, 9.0))
-    assert judge_one(SHALLOW, tmp_path).word == "reproduced"
-    log = run.path / "metrics.jsonl"
-    log.write_text("".join(log.read_text().splitlines(keepends=True)[:20]))
-    verdict = judge_one(SHALLOW, tmp_path)
-    assert verdict.word == "not run"
-    assert verdict.remarks == "a run of resnet-20 is not read: its log ends at 20,000 of 64,000 iterations"
+def reduce(run: RunDirectory) -> None:
+    """Make a run of everything that decays out of one of the paper's, with all that a record is named after."""
+    trial = run.trial()
+    optimizer = replace(trial.recipe.optimizer, decay="all")
+    run.write("trial", trial_to_dict(replace(trial, recipe=replace(trial.recipe, optimizer=optimizer))))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            lambda run: run.finish(run.result() | {"error_percent": 8.76}),
+            "error_percent is 8.76, and test_error_percent",
+        ),
+        (reduce, "and the folder is named after another trial"),
+        (lambda run: (run.path / "metrics.jsonl").unlink(), "its metrics.jsonl is gone or empty"),
+        (lambda run: run.finish(run.result() | {"params": 464_154}), "464,154 parameters, and resnet-20 has 269,722"),
+    ],
+)
+def test_what_contradicts_itself_speaks_for_nothing(
+    change: Callable[[RunDirectory], object], sentence: str, tmp_path: Path
+) -> None:
+    """The other seed alone is counted, and it is said which record is left out and why."""
+    left, run = (record(tmp_path, trial_of("resnet-20", seed), error) for seed, error in ((1, 8.9), (2, 8.75)))
+    assert judge_one(SHALLOW, tmp_path).n == 2
+    change(run)
+    judged = judge_runs([SHALLOW], tmp_path)
+    assert (judged.verdicts[0].values, judged.verdicts[0].runs) == ((8.9,), (left.path.name,))
+    assert [damage.id for damage in judged.damages] == [run.path.name]
+    assert sentence in judged.damages[0].sentence
 
 
 def test_shared_normalization_is_told(tmp_path: Path) -> None:
@@ -79,7 +124,7 @@ def test_shared_normalization_is_told(tmp_path: Path) -> None:
     for seed, processes, synchronized in ((1, 1, False), (2, 8, False), (3, 8, True)):
         trial = trial_of("resnet-20", seed, sync_norms=synchronized)
         run = record(tmp_path, trial)
-        run.begin(trial, {"processes": processes})
+        run.begin(trial, {"device": "cpu", "processes": processes})
     verdict = judge_one(SHALLOW, tmp_path)
     assert (verdict.word, verdict.n) == ("reproduced", 3)
     assert verdict.remarks == "normalized over 16 of 128 images at a time"
@@ -173,7 +218,7 @@ def test_a_shortened_resnet_1202_never_reads_as_reproduced(tmp_path: Path) -> No
     trial = trial_of("resnet-1202", recipe="cifar-paper-110", iterations=6_400, evaluate_every=100)
     record(tmp_path, trial, 7.93, curve=lambda _: (0.05, 7.93))
     claims = [TABLE_6["ResNet-1202"], *[claim for claim in CLAIMS["fig-6"] if claim.row == "resnet-1202"]]
-    verdicts = judge(claims, list_runs(tmp_path))
+    verdicts = judge(claims, read_records(tmp_path)[0])
     assert len(verdicts) > 1
     assert {verdict.word for verdict in verdicts} == {"reduced setting"}
     assert all("recipe.iterations 6,400 for 64,000" in verdict.remarks for verdict in verdicts)
@@ -209,7 +254,7 @@ def test_curves_are_read_where_the_paper_was(tmp_path: Path) -> None:
         return (9.1, 12.8) if step <= 32_000 else (3.7, 10.0) if step <= 34_000 else (1.3, 9.9)
 
     record(tmp_path, trial_of("plain-20"), curve=curve)
-    verdicts = judge([claim for claim in CLAIMS["fig-1"] if claim.row == "plain-20"], list_runs(tmp_path))
+    verdicts = judge([claim for claim in CLAIMS["fig-1"] if claim.row == "plain-20"], read_records(tmp_path)[0])
     assert len(verdicts) == 8
     assert {verdict.word for verdict in verdicts} == {"reproduced"}
     assert [verdict.difference for verdict in verdicts[:3]] == pytest.approx([0, 0, 0])
@@ -452,9 +497,8 @@ def record_imagenet(root: Path, error: float | None, *, images: tuple[int, int] 
     """Write down a full run of ResNet-34 on `images`, tested with ten crops if there is an error; return its claim."""
     (claim,) = [claim for claim in CLAIMS["table-2"] if claim.row == "ResNet-34"]
     trial = claim.settings[0].trial(seed=1)
-    run = record(root, replace(trial, data=replace(trial.data, fingerprint="f" * 64)), 28.0)
-    numbers = {} if images is None else {"data_images": list(images)}
-    run.finish(run.result() | numbers | {"confusion": [[50_000]]})
+    run = record(root, replace(trial, data=replace(trial.data, fingerprint="f" * 64)), 28.0, images=50_000)
+    run.finish(run.result() | ({} if images is None else {"data_images": list(images)}))
     if error is not None:
         run.write("analysis/10-crop", {"data": "imagenet", "images": 50_000, "error_percent": error})
     return claim
@@ -476,8 +520,9 @@ def test_skipping_bad_images_counts_where_the_test_lacks_some(tmp_path: Path) ->
     """Having allowed it is told, and no more; a test of fewer images is a reduced setting."""
     claim = record_imagenet(tmp_path, 25.3)
     (run,) = list_runs(tmp_path)
-    data = replace(run.trial().data, on_bad_image="skip")
-    run.write("trial", trial_to_dict(replace(run.trial(), data=data)))
+    trial = replace(run.trial(), data=replace(run.trial().data, on_bad_image="skip"))
+    run = RunDirectory(run.path.rename(tmp_path / trial.id))
+    run.write("trial", trial_to_dict(trial))
     verdict = judge_one(claim, tmp_path)
     assert (verdict.word, verdict.remarks) == ("reproduced", "bad training images, if there were any, skipped")
     for skipped, remark in ((0, ""), (1200, "bad training images skipped, 1,200 at most")):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ from safetensors.numpy import save_file
 from reslab.files import atomic_write
 from reslab.runs.directory import RunDirectory
 from reslab.runs.pruning import find_spared, find_waste, prune
-from reslab.spec import find
+from reslab.spec import find, spec_to_dict
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
 
@@ -41,9 +43,10 @@ def finish(run: RunDirectory) -> None:
     run.finish({})
 
 
-def write_whole(path: Path) -> None:
-    """Write a weight file of one tensor of four bytes."""
-    save_file({"w": np.zeros(1, np.float32)}, path)
+def write_whole(path: Path, trial: Trial = TRIAL) -> None:
+    """Write a weight file of one tensor of four bytes, which says that it is of `trial`."""
+    about = {"spec": spec_to_dict(trial.network), "provenance": {"trial": trial.id}}
+    save_file({"w": np.zeros(1, np.float32)}, path, {"reslab": json.dumps(about)})
 
 
 def files(run: RunDirectory) -> set[str]:
@@ -102,6 +105,16 @@ def test_checkpoints_stay_where_weights_are_damaged(run: RunDirectory) -> None:
     run.weights.unlink()
     assert find_spared(run) == "gone"
     shutil.rmtree(run.checkpoints)
+    assert find_spared(run) == ""
+
+
+def test_checkpoints_stay_where_weights_are_another_runs(run: RunDirectory) -> None:
+    """Its own are nowhere else; where no trial says what is its own, nothing is known against them."""
+    finish(run)
+    write_whole(run.weights, replace(TRIAL, seed=1))
+    assert find_spared(run) == "another run's"
+    assert [part.what for part in find_waste(run)] == ["temporary files"]
+    (run.path / "trial.json").write_text("{")
     assert find_spared(run) == ""
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
-from reslab.runs.timings import Timings, read_timings
+from reslab.runs.timings import Timings, last_sitting, list_timings, read_timings
 
 
 def test_sittings_add_up(tmp_path: Path) -> None:
@@ -27,3 +27,9 @@ def test_numbered_sittings_add_up_whatever_their_clocks_say(tmp_path: Path) -> N
         entry = {"step": step, "seconds": seconds, "images_per_second": 1, "peak_memory_bytes": 1, "sitting": sitting}
         StepLog(tmp_path / "timings.jsonl").append(entry)
     assert read_timings(RunDirectory(tmp_path)).seconds == 100 + 150
+    assert last_sitting(list_timings(RunDirectory(tmp_path))) == 2
+
+
+def test_where_sittings_have_no_numbers_there_was_one_for_all_we_know() -> None:
+    """In older logs, and where nothing was logged."""
+    assert last_sitting([]) == last_sitting([{"step": 1, "seconds": 1.0}]) == 1

@@ -106,7 +106,7 @@ def test_mistakes_are_named(changes: dict[str, object], sentence: str) -> None:
             {"kind": "cosin"},
             "recipe.schedule.kind is 'cosin'; choose steps, cosine, constant or one-cycle",
         ),
-        (ScheduleSpec, {"fall": "Linear"}, "recipe.schedule.fall is 'Linear'; choose linear or cosine"),
+        (ScheduleSpec, {"fall": "line"}, "recipe.schedule.fall is 'line'; choose linear or cosine"),
         (OptimizerSpec, {"decay": None}, "recipe.optimizer.decay is None; choose all or weights"),
         (AugmentationSpec, {"policy": "auto"}, "recipe.augmentation.policy is 'auto'; choose none, trivial or rand"),
         (Recipe, {"precision": "fp64"}, "recipe.precision is 'fp64'; choose fp32, bf16 or fp16"),
@@ -114,7 +114,7 @@ def test_mistakes_are_named(changes: dict[str, object], sentence: str) -> None:
     ],
 )
 def test_mistakes_in_python_are_named_too(make: Callable[..., object], fields: dict[str, Any], sentence: str) -> None:
-    """Nothing was converted there, and the schedule would be constant, the precision fp32."""
+    """Else the schedule would be constant, the precision fp32."""
     with pytest.raises(UserError) as caught:
         make(**fields)
     assert str(caught.value) == sentence

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import make_dataclass, replace
 
+import numpy as np
 import pytest
 
 from reslab.errors import UserError
 from reslab.spec import find
-from reslab.spec.recipe import Recipe, find_recipe
+from reslab.spec.recipe import OptimizerSpec, Recipe, ScheduleSpec, find_recipe
 from reslab.spec.trial import DataSpec, Trial, change_trial, trial_differences, trial_from_dict, trial_to_dict
 
 TRIAL = Trial(
@@ -35,6 +36,24 @@ def test_equal_trials_share_an_id() -> None:
     assert len({trial.id for trial in [TRIAL, *others]}) == 6
     assert all(trial_from_dict(trial_to_dict(trial)) == trial for trial in others)
     assert TRIAL.id.startswith("resnet-20-cifar10-")
+
+
+@pytest.mark.parametrize(
+    "trial",
+    [
+        replace(TRIAL, recipe=replace(TRIAL.recipe, optimizer=OptimizerSpec(learning_rate=1))),
+        replace(TRIAL, recipe=replace(TRIAL.recipe, iterations=2.0, label_smoothing=np.float32(0.1), exact_norms=1)),
+        replace(TRIAL, recipe=replace(TRIAL.recipe, schedule=ScheduleSpec(drops=[0.25]), precision="BF16")),
+        replace(TRIAL, network=replace(find("highway-19"), dropout=0, gate_bias=-0.0)),
+        replace(TRIAL, seed=np.int64(3), start="ab", task="Multi-Label"),
+        replace(TRIAL, start=""),
+    ],
+)
+def test_a_trial_read_back_is_the_same(trial: Trial) -> None:
+    """However its numbers were given: it is equal, has the same hash and the same id."""
+    again = trial_from_dict(json.loads(json.dumps(trial_to_dict(trial))))
+    assert (again, hash(again), again.id) == (trial, hash(trial), trial.id)
+    assert (again == TRIAL) == (again.id == TRIAL.id)
 
 
 def test_nonsense_is_refused() -> None:

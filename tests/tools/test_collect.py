@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,12 @@ from tools.collect import collect, main
 
 from reslab.errors import UserError
 from reslab.runs.directory import RunDirectory
+from reslab.spec.trial import trial_to_dict
 
 
 def test_records_are_brought_home(tmp_path: Path) -> None:
     """Without what is large; later tests are added, and other content under the name is refused."""
     run = write_run(tmp_path / "runs", seed=3)
-    run.finish(run.result() | {"step": 64_000})
     run.checkpoints.mkdir()
     for path in (run.weights, run.checkpoints / "step-1.safetensors", run.path / "lock"):
         path.write_bytes(b"large")
@@ -32,7 +33,7 @@ def test_records_are_brought_home(tmp_path: Path) -> None:
         *("trial.json", "provenance.json", "metrics.jsonl", "timings.jsonl", "result.json"),
         *("analysis/responses.json", "analysis/10-crop.json", "analysis/multi-scale.json"),
     }
-    run.finish(run.result() | {"params": 1})
+    run.finish(run.result() | {"ece_percent": 1.0})
     with pytest.raises(UserError, match=r"is here already and its result\.json differs"):
         collect(run, tmp_path / "home")
     assert main([str(tmp_path / "runs"), "--into", str(tmp_path / "home")]) == 1
@@ -42,7 +43,6 @@ def test_records_are_brought_home(tmp_path: Path) -> None:
 def test_places_on_a_machine_stay_there(word: str, tmp_path: Path) -> None:
     """A record whose command names one is refused; a relative path is fine."""
     run = write_run(tmp_path / "runs")
-    run.finish(run.result() | {"step": 64_000})
     run.write("provenance", {"sittings": [SITTING | {"command": f"reslab train network=resnet-20 {word}"}]})
     with pytest.raises(UserError, match="names a place on the machine it ran on"):
         collect(run, tmp_path / "home")
@@ -52,19 +52,23 @@ def test_places_on_a_machine_stay_there(word: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [1.0, "six", None])
-def test_a_result_is_the_end_of_its_log(error: object, tmp_path: Path) -> None:
-    """One that says something else was changed by hand."""
+def test_what_contradicts_itself_stays_out(error: object, tmp_path: Path) -> None:
+    """As it does of verdicts: the checks are those of report/agreement.py."""
     run = write_run(tmp_path / "runs")
-    run.finish(run.result() | {"step": 64_000, "error_percent": error})
-    with pytest.raises(UserError, match="is not the last error of its log"):
+    run.finish(run.result() | {"error_percent": error})
+    with pytest.raises(UserError, match=f"result.json says error_percent is {error!r}, and test_error_percent"):
         collect(run, tmp_path / "home")
 
 
-def test_exact_statistics_score_again_after_the_log(tmp_path: Path) -> None:
-    """The result is then another than the log's last."""
-    run = write_run(tmp_path / "runs", exact_norms=True)
-    run.finish(run.result() | {"step": 64_000, "error_percent": 1.0})
+def test_a_copy_with_another_seed_stays_out(tmp_path: Path) -> None:
+    """Its log is at home already."""
+    run = write_run(tmp_path / "runs", seed=1)
     collect(run, tmp_path / "home")
+    trial = replace(run.trial(), seed=2)
+    copy = RunDirectory(shutil.copytree(run.path, tmp_path / "runs" / trial.id))
+    copy.write("trial", trial_to_dict(trial))
+    with pytest.raises(UserError, match=f"its log is that of {run.path.name} to the digit, but its seed is 2, not 1"):
+        collect(copy, tmp_path / "home")
 
 
 def test_only_whole_runs_come_home(tmp_path: Path) -> None:
@@ -72,7 +76,6 @@ def test_only_whole_runs_come_home(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is interrupted and not at its end"):
         collect(write_run(tmp_path, finished=False), tmp_path / "home")
     run = write_run(tmp_path, seed=1)
-    run.finish(run.result() | {"step": 64_000})
     shutil.copytree(run.path, tmp_path / "copy")
     with pytest.raises(UserError, match="give it its name"):
         collect(RunDirectory(tmp_path / "copy"), tmp_path / "home")
@@ -81,15 +84,14 @@ def test_only_whole_runs_come_home(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "sentence"),
     [
-        (lambda text: text[: len(text) // 2].rpartition("\n")[0] + "\n", "its log does not go to its end"),
-        (lambda text: "", "its log does not go to its end"),
+        (lambda text: text[: len(text) // 2].rpartition("\n")[0] + "\n", "its log ends at"),
+        (lambda text: "", r"its metrics\.jsonl is gone or empty"),
         (lambda text: text + "garbage\n", r"metrics\.jsonl is damaged"),
     ],
 )
 def test_damaged_records_stay_out(damage: Callable[[str], str], sentence: str, tmp_path: Path) -> None:
     """A log that was cut, lost or written over; nothing of such a run is copied."""
     run = write_run(tmp_path / "runs")
-    run.finish(run.result() | {"step": 64_000})
     log = run.path / "metrics.jsonl"
     log.write_text(damage(log.read_text()))
     with pytest.raises(UserError, match=sentence):

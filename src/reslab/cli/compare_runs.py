@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from reslab.cli.records import read_whole
+from reslab.cli.records import read_neighbours, read_whole
 from reslab.cli.show import console, make_table, print_json
-from reslab.errors import UserError
-from reslab.report.records import RunRecord, read_record
+from reslab.report.records import RunRecord
 from reslab.report.significance import MOST_SEEDS_TO_FLIP, PairedDifferences, pair
-from reslab.runs.directory import RunDirectory, list_runs
+from reslab.runs.directory import RunDirectory
 from reslab.spec.trial import trial_differences
 
 # The last where images have several labels.
@@ -50,15 +49,11 @@ def compare_runs(one: RunDirectory, other: RunDirectory, *, json: bool) -> None:
 
 def _seeds(run: RunRecord) -> dict[int, RunRecord]:
     """Return the finished runs of the same trial but for the seed, by seed, that lie beside `run`."""
-    found = {}
-    for neighbour in list_runs(run.directory.path.parent):
-        try:
-            record, _ = read_record(neighbour)
-        except UserError:  # a damaged neighbour is nobody's seed
-            continue
-        if record.result and replace(record.trial, seed=run.trial.seed) == run.trial:
-            found[record.trial.seed] = record
-    return found
+    return {
+        record.trial.seed: record
+        for record in read_neighbours(run.directory)  # a damaged one is nobody's seed
+        if record.result and replace(record.trial, seed=run.trial.seed) == run.trial
+    }
 
 
 def _values(group: Mapping[int, RunRecord], name: str) -> dict[int, float]:

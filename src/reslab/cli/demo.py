@@ -9,6 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from reslab.cli.analyze import SPREAD, mean_std, spread
 from reslab.cli.progress import Rate, StopSignals
+from reslab.cli.records import read_whole
 from reslab.cli.show import console, make_table, progress_console, warn
 from reslab.cli.subjects import writable_root
 from reslab.numbers import duration
@@ -91,6 +92,8 @@ def _print_errors(finished: dict[Key, RunDirectory]) -> None:
     from reslab.experiments.degradation import judge_degradation
     from reslab.runs.timings import read_timings
 
+    for run in finished.values():
+        read_whole(run)  # what was finished before may contradict itself
     results = {key: run.result() for key, run in finished.items()}
     table = make_table("Degradation", "network", "parameters", "training error %", "test error %", "time")
     for (kind, depth), result in results.items():

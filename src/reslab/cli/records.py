@@ -1,10 +1,10 @@
-"""Runs read and checked for showing: what `report` calls damaged is so for `runs` and `compare` too."""
+"""Runs read and checked for showing: what `report` calls damaged or a copy is so for other verbs too."""
 
 from __future__ import annotations
 
 from reslab.cli.show import warn
 from reslab.errors import UserError
-from reslab.report.records import RunRecord, read_record
+from reslab.report.records import RunRecord, read_record, read_records
 from reslab.runs.directory import RunDirectory
 
 
@@ -17,3 +17,12 @@ def read_whole(run: RunDirectory) -> RunRecord:
     for damage in damages:
         warn(f"{damage.id}: {damage.sentence}")
     return record
+
+
+def read_neighbours(run: RunDirectory) -> list[RunRecord]:
+    """Return the records of a run and of all that lie beside it; refuse it if it is a copy of one of these."""
+    records, damages = read_records(run.path.parent)
+    for damage in damages:
+        if damage.id == run.path.name and damage.state:
+            raise UserError(f"{damage.id}: {damage.sentence}")
+    return records

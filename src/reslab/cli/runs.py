@@ -16,12 +16,11 @@ from rich.text import Text
 from reslab.cli.records import read_whole
 from reslab.cli.show import console, make_table, print_heading, print_json, warn
 from reslab.cli.subjects import existing_root
-from reslab.errors import UserError
 from reslab.numbers import duration, percent, write_size
 from reslab.report.groups import Group, group_runs, spread
-from reslab.report.records import RunRecord
+from reslab.report.records import RunRecord, read_records
 from reslab.report.words import spread_words
-from reslab.runs.directory import RunDirectory, find_run, list_bare, list_runs
+from reslab.runs.directory import find_run, list_bare, list_runs
 from reslab.runs.pruning import find_spared, find_waste, prune
 from reslab.runs.timings import Timings
 from reslab.spec import name_of
@@ -44,11 +43,14 @@ def list_all(*, runs: Path | None = None, json: bool = False) -> None:
         Print JSON.
     """
     root = existing_root(runs)
-    records, damaged = _read_all(root)
+    records, damages = read_records(root)
+    for damage in damages:
+        warn(f"{damage.id}: {damage.sentence}")
+    left_out = [damage for damage in damages if damage.state]
     groups = group_runs(records)
     rows = [_summarize(record, group) for group in groups for record in group.runs]
-    unknown = {"data": "", "label": "", "state": "damaged", **dict.fromkeys(("seed", *SCORES)), **asdict(Timings())}
-    rows += [{"id": run.path.name, **unknown} for run in damaged]
+    unknown = {"data": "", "label": "", **dict.fromkeys(("seed", *SCORES)), **asdict(Timings())}
+    rows += [{"id": damage.id, "state": damage.state, **unknown} for damage in left_out]
     if json:
         print_json(rows)
         return
@@ -57,8 +59,8 @@ def list_all(*, runs: Path | None = None, json: bool = False) -> None:
     table.columns[0].max_width = max((len(row["id"]) for row in rows), default=None)  # what was changed takes no more
     for group in groups:
         _add_group(table, group, shown)
-    for run in damaged:
-        table.add_row(run.path.name, "damaged")
+    for damage in left_out:
+        table.add_row(damage.id, damage.state)
     console.print(table if rows else f"There are no runs in {root}; make one with `reslab train`.")
 
 
@@ -100,7 +102,8 @@ def show(run: str, *, runs: Path | None = None, json: bool = False) -> None:
 def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None = None, json: bool = False) -> None:
     """Say what runs no longer need, and with --yes remove it: checkpoints of finished runs, leftover temporary files.
 
-    A run that is being trained is never touched, nor are the checkpoints of one whose weights are gone or damaged.
+    A run that is being trained is never touched, nor are the checkpoints of one whose weights are gone, damaged or
+    another run's.
 
     Parameters
     ----------
@@ -136,18 +139,6 @@ def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None
     for name, why in spared.items():
         warn(f"{name} is finished and its weights are {why}: its checkpoints are left alone; train it again first")
     console.print(f"{write_size(total)} freed" if yes else f"{write_size(total)} to free; --yes removes it")
-
-
-def _read_all(root: Path) -> tuple[list[RunRecord], list[RunDirectory]]:
-    """Return the records of the runs that can be read, and the other runs, which are told and cost no other."""
-    records, damaged = [], []
-    for run in list_runs(root):
-        try:
-            records.append(read_whole(run))
-        except UserError as error:
-            warn(str(error))
-            damaged.append(run)
-    return records, damaged
 
 
 def _summarize(record: RunRecord, group: Group) -> dict[str, Any]:

@@ -6,9 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reslab.cli.progress import StopSignals, TrialBars, make_bars, tell_skipped
+from reslab.cli.records import read_whole
 from reslab.cli.show import console, make_table, progress_console, warn
 from reslab.errors import UserError
 from reslab.numbers import about, percent, write_size
@@ -59,7 +60,7 @@ def train_several(
     device = choose_device()
     together = together or (1 if isinstance(dataset, PhotoDataset) else most_together(device))
     runs = {trial: RunDirectory.of(trial, root) for trial in trials}
-    missing = {trial: run for trial, run in runs.items() if run.state != "finished" or find_loss(run)}
+    missing = {trial: run for trial, run in runs.items() if run.state != "finished" or find_loss(run, trial)}
     _refuse_unfit(missing, dataset, weights)
     if not dry_run:
         for run in missing.values():
@@ -163,7 +164,8 @@ def _refuse_unfit(
 
 def _print(runs: Mapping[Trial, RunDirectory], labels: Mapping[Trial, str], root: Path) -> None:
     """Print a row for each run, under those that differ in their seed alone their mean, and what was left out."""
-    results = {trial: run.result() for trial, run in runs.items() if run.state == "finished"}
+    results = _read_results(runs)
+    damaged = [trial for trial, run in runs.items() if run.state == "finished" and trial not in results]
     shown = {name: words for name, words in SHOWN.items() if any(name in result for result in results.values())}
     stands = ["state<"] if len(results) < len(runs) else []
     table = make_table(f"Runs ({root})", "trial", "seed", *shown.values(), "run<", *stands)
@@ -175,7 +177,8 @@ def _print(runs: Mapping[Trial, RunDirectory], labels: Mapping[Trial, str], root
     for group in alike.values():
         for trial in group:
             numbers = [percent(results.get(trial, {}).get(name)) for name in shown]
-            table.add_row(labels[trial], str(trial.seed), *numbers, trial.id, *[_stand(runs[trial]) for _ in stands])
+            standing = ["damaged" if trial in damaged else _stand(runs[trial]) for _ in stands]
+            table.add_row(labels[trial], str(trial.seed), *numbers, trial.id, *standing)
         ended = [results[trial] for trial in group if trial in results]
         if len(ended) > 1:
             means = [spread([result[name] for result in ended]) for name in shown]
@@ -184,6 +187,20 @@ def _print(runs: Mapping[Trial, RunDirectory], labels: Mapping[Trial, str], root
     for trial, result in results.items():
         if skipped := tell_skipped(result):
             console.print(f"{trial.id}: {skipped}", soft_wrap=True)
+
+
+def _read_results(runs: Mapping[Trial, RunDirectory]) -> dict[Trial, dict[str, Any]]:
+    """Return the results of finished runs; a record that contradicts itself is told, and has none."""
+    results = {}
+    for trial, run in runs.items():
+        if run.state == "finished":
+            try:
+                read_whole(run)
+            except UserError as error:
+                warn(str(error))
+            else:
+                results[trial] = run.result()
+    return results
 
 
 def _stand(run: RunDirectory) -> str:

@@ -15,6 +15,7 @@ from cyclopts import Parameter
 
 from reslab.cli.processes import is_started_by_launcher, run_in_processes
 from reslab.cli.progress import StopSignals, TrialBars, make_bars, summarize
+from reslab.cli.records import read_whole
 from reslab.cli.several import refuse_numbers, train_several
 from reslab.cli.show import console, progress_console, warn
 from reslab.cli.subjects import WHOLE, runs_root, split_words, writable_root
@@ -122,7 +123,8 @@ def train(
     (trial,) = trials
     run = RunDirectory.of(trial, root)
     device = choose_device()
-    if run.state == "finished" and not dry_run and not find_loss(run):
+    if run.state == "finished" and not dry_run and not find_loss(run, trial):
+        read_whole(run)
         console.print(f"{run.path} is finished: {summarize(run.result())}", soft_wrap=True)
         return
     if not dry_run:

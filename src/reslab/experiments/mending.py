@@ -12,19 +12,23 @@ from reslab.errors import UserError
 from reslab.networks.weights.container import read_tensors
 from reslab.networks.weights.sealed import unseal
 from reslab.runs.directory import RunDirectory
-from reslab.runs.weights import find_damage
+from reslab.runs.weights import find_damage, refuse_other_weights
 from reslab.spec.trial import Trial
 from reslab.training.checkpoint import newest_step
 
 
-def find_loss(run: RunDirectory) -> str:
-    """Say what became of a finished run's weights, gone or damaged; nothing where they match their digest."""
+def find_loss(run: RunDirectory, trial: Trial) -> str:
+    """Say what became of a finished run's weights, gone or damaged; nothing where they match their digest.
+
+    Those of another run are refused: they may be the only ones it has, and are not written over.
+    """
     if damage := find_damage(run.weights):
         return damage
     try:
         unseal(run.weights, *read_tensors(run.weights))
     except UserError:
         return "damaged"
+    refuse_other_weights(run.weights, trial)
     return ""
 
 

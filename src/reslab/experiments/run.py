@@ -70,7 +70,7 @@ def run_trial(
             raise UserError(f"process {processes.rank} was given another trial than process 0; give all the same")
         recorded = None
         if processes.ask_first(run.state == "finished"):
-            lost = processes.ask_first(find_loss(run) if processes.first else "")
+            lost = processes.ask_first(find_loss(run, trial) if processes.first else "")
             if not lost:
                 return run
             if processes.first:

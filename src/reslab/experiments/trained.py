@@ -28,6 +28,7 @@ from reslab.networks import Network
 from reslab.networks.create import restore_model
 from reslab.networks.execution import Execution
 from reslab.runs.directory import RunDirectory
+from reslab.runs.weights import refuse_other_weights
 from reslab.spec import Preprocess
 from reslab.spec.codec import override
 from reslab.spec.trial import DataSpec, SplitName
@@ -120,13 +121,14 @@ class Inputs:
 
 
 def load_run(run: RunDirectory) -> Trained:
-    """Load the network of a finished run."""
+    """Load the network of a finished run, by weights that are its own."""
     if run.state != "finished":
         raise UserError(f"{run.path} is not finished: it has no weights yet; train it to its end first")
     if not run.weights.exists():
         raise UserError(f"{run.path} is a record without its weights; train it again, or give weights=FILE")
     trial = run.trial()
     network, read = restore_model(run.weights, overrides={})
+    refuse_other_weights(run.weights, trial)
     return Trained(
         origin=run.path.name,
         network=network.eval(),

@@ -14,7 +14,7 @@ from reslab.networks.checkpointing import run_checkpointed
 from reslab.networks.initialization import initialize
 from reslab.networks.layers import MAX_POOLS, Observer, make_layer, make_norm_activation
 from reslab.networks.network import Network
-from reslab.spec.network import LayerPlan, NetworkSpec
+from reslab.spec.network import NetworkSpec
 
 
 class ResidualNetwork(Network):
@@ -25,7 +25,7 @@ class ResidualNetwork(Network):
     def __init__(self, spec: NetworkSpec) -> None:
         super().__init__(spec)
         plans = list(spec.layout())
-        self.stem = make_layer(spec, _stem_plan(spec), bias=spec.stem.bias)
+        self.stem = make_layer(spec, spec.stem_plan, bias=spec.stem.bias)
         self.pool = _make_pool(spec)
         self.blocks = nn.ModuleDict({plan.name: Block(spec, plan) for plan in plans})
         self.stages = [[plan.name for plan in group] for _, group in itertools.groupby(plans, lambda plan: plan.stage)]
@@ -91,16 +91,6 @@ class ResidualNetwork(Network):
     def stage_widths(self) -> dict[str, int]:
         """Channels each stage puts out."""
         return self.spec.stage_widths
-
-
-def _stem_plan(spec: NetworkSpec) -> LayerPlan:
-    return LayerPlan(
-        in_width=spec.channels,
-        out_width=spec.stem.width,
-        kernel=spec.stem.kernel,
-        stride=spec.stem.stride,
-        operators=("conv", "norm", "activation"),
-    )
 
 
 def _make_pool(spec: NetworkSpec) -> nn.Module:

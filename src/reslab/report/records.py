@@ -1,4 +1,7 @@
-"""What a run directory holds, read and checked for showing. A damaged run costs itself, never the report."""
+"""What a run directory holds, read and checked for showing. A damaged run costs itself, never the report.
+
+So does one that contradicts itself (agreement.py): verdicts, pages, lists and comparisons begin with what is read here.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from reslab.errors import UserError
+from reslab.report.agreement import refuse_contradictions, refuse_other_name, split_copies
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.runs.reading import ReadOnce
-from reslab.runs.timings import Timings, read_timings
+from reslab.runs.timings import Timings, last_sitting, list_timings, sum_up
 from reslab.spec.codec import decode
 from reslab.spec.trial import Trial, trial_from_dict
 
@@ -170,14 +174,15 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class Damage:
-    """A run, or a part of one, that cannot be shown, and why."""
+    """A run, or a part of one, that cannot be shown, and why; `state` is that of a run left out as a whole."""
 
     id: str
     sentence: str
+    state: Literal["damaged", "copy", ""] = "damaged"
 
 
 def read_records(root: Path) -> tuple[list[RunRecord], list[Damage]]:
-    """Return the runs that `root` and the folders in it hold, and what is damaged among them.
+    """Return the runs that `root` and the folders in it hold, and what is damaged or copied among them.
 
     Their directories remember what was read: verdicts on them parse nothing again.
     """
@@ -187,7 +192,7 @@ def read_records(root: Path) -> tuple[list[RunRecord], list[Damage]]:
         first = known.setdefault(run.path.name, run.path)
         if first != run.path:
             copy, read = (path.relative_to(root).as_posix() for path in (run.path, first))
-            damages.append(Damage(copy, f"it is not read: {read} has the same name"))
+            damages.append(Damage(copy, f"it is not read: {read} has the same name", "copy"))
             continue
         try:
             record, damage = read_record(run)
@@ -196,6 +201,8 @@ def read_records(root: Path) -> tuple[list[RunRecord], list[Damage]]:
         else:
             records.append(record)
             damages += damage
+    records, copies = split_copies(records)
+    damages += [Damage(name, sentence, "copy") for name, sentence in copies.items()]
     strays = {path.parent.name for depth in ("*", "*/*") for part in PARTS for path in root.glob(f"{depth}/{part}")}
     damages += [Damage(name, "it has no trial.json, so nobody can say what was run") for name in strays - known.keys()]
     return records, sorted(damages, key=lambda damage: damage.id)
@@ -206,10 +213,12 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
     data = run.read("trial")
     with _naming("trial.json"):
         trial = trial_from_dict(data)
+    refuse_other_name(run.path.name, trial)
     with _naming("metrics.jsonl"):
         points = tuple(_point(entry) for entry in run.log(strict=True))
     with _naming("timings.jsonl"):
-        timings = read_timings(run)
+        logged = list_timings(run)
+        timings, logged_by = sum_up(logged), last_sitting(logged)
     sittings: tuple[Sitting, ...] = ()
     if (run.path / "provenance.json").exists():
         data = run.read("provenance")
@@ -220,6 +229,9 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
         data = run.result()
         with _naming("result.json"):
             result = _result(data)
+        refuse_contradictions(
+            trial, recorded=data, result=result, log=run.log(strict=True), tested_later=len(sittings) > logged_by
+        )
     responses, damage = None, []
     try:
         if (run.path / "analysis" / "responses.json").exists():
@@ -227,7 +239,7 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
             with _naming("analysis/responses.json"):
                 responses = _responses(data)
     except UserError as error:
-        damage.append(Damage(run.path.name, f"{error}; the run is shown without its layer responses"))
+        damage.append(Damage(run.path.name, f"{error}; the run is shown without its layer responses", ""))
     record = RunRecord(
         directory=run,
         trial=trial,

@@ -31,7 +31,7 @@ def report_runs(root: Path, *, out: Path | None = None) -> Report:
             raise UserError(f"no run in {root} is whole: {damages[0].id}: {damages[0].sentence}")
         raise UserError(f"there are no runs in {root}; make one with `reslab train` or `reslab demo`")
     claims = [claim for claims in tables_about(records).values() for claim in claims]
-    verdicts = judge(claims, [record.directory for record in records])
+    verdicts = judge(claims, records)
     index = write_site(records, damages, out or root / "report", verdicts=verdicts)
     return Report(index=index, num_runs=len(records), damages=damages)
 
@@ -60,7 +60,7 @@ def judge_runs(claims: Sequence[Claim], root: Path) -> Judgement:
     """Judge claims by the runs under `root` that can be read."""
     records, damages = read_records(root)
     return Judgement(
-        verdicts=judge(claims, [record.directory for record in records]),
+        verdicts=judge(claims, records),
         num_runs=len(records),
         data_names=frozenset(record.trial.data.name for record in records),
         damages=damages,

@@ -1,6 +1,7 @@
 """Claims meet runs: mean ± std over the runs that match, and one word.
 
-A run counts for a claim if it is finished and has its network and data. What else is material must be the claim's to
+A run counts for a claim if it is finished, contradicts itself in nothing (records.py leaves out those that do) and has
+the claim's network and data. What else is material must be the claim's to
 the letter; a run in which any of it differs, be it longer or shorter, reads "reduced setting", never "reproduced".
 Where nothing was published, a run of the full setting reads "measured".
 """
@@ -16,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 from reslab.errors import UserError
 from reslab.paper.claim import Claim, Setting
 from reslab.paper.measurements import ENSEMBLE, Record, Unreadable
+from reslab.report.records import RunRecord
 from reslab.runs.directory import RunDirectory
 from reslab.spec.trial import Trial, trial_differences
 
@@ -79,9 +81,9 @@ class Verdict:
         return None if self.mean is None or self.claim.published is None else self.mean - self.claim.published
 
 
-def judge(claims: Iterable[Claim], runs: Sequence[RunDirectory]) -> list[Verdict]:
-    """Return the verdict on each claim that `runs` allow."""
-    pieces = [_read(run) for run in runs]
+def judge(claims: Iterable[Claim], records: Sequence[RunRecord]) -> list[Verdict]:
+    """Return the verdict on each claim that the records of runs allow."""
+    pieces = [_read(record) for record in records]
     return [_judge(claim, pieces) for claim in claims]
 
 
@@ -161,7 +163,6 @@ def _sample(claim: Claim, setting: Setting, pieces: Sequence[_Evidence]) -> _Sam
             unfinished += 1
             continue
         try:
-            _refuse_cut_log(piece.record)
             value = claim.measurement.read(piece.record)
         except Unreadable as reason:
             unread.append((kind, f"a run of {setting.network} is not read: {reason}"))
@@ -178,12 +179,6 @@ def _sample(claim: Claim, setting: Setting, pieces: Sequence[_Evidence]) -> _Sam
         repeated=[f"{again} with seeds counted already left out"] if repeated else [],
         unfinished=[f"{_count(unfinished)} of {setting.network} unfinished"] if unfinished else [],
     )
-
-
-def _refuse_cut_log(record: Record) -> None:
-    """Refuse a run whose log has lost its end: its result may be of another run."""
-    if record.log and (last := record.log[-1].get("step")) != record.iterations:
-        raise Unreadable(f"its log ends at {last:,} of {record.iterations:,} iterations")
 
 
 def _differences(piece: _Evidence, setting: Setting, asked: Trial) -> Differences:
@@ -273,21 +268,20 @@ def _skipping(pieces: Iterable[_Evidence]) -> list[str]:
     return [f"bad training images skipped, {max(known):,} at most"] if any(known) else []
 
 
-def _read(run: RunDirectory) -> _Evidence:
-    trial = run.trial()
-    record = None
-    if run.state == "finished" and (result := run.result()).get("step") == trial.recipe.iterations:
+def _read(record: RunRecord) -> _Evidence:
+    run, trial, evidence = record.directory, record.trial, None
+    if record.result:
         tests = {protocol: _read_part(run, protocol) for protocol in PROTOCOLS}
-        record = Record(
+        evidence = Record(
             data=trial.data.name,
             iterations=trial.recipe.iterations,
             evaluate_every=trial.recipe.evaluate_every,
-            result=result,
+            result=run.result(),
             log=run.log(),
             responses=_read_part(run, "responses"),
             tests={protocol: found for protocol, found in tests.items() if found is not None},
         )
-    return _Evidence(run.path.name, trial, record, _most_processes(run))
+    return _Evidence(record.id, trial, evidence, _most_processes(run))
 
 
 def _most_processes(run: RunDirectory) -> int:

@@ -2,7 +2,8 @@
 
 Folders of runs that were never begun hold a lock alone, and go.
 
-A run that a living process holds is never touched, nor are checkpoints that weights could be made from again.
+A run that a living process holds is never touched, nor are checkpoints that weights could be made from again: those of
+a run whose own are gone, damaged or another run's.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from reslab.errors import UserError
 from reslab.files import leftovers
 from reslab.runs.directory import RunDirectory
-from reslab.runs.weights import find_damage
+from reslab.runs.weights import find_damage, find_other_owner
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +35,10 @@ def find_waste(run: RunDirectory, *, interrupted: bool = False) -> list[Waste]:
 
 
 def find_spared(run: RunDirectory) -> str:
-    """Say why a finished run still needs its checkpoints: its weights are gone or damaged; else nothing."""
+    """Say why a finished run still needs its checkpoints: its weights are gone, damaged or another's; else nothing."""
     if run.state != "finished" or not run.checkpoints.is_dir() or not any(run.checkpoints.iterdir()):
         return ""
-    return find_damage(run.weights)
+    return _find_loss(run)
 
 
 def prune(run: RunDirectory, *, interrupted: bool = False) -> int:
@@ -67,10 +68,20 @@ def _waste(run: RunDirectory, *, interrupted: bool) -> list[Waste]:
         return [_part("a run never finished", files, whole=True)]
     temporary = leftovers(run.path)
     waste = [_part("temporary files", temporary)]
-    if run.state == "finished" and not find_damage(run.weights):
+    if run.state == "finished" and not _find_loss(run):
         checkpoints = [path for path in files if path.parent == run.checkpoints and path not in temporary]
         waste.append(_part("checkpoints of a finished run", checkpoints))
     return [part for part in waste if part.files]
+
+
+def _find_loss(run: RunDirectory) -> str:
+    """Say what became of a finished run's weights; whose they are is unknown where its trial cannot be read."""
+    if damage := find_damage(run.weights):
+        return damage
+    try:
+        return "another run's" if find_other_owner(run.weights, run.trial()) else ""
+    except UserError:
+        return ""
 
 
 def _part(what: str, files: Sequence[Path], *, whole: bool = False) -> Waste:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,8 +23,17 @@ class Timings:
 
 def read_timings(run: RunDirectory) -> Timings:
     """Sum up the timings of a run."""
+    return sum_up(list_timings(run))
+
+
+def list_timings(run: RunDirectory) -> list[dict[str, float]]:
+    """Return what each evaluation of a run logged of speed, memory and wall-clock."""
+    return StepLog(run.path / "timings.jsonl").read()
+
+
+def sum_up(logged: Sequence[dict[str, float]]) -> Timings:
+    """Sum up what was logged."""
     names = ("seconds", "images_per_second", "peak_memory_bytes")
-    logged = StepLog(run.path / "timings.jsonl").read()
     entries = [entry for entry in logged if all(math.isfinite(entry.get(name, math.nan)) for name in names)]
     if not entries:
         return Timings()
@@ -33,6 +43,11 @@ def read_timings(run: RunDirectory) -> Timings:
         images_per_second=statistics.median(entry["images_per_second"] for entry in entries),
         peak_memory_bytes=int(max(entry["peak_memory_bytes"] for entry in entries)),
     )
+
+
+def last_sitting(logged: Sequence[dict[str, float]]) -> int:
+    """Return the number of the sitting that logged last; 1 where nothing was, or older logs do not number them."""
+    return int(logged[-1].get("sitting", 1)) if logged else 1
 
 
 def _begins_a_sitting(entry: dict[str, float], *, after: dict[str, float]) -> bool:

@@ -2,14 +2,15 @@
 
 `encode` and `decode` are inverse; `override(spec, {"stages.0.width": "32"})` changes one leaf. Values may
 be strings (from a command line) or already typed; either way a wrong one is named with what is allowed, by the whole
-name that has to be written again: `where` stands before it. Specs that are built in Python call `check_literals` to
-have the same said, and ask `place` what stands before their fields.
+name that has to be written again: `where` stands before it. Specs that are built in Python call `normalize` to have
+the same done and said, and ask `place` what stands before their fields.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import numbers
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -74,12 +75,16 @@ def place(usual: str = "") -> str:
     return usual if where is None else where
 
 
-def check_literals(spec: object, *, usual: str = "") -> None:
-    """Refuse a field of `spec` that is none of the values its Literal allows, named as `place` says."""
-    for name, allowed in _literals(type(spec)).items():
-        value = getattr(spec, name)
-        if value not in allowed:
-            raise UserError(f"{place(usual)}{name} is {value!r}; choose {choices(allowed)}")
+def normalize(spec: object, *, usual: str = "") -> None:
+    """Give each field of a new `spec` the one form its value has, or refuse it, named as `place` says.
+
+    1 for a float, 2.0 for an int, a list for a tuple, a number of numpy's: specs that are equal are then written alike,
+    and share an id.
+    """
+    hints = _hints(type(spec))
+    for field in fields(spec):  # pyright: ignore[reportArgumentType]
+        value = getattr(spec, field.name)
+        object.__setattr__(spec, field.name, convert(hints[field.name], value, where=f"{place(usual)}{field.name}"))
 
 
 def differing_leaves(one: Any, other: Any) -> dict[str, tuple[Any, Any]]:
@@ -142,19 +147,21 @@ def convert(hint: Any, value: Any, *, where: str) -> Any:
             raise UserError(f"{where} is {value!r}; give its fields one by one as {where}.FIELD=value")
         return decode(hint, data, where=f"{where}.")
     if origin is Literal:
-        for allowed in args:
-            if value == allowed or (isinstance(value, str) and value.lower() == str(allowed).lower()):
-                return allowed
-        raise UserError(f"{where} is {value!r}; choose {choices(args)}")
+        return _choose(args, value, where)
     if origin is tuple:
         data = _parse_json(value, where)
         if not isinstance(data, Sequence) or isinstance(data, str):
             raise UserError(f"{where} is {value!r}; give a list such as [1,2]")
         return tuple(convert(args[0], item, where=f"{where}.{index}") for index, item in enumerate(data))
     if origin in (Union, types.UnionType):
-        if value is None or (isinstance(value, str) and value.lower() == "none"):
+        kinds = [arg for arg in args if arg is not type(None)]
+        if len(kinds) < len(args) and (value is None or (isinstance(value, str) and value.lower() == "none")):
             return None
-        return convert(next(arg for arg in args if arg is not type(None)), value, where=where)
+        if any(isinstance(kind, type) and is_dataclass(kind) and isinstance(value, kind) for kind in kinds):
+            return value
+        if get_origin(kinds[0]) is Literal:
+            return _choose((*get_args(kinds[0]), None), value, where)
+        return convert(kinds[0], value, where=where)
     return _scalar(hint, value, where)
 
 
@@ -174,20 +181,6 @@ def _before(cls: type) -> dict[str, Any]:
     return {field.name: field.metadata[BEFORE] for field in fields(cls) if BEFORE in field.metadata}
 
 
-@cache
-def _literals(cls: type) -> dict[str, tuple[Any, ...]]:
-    allowed = {name: _allowed(hint) for name, hint in _hints(cls).items()}
-    return {name: values for name, values in allowed.items() if values}
-
-
-def _allowed(hint: Any) -> tuple[Any, ...]:
-    """Return the values of a Literal, with None where the field may be left open; nothing of other types."""
-    if get_origin(hint) in (Union, types.UnionType):
-        values = tuple(value for kind in get_args(hint) for value in _allowed(kind))
-        return (*values, None) if values else ()
-    return get_args(hint) if get_origin(hint) is Literal else ()
-
-
 def _overlay(data: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(data)
     for key, value in changes.items():
@@ -200,6 +193,14 @@ def _default(field: Field[Any]) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
+def _choose(allowed: Sequence[Any], value: Any, where: str) -> Any:
+    for choice in allowed:
+        same = value == choice and isinstance(value, bool) == isinstance(choice, bool)
+        if same or (isinstance(value, str) and value.lower() == str(choice).lower()):
+            return choice
+    raise UserError(f"{where} is {value!r}; choose {choices(allowed)}")
+
+
 def _scalar(hint: Any, value: Any, where: str) -> Any:
     if hint is bool:
         words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -208,15 +209,20 @@ def _scalar(hint: Any, value: Any, where: str) -> Any:
         raise UserError(f"{where} is {value!r}; choose true or false")
     if hint is str and isinstance(value, str):
         return value
-    if hint in (int, float) and not isinstance(value, bool):
+    if hint in (int, float) and _may_be_number(value):
         try:
-            number = hint(value)
+            number = hint(value) + 0  # -0.0 is 0.0, and would be written otherwise
         except (TypeError, ValueError, OverflowError):
             number = None
         if number is not None and math.isfinite(number) and (isinstance(value, str) or number == value):
             return number
     noun = {int: "a whole number", float: "a number"}.get(hint, "text")
     raise UserError(f"{where} is {value!r}; give {noun}")
+
+
+def _may_be_number(value: Any) -> bool:
+    """Whether a value is text or a number, of numpy's too; a truth value is none, of numpy's neither."""
+    return isinstance(value, (str, numbers.Number)) and not isinstance(value, bool)
 
 
 def _parse_json(value: Any, where: str) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from reslab.errors import UserError, choices
-from reslab.spec.codec import check_literals, place
+from reslab.spec.codec import normalize, place
 from reslab.spec.network import StageSpec
 from reslab.spec.possible import check_counts
 
@@ -35,7 +35,7 @@ class ImageSpec:
     input_size: int = 224
 
     def __post_init__(self) -> None:
-        check_literals(self)
+        normalize(self)
         check_counts({"classes": self.classes, "channels": self.channels, "input_size": self.input_size})
 
     @property

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import ClassVar, Literal
 
-from reslab.spec.codec import BEFORE, check_literals
+from reslab.spec.codec import BEFORE, normalize
 from reslab.spec.possible import check
 
 Block = Literal["single", "basic", "bottleneck"]
@@ -54,6 +54,9 @@ class StemSpec:
     stride: int = 1
     bias: bool = False
 
+    def __post_init__(self) -> None:
+        normalize(self, usual="stem.")
+
 
 @dataclass(frozen=True, kw_only=True)
 class StageSpec:
@@ -62,6 +65,9 @@ class StageSpec:
     blocks: int
     width: int
     stride: int = 1
+
+    def __post_init__(self) -> None:
+        normalize(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +147,7 @@ class NetworkSpec:
     checkpointing: bool = False
 
     def __post_init__(self) -> None:
-        check_literals(self)
+        normalize(self)
         check(self)
         revision = (self.pre_revision or PRE_REVISION) if self._needs_revision() else None
         object.__setattr__(self, "pre_revision", revision)
@@ -190,6 +196,17 @@ class NetworkSpec:
     def input_shape(self) -> tuple[int, ...]:
         """Shape of one input, channels first."""
         return (self.channels, *[self.input_size] * self.dimensions)
+
+    @property
+    def stem_plan(self) -> LayerPlan:
+        """The first layer, with its place resolved."""
+        return LayerPlan(
+            in_width=self.channels,
+            out_width=self.stem.width,
+            kernel=self.stem.kernel,
+            stride=self.stem.stride,
+            operators=("conv", "norm", "activation"),
+        )
 
     def plain(self) -> NetworkSpec:
         """Return the twin without shortcuts, without the options that only shortcuts give a meaning."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from reslab.errors import UserError
-from reslab.spec.codec import check_literals, place
+from reslab.spec.codec import normalize, place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class Preprocess:
     std: tuple[float, ...] = (1.0,)
 
     def __post_init__(self) -> None:
-        check_literals(self)
+        normalize(self)
         where = place()
         if len(self.mean) != len(self.std):
             raise UserError(

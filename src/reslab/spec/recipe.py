@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from reslab.errors import UserError, choices, suggest
-from reslab.spec.codec import check_literals, overlay, override, place
+from reslab.spec.codec import normalize, overlay, override, place
 from reslab.spec.toml import read_toml
 
 Edges: TypeAlias = Literal["zero", "reflect"]
@@ -25,8 +25,8 @@ MOST = {"iterations": 1_000_000_000, "batch": 10_000_000}
 def _demand(
     spec: object, where: str, *, above: Mapping[str, float] | None = None, least: Mapping[str, float] | None = None
 ) -> None:
-    """Refuse a field of a part of a recipe that has no such value, or is not above, or at least, what it must be."""
-    check_literals(spec, usual=where)
+    """Normalize a part of a recipe; refuse a field that is not above, or at least, what it must be."""
+    normalize(spec, usual=where)
     for words, bounds in (("above", above or {}), ("at least", least or {})):
         for name, bound in bounds.items():
             value = getattr(spec, name)
@@ -168,9 +168,9 @@ class ResizingSpec:
 
     def __post_init__(self) -> None:
         where = place("recipe.resizing.")
+        _demand(self, where, least={"stages": 2})
         if not 0 < self.initial <= 1:
             raise UserError(f"{where}initial is {self.initial:g}; give a fraction of the side, such as 0.5")
-        _demand(self, where, least={"stages": 2})
 
 
 @dataclass(frozen=True, kw_only=True)

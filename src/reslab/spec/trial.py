@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from reslab.errors import UserError, choices, suggest
 from reslab.spec.catalogue import Spec, comparable, name_of, spec_from_dict, spec_to_dict
-from reslab.spec.codec import check_literals, convert, decode, differing_leaves, encode, override
+from reslab.spec.codec import convert, decode, differing_leaves, encode, normalize, override
 from reslab.spec.recipe import Recipe, change_recipe
 
 TaskName: TypeAlias = Literal["classification", "multi-label"]
@@ -56,7 +56,7 @@ class DataSpec:
     held_out_seed: int = 0
 
     def __post_init__(self) -> None:
-        check_literals(self, usual="data.")
+        normalize(self, usual="data.")
         if not re.fullmatch(r"[\w.-]+", self.name):  # a run's folder is named after it
             raise UserError(f"data.name is {self.name!r}; it takes letters, digits, '.', '_' and '-' only")
 
@@ -76,7 +76,7 @@ class Trial:
     task: TaskName = "classification"
 
     def __post_init__(self) -> None:
-        check_literals(self)
+        normalize(self)
         _refuse_seed(self.seed)
 
     @property
@@ -117,7 +117,7 @@ def _encode(trial: Trial, *, sparse: bool) -> dict[str, Any]:
         "recipe": encode(trial.recipe, sparse=sparse),
         "seed": trial.seed,
     }
-    return parts | ({START: trial.start} if trial.start else {})
+    return parts | ({} if trial.start is None else {START: trial.start})
 
 
 def trial_from_dict(data: Mapping[str, Any]) -> Trial:

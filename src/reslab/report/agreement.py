@@ -1,0 +1,135 @@
+"""Whether what a record says in several places agrees: its folder's name, its trial, its log and its result.
+
+A run writes each of these once and never changes it, so parts that contradict each other were changed, or are another
+run's. Which of them is right nobody can tell: such a record is named, and counts for nothing. Nor does a copy count
+that was given another seed or network.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from reslab.errors import UserError
+from reslab.spec import name_of
+from reslab.spec.material import contradictions
+from reslab.spec.parameters import count_parameters
+from reslab.spec.trial import Trial
+
+if TYPE_CHECKING:
+    from reslab.report.records import Result, RunRecord
+
+HASH = re.compile(r"(?<=-)[0-9a-f]{12}(?![0-9a-f])")  # what a trial's id ends with
+REMEDY = "put back what was changed, or remove the run and train it again"
+TWICE = ("error_percent", "top5_error_percent", "map_percent", "loss")  # of the test; under the log's names, too
+ROUNDING = 1e-6  # of a percentage that is computed again
+
+
+def refuse_other_name(name: str, trial: Trial) -> None:
+    """Refuse a folder that is named after another trial; a name of one's own, without a trial's digits, is fine."""
+    digits = HASH.findall(name)
+    if digits and HASH.findall(trial.id)[-1] not in digits:
+        raise UserError(f"trial.json is that of {trial.id}, and the folder is named after another trial; {REMEDY}")
+
+
+def refuse_contradictions(
+    trial: Trial, *, recorded: Mapping[str, Any], result: Result, log: Sequence[Mapping[str, Any]], tested_later: bool
+) -> None:
+    """Refuse a finished run whose trial, log and result, as `recorded` and as it was read, contradict each other.
+
+    Where it was `tested_later`, by another sitting than logged its end, its scores may be those of another device.
+    """
+    scored_again = tested_later or trial.recipe.exact_norms  # exact statistics are taken after the log's last line
+    for sentence in (
+        *_compare_with_log(trial, recorded, log, scored_again=scored_again),
+        *_compare_scores(recorded, result),
+        *_compare_with_network(trial, result),
+    ):
+        raise UserError(f"{sentence}; {REMEDY}")
+
+
+def split_copies(records: Sequence[RunRecord]) -> tuple[list[RunRecord], dict[str, str]]:
+    """Return the records without copies that have another seed or network in their trial, and what to say of those.
+
+    Trainings that differ in these never log the same. The one whose folder is named after its trial is the original.
+    """
+    originals: dict[tuple[object, ...], list[RunRecord]] = {}
+    copies: dict[str, str] = {}
+    for record in sorted(records, key=lambda record: record.id != record.trial.id):
+        alike = originals.setdefault(record.points, []) if record.points else []
+        found = [(other.id, difference) for other in alike if (difference := _tell_apart(record.trial, other.trial))]
+        if found:
+            (original, difference), *_ = found
+            copies[record.id] = f"its log is that of {original} to the digit, but {difference}; remove the copy"
+        else:
+            alike.append(record)
+    return [record for record in records if record.id not in copies], copies
+
+
+def _compare_with_log(
+    trial: Trial, recorded: Mapping[str, Any], log: Sequence[Mapping[str, Any]], *, scored_again: bool
+) -> Iterator[str]:
+    """Yield what contradicts the log: it ends where the trial does, and the result says all that its last line says."""
+    if not log:
+        yield "it is finished, and its metrics.jsonl is gone or empty"
+        return
+    if log[-1]["step"] != trial.recipe.iterations:
+        yield f"its log ends at {log[-1]['step']:,} of {trial.recipe.iterations:,} iterations"
+    for field, logged in log[-1].items():
+        said = recorded.get(field, logged)
+        if not _is_same(said, logged) and not (scored_again and field.startswith("test_")):
+            yield f"result.json says {field} is {said!r}, and the last line of metrics.jsonl {logged!r}"
+
+
+def _compare_scores(recorded: Mapping[str, Any], result: Result) -> Iterator[str]:
+    """Yield what the result contradicts itself in: scores that stand there twice, or follow from the classes'."""
+    for field in (field for field in TWICE if {field, f"test_{field}"} <= recorded.keys()):
+        if not _is_same(one := recorded[field], other := recorded[f"test_{field}"]):
+            yield f"result.json says {field} is {one!r}, and test_{field} {other!r}"
+    for field, said, counted in _count_again(result):
+        if not math.isclose(said, counted, abs_tol=ROUNDING):
+            yield f"result.json says {field} is {said!r}, and its classes come to {counted!r}"
+
+
+def _compare_with_network(trial: Trial, result: Result) -> Iterator[str]:
+    """Yield what is another network's in the result."""
+    name, params = name_of(trial.network), count_parameters(trial.network)
+    classes = len(result.confusion) or len(result.class_positives)
+    if classes and classes != trial.network.classes:
+        yield f"result.json is of {classes} classes, and {name} has {trial.network.classes} outputs"
+    if params and result.params and params != result.params:
+        yield f"result.json counts {result.params:,} parameters, and {name} has {params:,}"
+
+
+def _count_again(result: Result) -> Iterator[tuple[str, float, float]]:
+    """Yield each score that follows from those of the classes: its name, what it is said to be, and what follows."""
+    if images := sum(map(sum, result.confusion)):
+        right = sum(row[truth] for truth, row in enumerate(result.confusion))
+        yield "test_error_percent", result.test_error_percent, 100 * (1 - right / images)
+        errors = []
+        for truth, (row, said) in enumerate(zip(result.confusion, result.class_errors, strict=True)):
+            if said is not None:
+                errors.append(100 * (1 - row[truth] / sum(row)))
+                yield f"class_error_percent of {result.classes[truth]}", said, errors[-1]
+        if result.balanced_error_percent is not None and errors:
+            yield "balanced_error_percent", result.balanced_error_percent, statistics.fmean(errors)
+    precisions = [precision for precision in result.class_average_precision_percent if precision is not None]
+    if result.map_percent is not None and precisions:
+        yield "map_percent", result.map_percent, statistics.fmean(precisions)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two values are the same; NaN, which equals nothing, is the same as itself."""
+    return one == other or (one != one and other != other)
+
+
+def _tell_apart(one: Trial, other: Trial) -> str:
+    """Say why two trials cannot log the same; nothing where they can, as with fields that change no number."""
+    if one.seed != other.seed:
+        return f"its seed is {one.seed}, not {other.seed}"
+    if contradictions(one.network, other.network):
+        return f"its network is {name_of(one.network)}, not {name_of(other.network)}"
+    return ""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from reslab.json_text import to_json
 
 # A pipe has no width of its own: give tables room rather than fold them.
 # What is printed comes from users and files: brackets in it are no markup.
@@ -28,7 +29,7 @@ def warn(sentence: str) -> None:
 
 def print_json(data: Any) -> None:
     """Print plain data as JSON, and nothing else."""
-    print(json.dumps(data, indent=2))
+    print(to_json(data, indent=2))
 
 
 def make_table(title: str, *columns: str) -> Table:

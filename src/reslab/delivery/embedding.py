@@ -18,6 +18,7 @@ from torch import Tensor
 from reslab.delivery.intake import Intake, make_batches, tell_misfit
 from reslab.delivery.pictures import Picture
 from reslab.errors import UserError
+from reslab.json_text import to_json
 from reslab.networks import Network
 from reslab.networks.resnet import ResidualNetwork
 from reslab.networks.weights.sealed import write_tensors
@@ -118,7 +119,7 @@ def write_embedding(embedding: Embedding, path: Path, *, about: dict[str, Any]) 
     if embedding.labels is not None:
         tensors["labels"] = embedding.labels
     told = {"layer": embedding.layer, "paths": embedding.names, "class_names": embedding.class_names, **about}
-    write_tensors(path, tensors, {KEY: json.dumps(told)})
+    write_tensors(path, tensors, {KEY: to_json(told)})
 
 
 def read_embedding(path: Path) -> Embedding:

@@ -6,7 +6,6 @@ A finished one is not run again, unless its weights are lost.
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -27,6 +26,7 @@ from reslab.experiments.recording import Recorder
 from reslab.experiments.sizes import telling_of_memory
 from reslab.experiments.starting import initialize, load_start, warn_of_other_preparation, warn_of_seen_images
 from reslab.experiments.tasks import make_task, refuse_unfit_trial
+from reslab.json_text import to_json
 from reslab.networks import Network, measure_cost, save_model
 from reslab.networks.capture import alone
 from reslab.networks.freezing import freeze
@@ -201,7 +201,7 @@ def _warn_of_other_means(
     other = [name for name in MEANS if name in before and name in sitting and before[name] != sitting[name]]
     if not other:
         return
-    changes = [f"{name}={json.dumps(sitting[name])} ({json.dumps(before[name])} so far)" for name in other]
+    changes = [f"{name}={to_json(sitting[name])} ({to_json(before[name])} so far)" for name in other]
     effects = ["the batches are the same", "sums are taken in another order"]
     if "processes" in other:
         if trial.recipe.augmentation.mixup or trial.recipe.augmentation.cutmix:

@@ -219,3 +219,16 @@ def test_images_that_were_trained_on_are_told(seed: int, tmp_path: Path) -> None
     told = [sentence for sentence in said if "with other images held out" in sentence]
     assert len(told) == (seed != 3)
     assert all("write data.held_out_seed=3" in sentence for sentence in told)
+
+
+def test_weights_that_are_not_finite_are_no_start(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:
+    """Said before the first iteration, whose loss would take the blame; a classifier that is replaced may be."""
+    network = load_model(weights)
+    torch.nn.init.constant_(network.classifier.weight, torch.nan)  # pyright: ignore[reportAttributeAccessIssue]
+    save_model(network, weights)
+    run_trial(start(photos, weights, recipe__iterations="1"), photos, tmp_path / "runs", weights=weights)
+    torch.nn.init.constant_(network.stem.norm.bias, torch.nan)  # pyright: ignore[reportAttributeAccessIssue]
+    save_model(network, weights)
+    with pytest.raises(UserError, match=rf"weights={weights} cannot be trained on: stem\.norm\.bias is not finite"):
+        run_trial(start(photos, weights), photos, tmp_path / "others", weights=weights)
+    assert not list((tmp_path / "others").iterdir())

@@ -20,6 +20,7 @@ from reslab.delivery.pictures import Picture
 from reslab.errors import UserError
 from reslab.json_text import to_json
 from reslab.networks import Network
+from reslab.networks.finite import rows_not_finite, tell_not_finite
 from reslab.networks.resnet import ResidualNetwork
 from reslab.networks.weights.sealed import write_tensors
 from reslab.spec import name_of
@@ -100,11 +101,16 @@ def embed(
         progress(len(names))
     if not names:
         raise UserError("there is no image that can be read; give others")
+    features = {name: torch.cat(parts[name]) for name in wanted}
+    for layer in layers:
+        if bad := int(rows_not_finite(features[known[layer]]).sum()):
+            where = f"for {bad:,} of {len(names):,} images"
+            raise tell_not_finite(network, where, what=f"features of {layer}")
     told = [label for label in labels if label is not None]
     return [
         Embedding(
             layer=layer,
-            features=torch.cat(parts[known[layer]]),
+            features=features[known[layer]],
             names=tuple(names),
             labels=torch.tensor(told) if len(told) == len(names) else None,
             class_names=class_names,

@@ -24,6 +24,7 @@ from reslab.errors import UserError
 from reslab.files import atomic_write
 from reslab.json_text import to_json
 from reslab.networks import Network
+from reslab.networks.finite import rows_not_finite, tell_not_finite
 from reslab.spec.codec import encode
 
 TOLERANCE = 1e-4  # of the largest logit
@@ -133,6 +134,8 @@ def check_parity(deployed: Deployed, run: Runner, pictures: Iterable[Picture]) -
     if not ours:
         raise UserError("there is no image to check on that can be read; give others, or none for synthetic ones")
     wanted, found = torch.cat(ours).double(), torch.cat(theirs).double()
+    if bad := int(rows_not_finite(wanted).sum()):
+        raise tell_not_finite(deployed.network, f"for {bad:,} of {len(wanted):,} images")
     scale = max(1.0, float(wanted.abs().max()))
     difference = float((wanted - found).abs().max())
     return Parity(

@@ -36,7 +36,7 @@ def write_site(
     with _replacing(out) as folder:
         for name, text in _render(records, damages, verdicts).items():
             (folder / name).parent.mkdir(exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
+            (folder / name).write_text(text, encoding="utf-8", errors="backslashreplace")  # names may be no UTF-8
         (folder / "assets").mkdir()
         for source in (*ASSETS.iterdir(), _plotly()):
             shutil.copyfile(source, folder / "assets" / source.name)

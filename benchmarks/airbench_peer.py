@@ -29,6 +29,7 @@ from benchmarks.arguments import whole
 from reslab.data.catalogue import load_dataset
 from reslab.data.dataset import Dataset, Split
 from reslab.errors import UserError
+from reslab.json_text import to_json
 
 LEVELS = ("94", "95", "96")  # percent right
 
@@ -94,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--level", choices=LEVELS, default="94")
     parser.add_argument("--seeds", type=whole, default=5)
     given = parser.parse_args(arguments)
-    print(json.dumps(measure(given.level, load_dataset("cifar10"), seeds=given.seeds), indent=2))
+    print(to_json(measure(given.level, load_dataset("cifar10"), seeds=given.seeds), indent=2))
 
 
 if __name__ == "__main__":

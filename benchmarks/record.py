@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import torch
 
 from reslab.files import write_text
+from reslab.json_text import to_json
 from reslab.runs.provenance import describe_surroundings, name_device
 
 
@@ -26,7 +26,7 @@ class Record:
     def keep(self, **numbers: object) -> None:
         """Write all that is known so far."""
         if self.path is not None:
-            write_text(self.path, json.dumps({**self.surroundings, **numbers}, indent=2) + "\n")
+            write_text(self.path, to_json({**self.surroundings, **numbers}, indent=2) + "\n")
 
 
 def describe_machine(device: str) -> str:

@@ -115,3 +115,15 @@ def test_networks_without_named_responses_are_refused(name: str) -> None:
     network = build(find(name), device="meta")
     with pytest.raises(UserError, match=f"{name} has no named layer responses"):
         gather_moments(network, [])
+
+
+def test_responses_that_are_not_finite_are_refused() -> None:
+    """With the tensor they come from, and for how many images; no number is made up."""
+    network = warmed("cifar-resnet-8")
+    images = torch.randn(4, *network.spec.input_shape)
+    images[1] = 1e38
+    with pytest.raises(UserError, match=r"gives responses that are not finite for 1 of 4 images: its weights are fin"):
+        measure_responses(network, [images], **SETTINGS)
+    network.stem.norm.running_mean[0] = torch.nan  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(UserError, match=r"for 4 of 4 images: its stem\.norm\.running_mean is not finite"):
+        measure_responses(network, [images], **SETTINGS)

@@ -18,7 +18,7 @@ from reslab.cli import evaluate as evaluating
 from reslab.data import catalogue
 from reslab.data.dataset import Dataset
 from reslab.data.photos.folder import PhotoDataset, read_folder
-from reslab.networks import create_model, save_model
+from reslab.networks import create_model, load_model, save_model
 from reslab.spec import Preprocess
 from reslab.spec.codec import encode
 from reslab.spec.trial import DataSpec
@@ -257,3 +257,16 @@ def test_networks_that_held_out_others_are_not_tested_together(reslab, tmp_path:
         assert reslab("evaluate", b, c, f"data={folder}").code == 0
         assert reslab("evaluate", b, f"data={folder}").code == 0
     assert reslab("evaluate", a, b, f"data={tmp_path / 'photos'}").code == 0
+
+
+def test_weights_that_give_no_numbers_are_refused(reslab, run: Path) -> None:
+    """One NaN is enough, also among good ones: nothing is printed, as JSON neither, and it ends with 2."""
+    network = load_model(run / "weights.safetensors")
+    network.classifier.weight.data[3, 2] = torch.nan  # pyright: ignore[reportAttributeAccessIssue]
+    bad = str(save_model(network, run.parent / "bad.safetensors"))
+    for words in ((bad, "data=digits"), (bad, "data=digits", "--json"), (str(run), bad)):
+        told = reslab("evaluate", *words)
+        assert (told.code, told.out) == (2, "")
+        assert (
+            f"{bad} gives logits that are not finite for the first image of digits: its classifier.weight" in told.err
+        )

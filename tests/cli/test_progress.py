@@ -8,7 +8,7 @@ import signal
 import pytest
 from rich.progress import Progress
 
-from reslab.cli.progress import Rate, StopSignals, TrialBars, summarize
+from reslab.cli.progress import Rate, StopSignals, TrialBars, make_bars, summarize
 from reslab.paper.claim import Setting
 from reslab.training.loop import Stopped
 
@@ -125,3 +125,12 @@ def test_only_a_stop_that_was_asked_for_ends_with_the_signals_code() -> None:
     with pytest.raises(ValueError, match="other"), StopSignals():
         os.kill(os.getpid(), signal.SIGINT)
         raise ValueError("other")
+
+
+def test_bars_show_foreign_names_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    """A run's folder may be called anything."""
+    with make_bars() as progress:
+        progress.add_task("\x1b[3m\x9b\u202e[red][/]", total=1)
+    told = capsys.readouterr().err
+    assert r"\x1b[3m\x9b\u202e[red][/]" in told
+    assert told.replace("\n", "").isprintable()

@@ -81,3 +81,12 @@ def test_tokens_are_averaged_over_tokens() -> None:
     assert found.features.shape == (1, 768)
     with pytest.raises(UserError, match=r"images of 3x16x16 do not pass through vit-b-16"):
         embed(vit, make_intake(vit, preprocess=SMALL), read_images([image]), layers=[layer])
+
+
+def test_features_that_are_not_finite_are_refused(network: Network, photos: Path) -> None:
+    """Those that were asked for: what a broken classifier says of good features costs nobody the features."""
+    torch.nn.init.constant_(network.classifier.bias, torch.nan)  # pyright: ignore[reportAttributeAccessIssue]
+    test = label_pictures(open_data(str(photos))).test
+    assert embed(network, make_intake(network), test, layers=["pooled"])[0].features.isfinite().all()
+    with pytest.raises(UserError, match=r"gives features of logits that are not finite for 8 of 8 images: its classif"):
+        embed(network, make_intake(network), test, layers=["pooled", "logits"])

@@ -114,3 +114,13 @@ def test_synthetic_photographs_look_like_some() -> None:
     assert (first.dtype, first.shape) == (torch.uint8, (3, 25, 30))
     values = first.double().numpy()
     assert np.abs(np.diff(values, axis=2)).mean() < 0.5 * values.std()
+
+
+def test_a_network_without_numbers_is_not_exported(tmp_path: Path) -> None:
+    """It is the weights that are wrong, and no other format would help."""
+    deployed = make_deployed()
+    torch.nn.init.constant_(deployed.network.classifier.bias, torch.inf)  # pyright: ignore[reportAttributeAccessIssue]
+    refusal = r"cifar-resnet-8 .* gives logits that are not finite for 2 of 2 images: its classifier\.bias is not fin"
+    with pytest.raises(UserError, match=refusal):
+        write_program(deployed, tmp_path / "it.pt2", make_pictures(deployed.intake, 2))
+    assert not list(tmp_path.iterdir())

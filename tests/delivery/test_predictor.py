@@ -13,7 +13,7 @@ from tests.delivery.conftest import SMALL
 import reslab
 from reslab.data.photos.decoding import read_pixels
 from reslab.data.preprocessing import preprocess_images
-from reslab.delivery.predictor import Predictor, to_plain
+from reslab.delivery.predictor import Predictor, Served, to_plain
 from reslab.errors import UserError
 from reslab.networks import Network, create_model, load_model, save_model
 
@@ -137,3 +137,17 @@ def test_a_device_that_is_not_here_is_told(network: Network) -> None:
         Predictor(network, device="tpu9")
     with pytest.raises(UserError, match="device is 'tpu9', and there is none here"):
         reslab.train("digits", "cifar-resnet-8", device="tpu9")
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_no_probability_is_made_of_what_is_not_finite(network: Network, photos: Path, precision: Served) -> None:
+    """The picture and the tensor are named, and nothing is explained either."""
+    torch.nn.init.constant_(network.classifier.bias, torch.nan)  # pyright: ignore[reportAttributeAccessIssue]
+    network.origin = "mine.safetensors"
+    predictor = Predictor(network, precision=precision, device="cpu")
+    picture = next(photos.rglob("*.png"))
+    refusal = rf"mine\.safetensors gives logits that are not finite for {picture}: its classifier\.bias is not finite"
+    with pytest.raises(UserError, match=refusal):
+        predictor.predict(picture)
+    with pytest.raises(UserError, match=r"logits that are not finite for an image to explain: its classifier\.bias"):
+        predictor.explain(picture)

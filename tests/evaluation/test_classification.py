@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -84,3 +85,15 @@ def test_known_calibrations(right: int, ece: float) -> None:
     assert scores.ece_percent == pytest.approx(ece, abs=1e-4)
     assert scores.mean_confidence_percent == pytest.approx(90, abs=1e-4)
     assert scores.error_percent == 100 - 10 * right
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_an_image_without_numbers_is_wrong_and_counted(value: float) -> None:
+    """Whatever its largest logit is; what is recorded of finite ones stays as it was."""
+    logits, labels = torch.eye(7)[:4].clone(), torch.arange(4)
+    assert score([(logits, labels)], classes=7).not_finite == 0
+    logits[1, 1], logits[2, 0] = value, value
+    scores = score([(logits[:2], labels[:2]), (logits[2:], labels[2:])], classes=7)
+    assert (scores.not_finite, scores.error_percent, scores.top5_error_percent) == (2, 50, 50)
+    assert scores.images == 4
+    assert "not_finite" not in scores.recorded()

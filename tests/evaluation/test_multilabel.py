@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -87,3 +89,17 @@ def test_nothing_to_find_is_told() -> None:
     """There is no precision without an image to find."""
     with pytest.raises(UserError, match="no image that was tested has any label"):
         score(LOGITS, 0 * LABELS)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_an_image_without_numbers_is_wrong_and_comes_last(value: float) -> None:
+    """It is counted, and the other images are ranked as before."""
+    logits = LOGITS[:, :2].clone()
+    logits[1, 0] = value
+    scores = score(logits, LABELS[:, :2])
+    assert scores.not_finite == 1
+    assert scores.error_percent == pytest.approx(200 / 3)
+    assert scores.class_average_precision_percent == [100.0, 100.0]
+    assert "not_finite" not in scores.recorded()
+    logits[0, 0] = value  # the one image that has the first label: it ties for the last place
+    assert score(logits, LABELS[:, :2]).class_average_precision_percent[0] == pytest.approx(100 / 3)

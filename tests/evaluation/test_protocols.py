@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 
@@ -18,8 +19,10 @@ from reslab.evaluation.crops import ProtocolName, Viewing
 from reslab.evaluation.protocols import Judge, average_sigmoid, average_softmax, divide_network, score_windows
 from reslab.networks import Network, build, create_model
 from reslab.networks.execution import Execution
+from reslab.networks.finite import rows_not_finite
 from reslab.networks.resnet import ResidualNetwork
 from reslab.spec import Preprocess, find
+from reslab.spec.trial import TaskName
 
 PHOTOS = Path(os.environ.get("RESLAB_PHOTOS") or Path(__file__).parents[3] / "shared" / "data" / "ants-bees")
 # ResNet-18 at an eighth of its width.
@@ -189,3 +192,21 @@ def test_sigmoids_are_averaged_as_probabilities() -> None:
     assert torch.allclose(average_sigmoid(logits).sigmoid(), logits.sigmoid().mean(1), atol=1e-6)
     assert torch.equal(average_sigmoid(logits[:, :1]), logits[:, 0])
     assert average_sigmoid(torch.tensor([[[90.0, -300.0], [90.0, -400.0]]])).isfinite().all()
+
+
+@pytest.mark.parametrize("task", ["classification", "multi-label"])
+@pytest.mark.parametrize("value", [math.inf, -math.inf])
+def test_an_average_does_not_hide_what_is_infinite(task: TaskName, value: float) -> None:
+    """The softmax or sigmoid of one crop may well be a number, and the average of all of them."""
+    network = make_network()
+    network.task = task
+    judge, forward = make_judge(network, "10-crop"), network.forward
+
+    def overflow(x: Tensor) -> Tensor:
+        logits = forward(x)
+        logits[3, 1] = value  # one crop of the first image
+        return logits
+
+    network.forward = overflow
+    found = judge.judge([image.expand(2, -1, -1, -1) for image in as_bytes(synthetic((80, 80)))])
+    assert rows_not_finite(found).tolist() == [True, False]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -257,3 +258,15 @@ def test_a_run_is_scored_by_a_protocol_once(tmp_path: Path) -> None:
     others = read_folder(make_photos(tmp_path / "others", train=3, val=2))
     with pytest.raises(UserError, match="was not trained on others"):
         score_run(run, others, "10-crop")
+
+
+def test_a_member_that_gives_no_numbers_is_named() -> None:
+    """Before the work where it is so at the first image; else at the end, with how many images it is so for."""
+    good, (bad, inputs) = on_digits(0, 0.3), on_digits(1, 0.5)
+    with torch.no_grad():
+        bad.network.classifier.bias[3] = math.nan  # pyright: ignore[reportAttributeAccessIssue]
+    cause = r"its classifier\.bias is not finite; give other weights"
+    with pytest.raises(UserError, match=f"network 1 gives logits that are not finite for the first .* digits: {cause}"):
+        choose_inputs(bad, DIGITS)
+    with pytest.raises(UserError, match=f"network 1 gives .* finite for 355 of 355 images of digits: {cause}"):
+        evaluate_ensemble([good, (bad, inputs)])

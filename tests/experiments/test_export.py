@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
 from tests.delivery.conftest import make_network
 from tests.photographs import make_photos
@@ -13,7 +15,8 @@ from tests.trials import DIGITS, make_photo_trial
 from reslab.data.catalogue import open_data
 from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
-from reslab.experiments.export import choose_int8_data, choose_pictures, deploy, export
+from reslab.experiments import export as exporting
+from reslab.experiments.export import choose_int8_data, choose_pictures, deploy, export, export_int8
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import Trained, find_own_data, load_run
 from reslab.networks import create_model
@@ -89,3 +92,25 @@ def test_eight_bits_are_tried_on_images_of_its_classes(trained: Trained, tmp_pat
         choose_int8_data(deployed, open_data(str(tmp_path / "others")))
     with pytest.raises(UserError, match="tells 2 classes apart and digits has 10; give the data it was trained for"):
         choose_int8_data(deployed, DIGITS)
+
+
+def test_eight_bits_that_give_no_numbers_are_not_kept(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file in full stays: it agrees with the network."""
+    deployed, data = deploy(trained, {}), open_data(str(tmp_path / "photos"))
+    source, target = tmp_path / "it.onnx", tmp_path / "it-int8.onnx"
+    export(deployed, source, "onnx", choose_pictures(deployed, data=data)[1])
+    labelled = choose_int8_data(deployed, data)
+    monkeypatch.setattr(exporting, "quantize", lambda deployed, source, target, pictures: _write_nan(source, target))
+    with pytest.raises(UserError, match=rf"{target} gives logits that are not finite for val/blues/000\.jpg"):
+        export_int8(deployed, source, target, labelled)
+    assert source.exists() and not target.exists()
+
+
+def _write_nan(source: Path, target: Path) -> None:
+    """Write an ONNX file whose classifier is not finite."""
+    model = onnx.load(source)
+    bias = next(tensor for tensor in model.graph.initializer if tensor.name.endswith("classifier.bias"))
+    bias.CopyFrom(onnx.numpy_helper.from_array(np.full(2, np.nan, np.float32), bias.name))
+    onnx.save(model, target)

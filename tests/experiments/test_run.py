@@ -18,7 +18,7 @@ from torch import Tensor
 
 from reslab.data.dataset import Dataset, Split
 from reslab.errors import UserError
-from reslab.experiments.arrays import make_array_task
+from reslab.experiments.arrays import ArrayTask, make_array_task
 from reslab.experiments.run import run_trial
 from reslab.files import leftovers
 from reslab.networks import Network, load_model, measure_cost
@@ -29,6 +29,7 @@ from reslab.spec.trial import Trial
 from reslab.training.loop import Stopped
 from reslab.training.processes import ALONE, Processes
 
+LABELS = torch.arange(4)
 SHARED_OPTIONS: list[dict[str, object]] = [
     {},
     {"accumulate": 2, "average_decay": 0.9, "exact_norms": True, "optimizer.clip_norm": 1.0},
@@ -332,3 +333,26 @@ def disagree(processes: Processes, root: Path) -> str:
     except UserError as error:
         return str(error)
     return ""
+
+
+@pytest.mark.parametrize("exact_norms", [False, True])
+def test_a_test_without_numbers_ends_a_run_and_no_training(
+    exact_norms: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the way it is logged, all images being wrong and the loss null; in the end no weights and no result stand."""
+    monkeypatch.setattr(ArrayTask, "test_batches", lambda task: iter([(torch.full((4, 1, 8, 8), torch.nan), LABELS)]))
+    trial = make_trial(find_recipe("digits", OPTIONS | {"exact_norms": exact_norms}))
+    run = RunDirectory.of(trial, tmp_path)
+    for _ in range(2):  # trained to its end, it is tested again, and the sentence stays
+        with pytest.raises(
+            UserError, match=r"that .* has trained gives logits .* for 4 of 4 test images: .*no weights"
+        ):
+            run_trial(trial, DIGITS, tmp_path)
+        assert run.state == "interrupted"
+        assert not run.weights.exists()
+    lines = (run.path / "metrics.jsonl").read_text().splitlines()
+    assert len(lines) > 1
+    for line in lines:
+        entry = json.loads(line, parse_constant=lambda constant: pytest.fail(constant))
+        assert (entry["test_loss"], entry["test_error_percent"], entry["test_top5_error_percent"]) == (None, 100, 100)
+        assert entry["train_loss"] > 0

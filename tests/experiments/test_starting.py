@@ -204,3 +204,16 @@ def test_what_was_given_is_told_as_it_was_given(field: str, found: str, photos: 
     sentence = rf"^network\.{field} contradicts .*, which was trained with {found}; leave the field out$"
     with pytest.raises(UserError, match=sentence):
         start(photos, weights, **{f"network__{name}": value})
+
+
+def test_weights_that_are_not_finite_are_no_start(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:
+    """Said before the first iteration, whose loss would take the blame; a classifier that is replaced may be."""
+    network = load_model(weights)
+    torch.nn.init.constant_(network.classifier.weight, torch.nan)  # pyright: ignore[reportAttributeAccessIssue]
+    save_model(network, weights)
+    run_trial(start(photos, weights, recipe__iterations="1"), photos, tmp_path / "runs", weights=weights)
+    torch.nn.init.constant_(network.stem.norm.bias, torch.nan)  # pyright: ignore[reportAttributeAccessIssue]
+    save_model(network, weights)
+    with pytest.raises(UserError, match=rf"weights={weights} cannot be trained on: stem\.norm\.bias is not finite"):
+        run_trial(start(photos, weights), photos, tmp_path / "others", weights=weights)
+    assert not list((tmp_path / "others").iterdir())

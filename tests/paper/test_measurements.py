@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -113,3 +114,19 @@ def test_other_iterations_scale_by_their_own_length() -> None:
     assert halfway.read(RECORD) == 32
     with pytest.raises(Unreadable, match="evaluates every 1,000 of 64,000"):
         replace(halfway, log_every=5_000).read(RECORD)
+
+
+@pytest.mark.parametrize("value", [None, math.nan, math.inf])
+def test_what_is_not_finite_is_no_number(value: float | None) -> None:
+    """A record has null for it, an early one NaN; neither is averaged, ranked or judged."""
+    log = [*RECORD.log[:31], {"step": 32_000, "test_error_percent": value}, *RECORD.log[32:]]
+    with pytest.raises(Unreadable, match="no test_error_percent at iteration 32,000"):
+        BEFORE_THE_DROP.read(replace(RECORD, log=log))  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(Unreadable, match="its result has no error_percent"):
+        AtTheEnd("error_percent").read(replace(RECORD, result={"error_percent": value}))
+    responses = {**(RECORD.responses or {}), "layers": [{"std": 1.0}, {"std": value}]}
+    with pytest.raises(Unreadable, match="its responses"):
+        ResponseStd(rank=1).read(replace(RECORD, responses=responses))
+    test = {"data": "cifar10", "images": 10, "error_percent": value}
+    with pytest.raises(Unreadable, match="its 10-crop test has no error_percent"):
+        ByProtocol("10-crop", "error_percent").read(replace(RECORD, tests={"10-crop": test}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -383,3 +384,12 @@ def test_a_phone_scrolls_only_downward(visit, index: Path, which: str) -> None:
     draw(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert page.evaluate("[...document.querySelectorAll('.main-svg')].every((s) => s.clientWidth <= innerWidth)")
+
+
+def test_names_that_are_no_text_do_not_stop_it(tmp_path: Path) -> None:
+    """Folders of classes may be called by bytes that are no UTF-8, and by what a terminal would obey."""
+    run = write_run(tmp_path / "runs", classes=[os.fsdecode(b"caf\xe9"), "\x1b[31m\x9b\u202e", *CLASSES[2:]])
+    index = write(tmp_path / "runs", tmp_path / "report")
+    page = next((index.parent / "runs").glob(f"{run.path.name}*")).read_text(encoding="utf-8")
+    assert r"caf\udce9" in page
+    assert r"\u001b[31m\u009b\u202e" in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,15 @@ def test_rewinding_drops_what_came_later(tmp_path: Path) -> None:
     assert [entry["step"] for entry in log.read()] == [10, 20]
     log.rewind(0, last=0)
     assert log.read() == []
+
+
+def test_what_is_not_finite_is_null(tmp_path: Path) -> None:
+    """A line is JSON; early versions wrote NaN, which is read as it was."""
+    log = StepLog(tmp_path / "metrics.jsonl")
+    log.append({"step": 1, "loss": math.nan, "rate": math.inf, "error": 0.5})
+    assert log.path.read_text() == '{"step": 1, "loss": null, "rate": null, "error": 0.5}\n'
+    with log.path.open("a") as file:
+        file.write('{"step": 2, "loss": NaN}\n')
+    first, second = log.read(strict=True)
+    assert first == {"step": 1, "loss": None, "rate": None, "error": 0.5}
+    assert math.isnan(second["loss"])

@@ -67,3 +67,11 @@ def test_an_absent_file_is_told(tmp_path: Path) -> None:
     """With its name."""
     with pytest.raises(UserError, match=r"cannot read .*none\.toml: No such file"):
         read_toml(tmp_path / "none.toml")
+
+
+def test_nothing_that_a_terminal_obeys_is_written() -> None:
+    """As escapes, which are read back as what they were: a trial is printed, and kept as a file."""
+    data = {"name\x9b": "\x1b[31m\x7f\x85\u202eé\u2066"}
+    text = write_toml(data)
+    assert text.replace("\n", "").isprintable() and "é" in text
+    assert tomllib.loads(text) == data

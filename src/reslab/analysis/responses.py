@@ -19,6 +19,7 @@ from torch import Tensor
 
 from reslab.errors import UserError
 from reslab.networks import Network
+from reslab.networks.finite import tell_not_finite
 from reslab.networks.resnet import ResidualNetwork
 from reslab.spec import NetworkSpec, Spec, name_of
 
@@ -49,6 +50,9 @@ def measure_responses(
 ) -> list[LayerResponse]:
     """Measure the responses of every counted layer, in the order of the layers, over all images of `batches`."""
     moments = gather_moments(network, batches)
+    broken = ~np.isfinite(moments.means + moments.variances)
+    if bad := np.count_nonzero(broken.any(0)):
+        raise tell_not_finite(network, f"for {bad:,} of {broken.shape[1]:,} images", what="responses")
     std, low, high = bootstrap_std(
         moments.means, moments.variances, confidence=confidence, resamples=resamples, seed=seed
     )

@@ -12,6 +12,7 @@ from cyclopts import App
 from cyclopts.exceptions import CycloptsError
 
 import reslab
+from reslab.cli.legible import legible
 from reslab.errors import UserError
 
 app = App(
@@ -44,13 +45,13 @@ def main(arguments: list[str] | None = None) -> None:
         app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except (UserError, CycloptsError) as error:
-        print(f"reslab: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"reslab: {legible(' '.join(str(error).split()))}", file=sys.stderr)
         sys.exit(2)
     except PermissionError as error:
         if error.filename is None:
             raise
         remedy = "check its permissions, and those of the folders above it"
-        print(f"reslab: {error.filename} may not be used: {error.strerror}; {remedy}", file=sys.stderr)
+        print(f"reslab: {legible(str(error.filename))} may not be used: {error.strerror}; {remedy}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -186,9 +186,11 @@ def _describe_datasets() -> Iterator[dict[str, Any]]:
 @contextmanager
 def _bars() -> Iterator[Callable[[str, int, int | None], None]]:
     """Show a bar of bytes for each thing under way; yield what moves them."""
-    from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
+    from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TransferSpeedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    from reslab.cli.progress import Name
+
+    columns = (Name(), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=progress_console, disable=not progress_console.is_terminal) as progress:
         bars: dict[str, TaskID] = {}
 

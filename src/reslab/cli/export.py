@@ -6,6 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.text import Text
+
 from reslab.cli.show import console, make_table, print_heading, print_json, progress_console
 from reslab.cli.subjects import is_file, refuse_overwriting, runs_root
 from reslab.cli.trained import ImageWord, load_trained, note_bad, preprocess_fields, read_image_words, refuse_unknown
@@ -83,7 +85,7 @@ def export(
                 on_bad = _pass_over
         labelled = choose_int8_data(deployed, data, on_bad=on_bad) if int8 else None
         what, pictures = choose_pictures(deployed, images=images, data=data, on_bad=on_bad)
-        status.update(f"writing {path}, and checking it")
+        status.update(Text(f"writing {path}, and checking it"))
         parity = write_export(deployed, path, format, pictures)
         written = {"subject": trained.origin, "path": str(path), "checked_on": what, **asdict(parity)}
         if not json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from rich.text import Text
 
+from reslab.cli.legible import legible
 from reslab.cli.show import console, make_table, print_heading, print_json, progress_console
 from reslab.data.photos.checking import KINDS, Checked, Finding, check_folder
 from reslab.data.photos.held_out import HELD_OUT
@@ -60,7 +60,7 @@ def _as_data(checked: Checked, words: dict[str, str]) -> dict[str, Any]:
 def _print_classes(checked: Checked, words: dict[str, str]) -> None:
     images, classes = sum(checked.images), len(checked.counts)
     numbers = f"{count(images)} image{'s' * (images != 1)}, {count(classes)} class{'es' * (classes != 1)}"
-    print_heading(_legible(str(checked.root)), numbers)
+    print_heading(str(checked.root), numbers)
     if len(checked.splits) == 1:
         console.print(f"There is nothing to test on: about {HELD_OUT:.0%} of every class will be held out to test on.")
     table = make_table("", "class", *(split or "images" for split in checked.splits), *(["words<"] if words else []))
@@ -71,7 +71,7 @@ def _print_classes(checked: Checked, words: dict[str, str]) -> None:
     for index, (label, counts) in enumerate(rows):
         if index not in left_out:
             numbers = [Text(count(number), style="" if number else "bold red") for number in counts]
-            table.add_row(_legible(label), *numbers, *([words.get(label, "")] if words else []))
+            table.add_row(label, *numbers, *([words.get(label, "")] if words else []))
         elif index == left_out.start:
             table.add_row(Text(f"… {count(len(left_out))} more", style="dim"))
     table.add_row(*[Text(cell, style="bold") for cell in ("all", *map(count, checked.images))])
@@ -92,21 +92,16 @@ def _print_findings(checked: Checked) -> None:
 
 
 def _write(finding: Finding) -> Text:
-    return Text.assemble(_legible(finding.path), (f"  {_legible(finding.detail)}" if finding.detail else "", "dim"))
+    return Text.assemble(legible(finding.path), (f"  {legible(finding.detail)}" if finding.detail else "", "dim"))
 
 
 def _print_outcome(checked: Checked) -> None:
     numbers = [(len(checked.of(severity)), severity) for severity in STYLES]
     told = ", ".join(f"{count(number)} {word}{'s' * (number != 1)}" for number, word in numbers if number)
     if checked.refusal is not None:
-        outcome = f"a training would stop: {_legible(checked.refusal)}"
+        outcome = f"a training would stop: {checked.refusal}"
     elif not checked.passed:
         outcome = "a training would stop at an unreadable image, or leave such out with data.on_bad_image=skip"
     else:
         outcome = f"fit to be trained on, fingerprint {read_photos(checked.root).fingerprint[:12]}"
     console.print(f"\n{told or 'nothing odd'}; {outcome}", soft_wrap=True)
-
-
-def _legible(text: str) -> str:
-    """Show names that are no UTF-8, as old archives leave them, without their foreign bytes."""
-    return os.fsencode(text).decode(errors="replace")

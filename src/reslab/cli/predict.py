@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from rich.text import Text
 
+from reslab.cli.legible import legible
 from reslab.cli.show import console, make_table, print_heading, print_json, progress_console
 from reslab.cli.subjects import WHOLE, runs_root
 from reslab.cli.trained import (
@@ -144,7 +145,7 @@ def _place(image: str, folder: str) -> str:
 def _name(guess: Guess) -> Text:
     """Name a first guess; in words where they are known, and the class's own name beside them."""
     told = Text(_words(guess), style="bold")
-    return told.append(f" {guess.name}", style="not bold dim") if guess.words else told
+    return told.append(f" {legible(guess.name)}", style="not bold dim") if guess.words else told
 
 
 def _written(guess: Guess) -> str:
@@ -153,7 +154,7 @@ def _written(guess: Guess) -> str:
 
 def _words(guess: Guess) -> str:
     """Return what a class is called: the first of several words for it."""
-    return guess.words.partition(",")[0] if guess.words else guess.name
+    return legible(guess.words.partition(",")[0] if guess.words else guess.name)
 
 
 def _percent(probability: float) -> str:

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TimeRemainingColumn
 from rich.table import Column
 from rich.text import Text
 
+from reslab.cli.legible import legible
 from reslab.cli.show import progress_console
 from reslab.spec import name_of
 from reslab.spec.trial import Trial
@@ -50,12 +51,21 @@ class Rate(ProgressColumn):
         return Text(f"{speed:,.{0 if speed >= 100 else 1}f} {self.unit}/s" if speed else "")
 
 
+class Name(ProgressColumn):
+    """What a bar is of: a run, a file or what is done; nothing in it is markup."""
+
+    def __init__(self) -> None:
+        super().__init__(Column(no_wrap=True))
+
+    def render(self, task: Task) -> Text:
+        return Text(legible(task.description))
+
+
 def make_bars() -> Progress:
     """Return a place for bars of iterations."""
     whole = [Column(no_wrap=True) for _ in range(3)]  # on a narrow terminal the bar gives way
     done, left = MofNCompleteColumn(table_column=whole[0]), TimeRemainingColumn(table_column=whole[2])
-    words = TextColumn("{task.description}")
-    return Progress(BarColumn(), done, Rate("it", whole[1]), left, words, console=progress_console)
+    return Progress(BarColumn(), done, Rate("it", whole[1]), left, Name(), console=progress_console)
 
 
 class TrialBars:

@@ -13,6 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from reslab.cli.legible import legible
 from reslab.cli.records import read_whole
 from reslab.cli.show import console, make_table, print_heading, print_json, warn
 from reslab.cli.subjects import existing_root
@@ -159,7 +160,7 @@ def _add_group(table: Table, group: Group, shown: Iterable[str]) -> None:
     changes = group.label.partition(" ")[2]
     for record in group.runs:
         table.add_row(
-            Lines(record.id, Padding(Text(changes), (0, 0, 0, 2))) if changes else record.id,
+            Lines(record.id, Padding(Text(legible(changes)), (0, 0, 0, 2))) if changes else record.id,
             record.state,
             str(record.trial.seed),
             *[percent(getattr(record.result, score, None)) for score in shown],

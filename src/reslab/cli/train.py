@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from reslab.cli.legible import legible
 from reslab.cli.processes import is_started_by_launcher, run_in_processes
 from reslab.cli.progress import StopSignals, TrialBars, make_bars, summarize
 from reslab.cli.records import read_whole
@@ -160,10 +161,10 @@ def train(
         if dry_run:
             if group.first:
                 lines = [run.path.name, *_describe(estimate, trial, count)]
-                print("\n".join(f"# {line}" for line in lines), end="\n\n")
+                print("\n".join(f"# {legible(line)}" for line in lines), end="\n\n")
                 print(write_toml(trial_to_dict(trial)), end="")
             return
-        console.print("\n".join(_describe(estimate, trial, count)), soft_wrap=True)
+        console.print(*_describe(estimate, trial, count), sep="\n", soft_wrap=True)
         if group.first:
             check_disk(estimate, run)
         with StopSignals() as stop, make_bars() as progress:

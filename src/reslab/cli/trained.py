@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-from reslab.cli.progress import Rate
+from reslab.cli.progress import Name, Rate
 from reslab.cli.show import progress_console, warn
 from reslab.cli.subjects import is_file, split_subject, split_words, take_count
 from reslab.errors import UserError, choices
@@ -171,9 +171,7 @@ def refuse_unknown(verb: str, fields: Mapping[str, str], known: tuple[str, ...])
 def image_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """Show a bar of images done, with their rate and the time left; yield what moves it."""
     counts = (MofNCompleteColumn(), Rate("images"), TimeRemainingColumn())
-    with Progress(
-        TextColumn("{task.description}"), BarColumn(), *counts, console=progress_console, transient=True
-    ) as progress:
+    with Progress(Name(), BarColumn(), *counts, console=progress_console, transient=True) as progress:
         bar = progress.add_task(what, total=total)
         yield lambda done: progress.update(bar, completed=done)
 

@@ -17,6 +17,7 @@ from reslab.data.dataset import Bytes, Dataset, Split
 from reslab.data.sources import Published
 from reslab.errors import UserError
 from reslab.files import replace_folder, temporary_folder
+from reslab.json_text import to_json
 
 ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
 
@@ -56,7 +57,7 @@ def save_arrays(name: str, arrays: Mapping[str, Bytes]) -> Path:
             for array_name, array in arrays.items():
                 np.save(new / f"{array_name}.npy", array, allow_pickle=False)
             digests = {array_name: digest(array) for array_name, array in arrays.items()}
-            (new / "digests.json").write_text(json.dumps(digests, indent=2) + "\n", encoding="utf-8")
+            (new / "digests.json").write_text(to_json(digests, indent=2) + "\n", encoding="utf-8")
             replace_folder(folder, new, aside=temporary / "old")
     except OSError as error:
         raise UserError(f"cannot write {folder}: {error.strerror}; set RESLAB_DATA to a writable place") from error

@@ -18,7 +18,9 @@ from torch import Tensor
 from reslab.delivery.intake import Intake, make_batches, tell_misfit
 from reslab.delivery.pictures import Picture
 from reslab.errors import UserError
+from reslab.json_text import to_json
 from reslab.networks import Network
+from reslab.networks.finite import rows_not_finite, tell_not_finite
 from reslab.networks.resnet import ResidualNetwork
 from reslab.networks.weights.sealed import write_tensors
 from reslab.spec import name_of
@@ -99,11 +101,16 @@ def embed(
         progress(len(names))
     if not names:
         raise UserError("there is no image that can be read; give others")
+    features = {name: torch.cat(parts[name]) for name in wanted}
+    for layer in layers:
+        if bad := int(rows_not_finite(features[known[layer]]).sum()):
+            where = f"for {bad:,} of {len(names):,} images"
+            raise tell_not_finite(network, where, what=f"features of {layer}")
     told = [label for label in labels if label is not None]
     return [
         Embedding(
             layer=layer,
-            features=torch.cat(parts[known[layer]]),
+            features=features[known[layer]],
             names=tuple(names),
             labels=torch.tensor(told) if len(told) == len(names) else None,
             class_names=class_names,
@@ -118,7 +125,7 @@ def write_embedding(embedding: Embedding, path: Path, *, about: dict[str, Any]) 
     if embedding.labels is not None:
         tensors["labels"] = embedding.labels
     told = {"layer": embedding.layer, "paths": embedding.names, "class_names": embedding.class_names, **about}
-    write_tensors(path, tensors, {KEY: json.dumps(told)})
+    write_tensors(path, tensors, {KEY: to_json(told)})
 
 
 def read_embedding(path: Path) -> Embedding:

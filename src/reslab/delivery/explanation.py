@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from reslab.data.photos.decoding import Pixels
 from reslab.errors import UserError
 from reslab.networks import Network
+from reslab.networks.finite import tell_not_finite
 from reslab.spec import name_of
 
 # From none to most: evidence is light that warms. In between colours are mixed.
@@ -33,6 +34,8 @@ def find_evidence(network: Network, images: Tensor, target: int | None = None) -
         maps = [value for value in seen.values() if value.dim() == 4 and value.shape[-1] * value.shape[-2] > 1]
         if not maps:
             raise UserError(f"{name_of(network.spec)} has no map to explain itself by; choose a convolutional network")
+        if not logits.isfinite().all():
+            raise tell_not_finite(network, "for an image to explain")
         chosen = logits.argmax(1) if target is None else torch.full((len(images),), target, device=logits.device)
         (slopes,) = torch.autograd.grad(logits.gather(1, chosen[:, None]).sum(), maps[-1])
     evidence = (slopes.mean((2, 3), keepdim=True) * maps[-1].detach()).sum(1).relu()

@@ -8,7 +8,6 @@ stand in the file's metadata. No file stays that does not give what the network 
 from __future__ import annotations
 
 import io
-import json
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -23,7 +22,9 @@ from reslab.delivery.intake import Intake, arithmetic, take_in
 from reslab.delivery.pictures import Picture
 from reslab.errors import UserError
 from reslab.files import atomic_write
+from reslab.json_text import to_json
 from reslab.networks import Network
+from reslab.networks.finite import rows_not_finite, tell_not_finite
 from reslab.spec.codec import encode
 
 TOLERANCE = 1e-4  # of the largest logit
@@ -107,7 +108,7 @@ def write_onnx(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -> P
     model = program.model_proto
     _name_the_batch(model.graph)
     model.producer_name = "reslab"
-    onnx.helper.set_model_props(model, {KEY: json.dumps(deployed.describe())})
+    onnx.helper.set_model_props(model, {KEY: to_json(deployed.describe())})
     data = model.SerializeToString()
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     return _write_checked(deployed, path, data, onnx_runner(session), pictures)
@@ -116,7 +117,7 @@ def write_onnx(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -> P
 def write_program(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -> Parity:
     """Write a program that `torch.export.load` reads and that agrees with the network on `pictures`."""
     file = io.BytesIO()
-    torch.export.save(deployed.trace(), file, extra_files={f"{KEY}.json": json.dumps(deployed.describe())})
+    torch.export.save(deployed.trace(), file, extra_files={f"{KEY}.json": to_json(deployed.describe())})
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The given buffer is not writable")  # torch 2.11's, about its own reading
         module = torch.export.load(io.BytesIO(file.getvalue())).module()
@@ -133,6 +134,8 @@ def check_parity(deployed: Deployed, run: Runner, pictures: Iterable[Picture]) -
     if not ours:
         raise UserError("there is no image to check on that can be read; give others, or none for synthetic ones")
     wanted, found = torch.cat(ours).double(), torch.cat(theirs).double()
+    if bad := int(rows_not_finite(wanted).sum()):
+        raise tell_not_finite(deployed.network, f"for {bad:,} of {len(wanted):,} images")
     scale = max(1.0, float(wanted.abs().max()))
     difference = float((wanted - found).abs().max())
     return Parity(

@@ -22,6 +22,7 @@ from reslab.delivery.pictures import Image, OnBad, as_sequence, read_images
 from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.networks.execution import Execution, choose_device
+from reslab.networks.finite import rows_not_finite, tell_not_finite
 from reslab.spec import Preprocess
 from reslab.spec.codec import convert
 
@@ -107,6 +108,8 @@ class Predictor:
         ):
             with tell_misfit(self.network, prepared):
                 logits = self.run(prepared)
+            if bad := rows_not_finite(logits).nonzero().flatten().tolist():
+                raise tell_not_finite(self.network, f"for {pictures[bad[0]].name}")
             probabilities = (logits.sigmoid() if several else logits.softmax(1)).cpu()
             for picture, row in zip(pictures, probabilities, strict=True):
                 had = int((row >= least).sum()) if several else 0

@@ -21,6 +21,7 @@ from reslab.delivery.intake import take_in
 from reslab.delivery.pictures import Picture
 from reslab.errors import UserError
 from reslab.files import atomic_write
+from reslab.networks.finite import tell_not_finite
 
 WARM_UP, TIMED = 3, 15
 
@@ -73,7 +74,10 @@ def score_onnx(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -> O
     frame = torch.zeros(1, *deployed.input_shape)
     for picture, entered in take_in(pictures, deployed.intake.frame):
         frame = entered.contiguous()
-        wrong += int(run(frame).argmax(1)) != picture.label
+        logits = run(frame)
+        if not logits.isfinite().all():
+            raise tell_not_finite(deployed.network, f"for {picture.name}", origin=str(path))
+        wrong += int(logits.argmax(1)) != picture.label
         images += 1
     if not images:
         raise UserError("there is no image to test on that can be read; give other data")

@@ -1,5 +1,7 @@
 """Top-1 and top-5 error, overall and per class, confusion and calibration, over every image exactly once.
 
+An image whose logits are not finite is guessed wrong, and counted: whoever shows scores refuses them then.
+
 The expected calibration error sorts guesses into fifteen bins by confidence, the probability of the guess, and averages
 what confidence and accuracy differ by in a bin, weighted by its guesses (Guo et al., 2017).
 """
@@ -13,13 +15,17 @@ import torch
 from torch import Tensor
 
 from reslab.errors import UserError
+from reslab.networks.finite import rows_not_finite
 
 BINS = 15
 
 
 @dataclass(frozen=True)
 class Scores:
-    """How a classifier did. `confusion[truth][guess]` counts images; `loss` is the mean negative log-likelihood."""
+    """How a classifier did. `confusion[truth][guess]` counts images; `loss` is the mean negative log-likelihood.
+
+    `not_finite` counts the images whose logits are not finite.
+    """
 
     LOGGED: ClassVar = ("loss", "error_percent", "top5_error_percent")
     BY_CLASS: ClassVar = ("class_error_percent",)
@@ -30,6 +36,7 @@ class Scores:
     confusion: list[list[int]]
     ece_percent: float
     mean_confidence_percent: float
+    not_finite: int = 0
 
     @property
     def images(self) -> int:
@@ -54,7 +61,9 @@ class Scores:
 
     def recorded(self) -> dict[str, Any]:
         """Return all of it as plain data."""
-        return asdict(self) | {
+        plain = asdict(self)
+        del plain["not_finite"]
+        return plain | {
             "class_error_percent": self.class_error_percent,
             "balanced_error_percent": self.balanced_error_percent,
         }
@@ -71,26 +80,30 @@ class Counts:
         self.bins = torch.arange(BINS, device=device)
         self.confidence = torch.zeros(BINS, dtype=torch.float64, device=device)
         self.right = torch.zeros(BINS, dtype=torch.long, device=device)
+        self.not_finite = torch.zeros((), dtype=torch.long, device=device)
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
         """What is counted: of disjoint sets of images, each adds up."""
-        return self.confusion, self.beyond_five, self.loss, self.confidence, self.right
+        return self.confusion, self.beyond_five, self.loss, self.confidence, self.right, self.not_finite
 
     @torch.no_grad()
     def add(self, logits: Tensor, labels: Tensor) -> None:
         """Count a batch; nothing here waits for the device."""
         logits = logits.float()
+        bad = rows_not_finite(logits)
+        self.not_finite += bad.sum()
         guesses = logits.topk(min(5, self.classes), dim=1).indices
+        right = (guesses == labels[:, None]) & ~bad[:, None]
         cells = labels * self.classes + guesses[:, 0]
         self.confusion.index_add_(0, cells, torch.ones_like(cells))
-        self.beyond_five += (guesses != labels[:, None]).all(1).sum()
+        self.beyond_five += (~right).all(1).sum()
         self.loss += torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
         confidence = logits.softmax(1).amax(1)
         # Compared and summed rather than scattered: on a GPU that would add in any order.
         inside = ((confidence * BINS).ceil().long() - 1).clamp(0, BINS - 1)[:, None] == self.bins
         self.confidence += (inside * confidence.double()[:, None]).sum(0)
-        self.right += (inside & (guesses[:, :1] == labels[:, None])).sum(0)
+        self.right += (inside & right[:, :1]).sum(0)
 
     def clear(self) -> None:
         """Count from zero."""
@@ -103,14 +116,14 @@ class Counts:
         count = sum(map(sum, table))
         if not count:
             raise UserError("none of the test images can be read; replace them")
-        wrong = count - sum(table[number][number] for number in range(self.classes))
         beyond_five, loss = int(self.beyond_five), float(self.loss)
         confidence, right = self.confidence.tolist(), self.right.tolist()
         return Scores(
-            error_percent=100 * wrong / count,
+            error_percent=100 * (count - sum(right)) / count,
             top5_error_percent=100 * beyond_five / count,
             loss=loss / count,
             confusion=table,
             ece_percent=100 * sum(abs(sure - hits) for sure, hits in zip(confidence, right, strict=True)) / count,
             mean_confidence_percent=100 * sum(confidence) / count,
+            not_finite=int(self.not_finite),
         )

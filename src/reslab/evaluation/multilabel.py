@@ -2,7 +2,8 @@
 
 Sorted by the score of a label, precision is the share of images so far that have it, recall the share of those that
 have it so far; average precision is the sum of precision times the rise of recall, images of one score together
-(scikit-learn's `average_precision_score`). A label that no image has is left out of the mean.
+(scikit-learn's `average_precision_score`). A label that no image has is left out of the mean. An image whose logits are
+not finite is wrong, comes last, and is counted: whoever shows scores refuses them then.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from reslab.errors import UserError
+from reslab.networks.finite import rows_not_finite
 
 
 @dataclass(frozen=True)
 class LabelScores:
     """How a network of several labels did on `images`; `error_percent` counts those with any label wrong, at a half.
 
-    `loss` is the mean cross-entropy of a label; `class_positives` are the images that have each.
+    `loss` is the mean cross-entropy of a label; `class_positives` are the images that have each; `not_finite` counts
+    the images whose logits are not finite.
     """
 
     LOGGED: ClassVar = ("loss", "error_percent", "map_percent")
@@ -35,11 +38,12 @@ class LabelScores:
     loss: float
     class_average_precision_percent: list[float | None]
     class_positives: list[int]
+    not_finite: int = 0
 
     def recorded(self) -> dict[str, Any]:
         """Return what they scored as plain data."""
         plain = asdict(self)
-        del plain["images"]
+        del plain["images"], plain["not_finite"]
         return plain
 
 
@@ -68,20 +72,23 @@ class LabelCounts:
         """Wait for the device and return the scores."""
         seen = self.seen.bool()  # bad images may be missing
         logits, labels = self.logits[seen].double().cpu(), self.labels[seen].cpu()
+        bad = rows_not_finite(logits)
+        ranked = logits.masked_fill(bad[:, None], torch.finfo(logits.dtype).min)
         precisions = [
             average_precision(scores, truths)
-            for scores, truths in zip(logits.T.numpy(), labels.T.numpy() == 1, strict=True)
+            for scores, truths in zip(ranked.T.numpy(), labels.T.numpy() == 1, strict=True)
         ]
         known = [precision for precision in precisions if precision is not None]
         if not known:
             raise UserError("no image that was tested has any label, so no precision can be told; test on others")
         return LabelScores(
             images=len(logits),
-            error_percent=100 * ((logits > 0) != (labels == 1)).any(1).double().mean().item(),
+            error_percent=100 * (bad | ((logits > 0) != (labels == 1)).any(1)).double().mean().item(),
             map_percent=100 * sum(known) / len(known),
             loss=F.binary_cross_entropy_with_logits(logits, labels.double()).item(),
             class_average_precision_percent=[None if one is None else 100 * one for one in precisions],
             class_positives=labels.sum(0).tolist(),
+            not_finite=int(bad.sum()),
         )
 
 

@@ -1,6 +1,6 @@
 """How a network's guesses about what it was shown become one: every average is of softmax (docs/deviations.md).
 
-Of sigmoids, where images have several labels.
+Of sigmoids, where images have several labels. What is infinite in one view is no number in the average.
 
 Shown a whole image, a network of the paper gives scores for each place its crop could have: the last map is averaged
 over every window as large as the map of one crop, and each average is classified. For crops of 224 a window has 7x7
@@ -54,6 +54,7 @@ class Judge:
             logits = self.network(x)[:, None]
         else:
             logits = score_windows(self.parts, x, self.window).flatten(1, 2)
+        logits = logits.masked_fill(logits.isinf(), math.nan)  # a softmax or sigmoid would hide it
         return self.average(logits.unflatten(0, views.shape[:2]).flatten(1, 2))
 
     @torch.no_grad()

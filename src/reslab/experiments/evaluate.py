@@ -17,6 +17,7 @@ from reslab.evaluation.multilabel import LabelCounts, LabelScores
 from reslab.evaluation.protocols import Judge
 from reslab.experiments.arrays import EVALUATION_BATCH
 from reslab.experiments.trained import Inputs, Trained, choose_inputs, load_run
+from reslab.networks.finite import tell_not_finite
 from reslab.runs.directory import RunDirectory
 from reslab.spec import name_of
 
@@ -116,7 +117,11 @@ def evaluate_ensemble(
         "skipped_images": len(inputs) - done,
         "protocol": protocol,
     }
-    *alone, together = [_describe_scores(count.read(), inputs.class_names) for count in counts]
+    read = [count.read() for count in counts]
+    for (trained, _), scores in zip(members, read, strict=False):
+        if scores.not_finite:
+            raise tell_not_finite(trained.network, f"for {scores.not_finite:,} of {done:,} images of {inputs.data}")
+    *alone, together = [_describe_scores(scores, inputs.class_names) for scores in read]
     return {
         "subject": " + ".join(trained.origin for trained, _ in members),
         **about,

@@ -48,7 +48,7 @@ def compare_mended(run: RunDirectory, recorded: Mapping[str, Any], warn: Callabl
     other = [
         f"{name} is {result[name]:.6g} and was {value:.6g}"
         for name, value in recorded.items()
-        if isinstance(value, (int, float)) and name in result and result[name] != value
+        if isinstance(value, (int, float)) and isinstance(result.get(name), (int, float)) and result[name] != value
     ]
     if other:
         warn(f"{run.path} was made again and is not quite what it was: {', '.join(other)}")

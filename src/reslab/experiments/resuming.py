@@ -6,13 +6,13 @@ draws and decodes, which may. What an old record does not tell is not compared.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
 from reslab.data.dataset import Dataset
 from reslab.data.photos.folder import PhotoDataset
+from reslab.json_text import to_json
 from reslab.runs.directory import RunDirectory
 from reslab.spec import TorchvisionSpec
 from reslab.spec.trial import Trial
@@ -40,7 +40,7 @@ def warn_of_other_means(
     packages = _find_changed(sorted(drawing | computing), before["versions"], sitting["versions"])
     if not means and not packages:
         return
-    changes = [f"{name}={json.dumps(sitting[name])} ({json.dumps(before[name])} so far)" for name in means]
+    changes = [f"{name}={to_json(sitting[name])} ({to_json(before[name])} so far)" for name in means]
     changes += [f"{name} {sitting['versions'][name]} ({before['versions'][name]} so far)" for name in packages]
     effects = ["the batches may be others" if drawing.intersection(packages) else "the batches are the same"]
     if means:

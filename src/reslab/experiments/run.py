@@ -30,6 +30,7 @@ from reslab.experiments.starting import initialize, load_start, warn_of_other_pr
 from reslab.experiments.tasks import make_task, refuse_unfit_trial
 from reslab.networks import Network, Weights, measure_cost, save_model
 from reslab.networks.capture import alone
+from reslab.networks.finite import tell_not_finite
 from reslab.networks.freezing import freeze
 from reslab.runs.directory import RunDirectory
 from reslab.runs.provenance import describe_surroundings, name_device
@@ -116,7 +117,7 @@ def run_trial(
             task.share_skipped()
             raise
         del stepper  # what iterations needed is free for the test
-        scores = _test(network, task)
+        scores = _test(network, task, run)
         skipped = task.share_skipped()
         if processes.first:
             _label(network, task, dataset, words)
@@ -163,11 +164,23 @@ def _describe_sitting(dataset: Dataset | PhotoDataset, device: str) -> dict[str,
     return surroundings
 
 
-def _test(network: Network, task: LabelledTask) -> Scores | LabelScores:
-    """Score the trained network once more: exact statistics, where the recipe asks for them, change what it says."""
+def _test(network: Network, task: LabelledTask, run: RunDirectory) -> Scores | LabelScores:
+    """Score the trained network once more: exact statistics, where the recipe asks for them, change what it says.
+
+    One that gives no numbers has no result. Tests on the way only log it: it may come back.
+    """
     with alone():
         task.take_exact_norms(network)
-        return task.score(network)
+        scores = task.score(network)
+    if scores.not_finite:
+        raise tell_not_finite(
+            network,
+            f"for {scores.not_finite:,} of {scores.images:,} test images",
+            origin=f"the network that {run.path} has trained",
+            remedy="no weights and no result are written: remove the run, "
+            "and try a smaller recipe.optimizer.learning_rate or a warm-up",
+        )
+    return scores
 
 
 def _label(network: Network, task: LabelledTask, dataset: Dataset | PhotoDataset, words: Mapping[str, str]) -> None:

@@ -11,6 +11,7 @@ from reslab.data.randomness import torch_seeded
 from reslab.errors import UserError
 from reslab.networks import Network, Weights, build, read_weights
 from reslab.networks.create import adopt_weights, create_trained
+from reslab.networks.finite import find_not_finite
 from reslab.networks.weights.sealed import seal
 from reslab.spec import Preprocess, Spec
 from reslab.spec.material import contradictions
@@ -69,6 +70,10 @@ def load_start(network: Network, trial: Trial, weights: str | Path | None) -> We
     read = read_start(trial, weights)
     if read is not None:
         adopt_weights(network, read, origin=str(weights))
+        if culprit := find_not_finite(network.state_dict()):
+            raise UserError(
+                f"weights={weights} cannot be trained on: {culprit} is not finite; give others to start from"
+            )
     return read
 
 

@@ -27,6 +27,7 @@ from reslab.experiments.tasks import refuse_misfit, refuse_other_classes
 from reslab.networks import Network
 from reslab.networks.create import restore_model
 from reslab.networks.execution import Execution
+from reslab.networks.finite import tell_not_finite
 from reslab.runs.directory import RunDirectory
 from reslab.runs.weights import refuse_other_weights
 from reslab.spec import Preprocess
@@ -48,6 +49,9 @@ class Trained:
     channels_last: bool = True
     metrics: Mapping[str, float] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.network.origin = self.origin
 
     @property
     def seen(self) -> Seen:
@@ -289,9 +293,11 @@ def _refuse(trained: Trained, dataset: Dataset | PhotoDataset) -> None:
 
 @torch.no_grad()
 def _try_one(trained: Trained, inputs: Inputs) -> None:
-    """Show the network one image, so that what does not pass is told before the work begins."""
+    """Show the network one image, so that what does not pass, or gives no numbers, is told before the work begins."""
     image, _ = next(inputs.batches(1), (None, None))
     if image is None:
         raise UserError(f"none of the {len(inputs):,} images of {inputs.data} can be read; give others")
     with tell_misfit(trained.network, image):
-        trained.network(image)
+        logits = trained.network(image)
+    if not logits.isfinite().all():
+        raise tell_not_finite(trained.network, f"for the first image of {inputs.data}")

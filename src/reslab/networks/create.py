@@ -146,6 +146,7 @@ def _build_with(weights: Weights, overrides: Mapping[str, Any], *, origin: str) 
         network.class_names, network.task = weights.class_names, weights.task
         network.class_words = weights.class_words
     network.preprocess, network.mean_image = weights.preprocess, weights.mean_image
+    network.origin = origin
     return network
 
 

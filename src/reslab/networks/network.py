@@ -15,6 +15,7 @@ class Network(nn.Module, abc.ABC):
 
     `class_words` say in words what classes are, by name, where names alone do not: ImageNet's are numbers of WordNet.
     The mean image (channels, height, width) is no weight and not in the state dict; `preprocess` says if it is used.
+    `origin` is where the weights come from, as refusals call it; without it, they name the network.
     """
 
     def __init__(self, spec: Spec) -> None:
@@ -25,6 +26,7 @@ class Network(nn.Module, abc.ABC):
         self.class_names: tuple[str, ...] | None = None
         self.class_words: dict[str, str] = {}
         self.task: TaskName = "classification"
+        self.origin = ""
 
     @abc.abstractmethod
     def forward(self, x: Tensor) -> Tensor:

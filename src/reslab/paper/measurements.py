@@ -6,10 +6,11 @@ as the drops of the rate do.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeGuard
 
 ITERATIONS = 64_000
 LOG_EVERY = 1_000
@@ -43,7 +44,7 @@ class AtTheEnd:
     def read(self, record: Record) -> float:
         """Return the number."""
         value = record.result.get(self.metric)
-        if not isinstance(value, (int, float)):
+        if not _is_number(value):
             raise Unreadable(f"its result has no {self.metric}")
         return value
 
@@ -83,8 +84,7 @@ class Logged:
         values = {
             entry["step"]: value
             for entry in record.log
-            if self.after * scale < entry["step"] <= self.upto * scale
-            and isinstance(value := entry.get(self.metric), (int, float))
+            if self.after * scale < entry["step"] <= self.upto * scale and _is_number(value := entry.get(self.metric))
         }
         for step in range(record.evaluate_every, record.iterations + 1, record.evaluate_every):
             if self.after * scale < step <= self.upto * scale and step not in values:
@@ -117,6 +117,8 @@ class ResponseStd:
                 f"not to the {images:,} it is tested on"
             )
         ranked = sorted((layer["std"] for layer in responses["layers"]), reverse=True)
+        if not all(map(_is_number, ranked)):
+            raise Unreadable("its responses are not finite")
         if self.rank is None:
             return statistics.median(ranked)
         if self.rank > len(ranked):
@@ -168,9 +170,16 @@ def _read_test(record: Record, found: Mapping[str, Any], metric: str, *, name: s
         if found["data"] != record.data or found["images"] != images:
             told = f"{found['images']:,} images of {found['data']}, not of the {images:,} it is tested on"
             raise Unreadable(f"its {name} test is of {told}")
+        if not _is_number(found[metric]):
+            raise Unreadable(f"its {name} test has no {metric}")
         return float(found[metric])
     except (LookupError, TypeError, ValueError) as error:
         raise Unreadable(f"its {name} test cannot be read ({error})") from error
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    """Whether a record has a number there: what was not finite is null, and in early ones NaN."""
+    return isinstance(value, (int, float)) and math.isfinite(value)
 
 
 Measurement: TypeAlias = AtTheEnd | Logged | ResponseStd | ByProtocol | ByEnsemble

@@ -6,7 +6,6 @@ trial only while no other seed is finished, so that no mean changes its members 
 
 from __future__ import annotations
 
-import json
 import re
 import statistics
 from collections.abc import Collection, Sequence
@@ -14,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
+from reslab.json_text import to_json
 from reslab.report.labels import data_label, find_departing, label_trials, nearest_recipe, network_label
 from reslab.report.palette import LIGHT
 from reslab.report.records import Layer, Point, RunRecord
@@ -80,7 +80,7 @@ class Group:
             for field, value in fields.items()
             if field not in IMMATERIAL and not field.startswith("recipe.warmup")
         }
-        return json.dumps(decisive, sort_keys=True)
+        return to_json(decisive, sort_keys=True)
 
     @property
     def finished(self) -> tuple[RunRecord, ...]:
@@ -241,4 +241,4 @@ def _twin(group: Group) -> str:
 
 def _key(trial: Trial, without: Collection[str] = ("seed",)) -> str:
     fields = flatten(trial_to_dict(trial)).items()
-    return json.dumps({field: value for field, value in fields if field not in without}, sort_keys=True)
+    return to_json({field: value for field, value in fields if field not in without}, sort_keys=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from reslab.json_text import to_json
 from reslab.report.verdicts import IMMATERIAL, PRECISIONS
 from reslab.spec import Spec, name_of
 from reslab.spec.codec import differing_leaves, encode, flatten
@@ -135,7 +135,7 @@ def _fields_of(recipe: str) -> dict[str, Any]:
 
 def write_value(value: Any) -> str:
     """Write a field's value as one would type it."""
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else to_json(value)
 
 
 def _written(value: Any, field: str) -> str:

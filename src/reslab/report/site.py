@@ -15,6 +15,7 @@ from typing import Any
 
 from reslab.errors import UserError
 from reslab.files import replace_folder, temporary_folder
+from reslab.json_text import to_json
 from reslab.report.figures import draw_figures
 from reslab.report.groups import group_runs
 from reslab.report.pages import page_addresses, render_index, render_run
@@ -35,7 +36,7 @@ def write_site(
     with _replacing(out) as folder:
         for name, text in _render(records, damages, verdicts).items():
             (folder / name).parent.mkdir(exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
+            (folder / name).write_text(text, encoding="utf-8", errors="backslashreplace")  # names may be no UTF-8
         (folder / "assets").mkdir()
         for source in (*ASSETS.iterdir(), _plotly()):
             shutil.copyfile(source, folder / "assets" / source.name)
@@ -66,7 +67,7 @@ def _replacing(out: Path) -> Iterator[Path]:
             folder.mkdir()
             yield folder
             files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-            (folder / MARKER).write_text(json.dumps([*files, MARKER], indent=1) + "\n", encoding="utf-8")
+            (folder / MARKER).write_text(to_json([*files, MARKER], indent=1) + "\n", encoding="utf-8")
             replace_folder(place, folder, aside=temporary / "old")
     except OSError as error:
         raise UserError(f"cannot write {out}: {error.strerror}; free some space or choose another --out") from error

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from reslab.errors import UserError, suggest
 from reslab.files import is_file, is_folder, is_locked, leftovers, list_folder, lock, write_text
+from reslab.json_text import to_json
 from reslab.runs.log import StepLog
 from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
 
@@ -135,7 +136,7 @@ class RunDirectory:
 
     def write(self, name: str, data: dict[str, Any]) -> None:
         """Write one of the JSON files, atomically."""
-        write_text(self.path / f"{name}.json", json.dumps(data, indent=2, sort_keys=True) + "\n")
+        write_text(self.path / f"{name}.json", to_json(data, indent=2, sort_keys=True) + "\n")
 
     def kept(self, analysis: str) -> dict[str, Any]:
         """Return what an analysis found before; nothing where it was not made, or cannot be read."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from reslab.errors import UserError
 from reslab.files import write_text
+from reslab.json_text import to_json
 
 MOST_STEPS = 2**53
 
@@ -26,7 +27,7 @@ class StepLog:
             with self.path.open("a+b") as file:
                 if file.tell() and self._ends_cut_short():
                     file.write(b"\n")
-                file.write((json.dumps(entry) + "\n").encode())
+                file.write((to_json(entry) + "\n").encode())
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
@@ -58,7 +59,7 @@ class StepLog:
                 "bring it back, or remove the run to train it again"
             )
         if self.path.exists() or kept:
-            write_text(self.path, "".join(json.dumps(entry) + "\n" for entry in kept))
+            write_text(self.path, "".join(to_json(entry) + "\n" for entry in kept))
 
     def _ends_cut_short(self) -> bool:
         with self.path.open("rb") as file:

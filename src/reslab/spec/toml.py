@@ -14,6 +14,8 @@ from typing import Any
 
 from reslab.errors import UserError
 
+OBEYED = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
 
 def write_toml(data: Mapping[str, Any]) -> str:
     """Return plain data as TOML; tables within lists stand in one line."""
@@ -63,5 +65,5 @@ def _write_key(key: str) -> str:
 
 
 def _write_text(text: str) -> str:
-    """JSON's escapes are TOML's too, except that TOML wants DEL escaped."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    """JSON's escapes are TOML's too; what a terminal would obey, such as DEL, has them as well."""
+    return OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))

@@ -1,5 +1,8 @@
 """Sealed files of tensors, wherever the tensors live."""
 
+import hashlib
+import json
+import math
 from pathlib import Path
 
 import pytest
@@ -31,3 +34,16 @@ def test_views_of_device_memory_are_written_as_they_are(tmp_path: Path) -> None:
     read, metadata = read_tensors(path)
     assert unseal(path, read, metadata)["step"] == 1
     assert all(torch.equal(read[name], tensor.cpu()) for name, tensor in tensors.items())
+
+
+def test_numbers_that_are_not_finite_are_null_inside(tmp_path: Path) -> None:
+    """What files say is JSON; those of early versions may have NaN inside, and are whole all the same."""
+    path, tensors = tmp_path / "new.safetensors", {"a": torch.arange(3.0)}
+    write_sealed(path, tensors, {"metrics": {"loss": math.nan, "error": torch.tensor(math.inf)}})
+    read, metadata = read_tensors(path)
+    assert "NaN" not in metadata["reslab"] and "Infinity" not in metadata["reslab"]
+    assert unseal(path, read, metadata)["metrics"] == {"loss": None, "error": None}
+    digest = hashlib.sha256(b'{"loss":NaN}')
+    digest.update(b"a torch.float32 (3,)\n" + tensors["a"].numpy().tobytes())
+    old = {"reslab": json.dumps({"loss": math.nan, "digest": digest.hexdigest()})}
+    assert math.isnan(unseal(path, tensors, old)["loss"])

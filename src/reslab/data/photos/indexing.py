@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-import json
 import os
 import re
 import tarfile
@@ -27,6 +26,7 @@ from reslab.data.photos.wrong import Tell, Wrong, refuse
 from reslab.data.store import data_root
 from reslab.errors import UserError
 from reslab.files import atomic_write
+from reslab.json_text import to_json
 
 LABEL = ".cls"
 SAMPLE = re.compile(r"((?:.*/)?[^./]+)(\.[^/]*)")  # a key, and what a file is of its sample
@@ -54,7 +54,7 @@ def index_shards(root: Path, shards: Sequence[str], *, tell: Tell = refuse) -> I
 
     What is in a shard that `tell` is told of, and that it does not stop at, is left out.
     """
-    states = json.dumps([[shard, *_state(root / shard)] for shard in shards])
+    states = to_json([[shard, *_state(root / shard)] for shard in shards])
     digest = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()
     place = data_root() / "indexes" / f"{digest[:32]}.npz"
     with contextlib.suppress(OSError, EOFError, ValueError, LookupError, zipfile.BadZipFile):  # not there, or not whole

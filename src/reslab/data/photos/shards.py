@@ -30,6 +30,7 @@ from reslab.data.photos.members import Member
 from reslab.data.photos.wrong import Tell, refuse
 from reslab.errors import UserError
 from reslab.files import list_folder
+from reslab.json_text import to_json
 from reslab.spec.codec import convert
 
 FILE = "shards.json"
@@ -113,7 +114,7 @@ def read_shards(root: Path, *, seed: int = 0, edition: Edition = CURRENT, tell: 
 
 def write_contents(root: Path, contents: Contents) -> None:
     """Write `FILE` beside shards."""
-    (root / FILE).write_text(json.dumps(asdict(contents), indent=2) + "\n", encoding="utf-8")
+    (root / FILE).write_text(to_json(asdict(contents), indent=2) + "\n", encoding="utf-8")
 
 
 def _find_shards(root: Path) -> tuple[str, ...]:

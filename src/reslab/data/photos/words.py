@@ -11,13 +11,14 @@ from pathlib import Path
 
 from reslab.errors import UserError
 from reslab.files import write_text
+from reslab.json_text import to_json
 
 FILE = "classes.json"
 
 
 def write_words(root: Path, words: Mapping[str, str]) -> None:
     """Write the words of a dataset's classes."""
-    write_text(root / FILE, json.dumps(dict(sorted(words.items())), indent=2, ensure_ascii=False) + "\n")
+    write_text(root / FILE, to_json(dict(sorted(words.items())), indent=2, ensure_ascii=False) + "\n")
 
 
 def read_words(root: Path) -> dict[str, str]:

@@ -19,6 +19,7 @@ from torch import Tensor, UntypedStorage
 
 from reslab.errors import UserError
 from reslab.files import atomic_write
+from reslab.json_text import to_json
 
 KEY = "reslab"  # one key, because safetensors writes several in any order
 
@@ -44,7 +45,7 @@ def unseal(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str
     try:
         about = json.loads(metadata[KEY])
         digest = about.pop("digest")
-        whole = digest == seal(about, tensors)
+        whole = digest == _digest(about, tensors)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         whole, about, digest = False, {}, ""
     if not whole:
@@ -53,8 +54,12 @@ def unseal(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str
 
 
 def seal(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
-    """Return the digest of tensors and what they are."""
-    digest = hashlib.sha256(_canonical(_plain(about)).encode())
+    """Return the digest of tensors and what they are, as `write_sealed` writes them."""
+    return _digest(_plain(about), tensors)
+
+
+def _digest(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256(_canonical(about).encode())
     for name, tensor in sorted(tensors.items()):
         data = tensor.detach().cpu().contiguous()
         digest.update(f"{name} {data.dtype} {tuple(data.shape)}\n".encode())
@@ -79,14 +84,16 @@ def bring_home(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _plain(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `about` as it will be read back: numbers of other libraries and paths as plain ones, keys as text."""
+    """Return `about` as it will be read back: numbers of other libraries and paths as plain ones, keys as text.
+
+    What is not finite is None: JSON has no word for it.
+    """
     try:
-        return json.loads(
-            json.dumps(about, default=lambda value: value.item() if hasattr(value, "item") else str(value))
-        )
+        return json.loads(to_json(about, default=lambda value: value.item() if hasattr(value, "item") else str(value)))
     except (TypeError, ValueError) as error:
         raise UserError(f"what goes with the weights cannot be written as JSON ({error}); use plain values") from error
 
 
 def _canonical(data: Mapping[str, Any]) -> str:
+    """Return what the digest is over: in files of early versions NaN too, which `to_json` would change."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"))

@@ -270,3 +270,21 @@ def test_weights_that_give_no_numbers_are_refused(reslab, run: Path) -> None:
         assert (
             f"{bad} gives logits that are not finite for the first image of digits: its classifier.weight" in told.err
         )
+
+
+def test_weights_for_classes_in_another_order_are_warned_of(reslab, tmp_path: Path) -> None:
+    """Their file names no classes, so that nothing else tells; in the right order there is nothing to say."""
+    photos, runs = make_photos(tmp_path / "photos", train=12, val=8, classes=3), str(tmp_path / "runs")
+    words = ["network=cifar-resnet-8", "network.input_size=16", "recipe.iterations=30", "recipe.batch=16"]
+    assert reslab("train", f"data={photos}", *words, "--runs", runs).code == 0
+    network = load_model(next((tmp_path / "runs").glob("*/weights.safetensors")))
+    network.class_names = None
+    nameless = str(save_model(network, tmp_path / "nameless.safetensors"))
+    assert "chance" not in reslab("evaluate", nameless, f"data={photos}").err
+    for split in ("train", "val"):
+        for old, new in (("blues", "x"), ("reds", "blues"), ("greens", "reds"), ("x", "greens")):
+            (photos / split / old).rename(photos / split / new)
+    told = reslab("evaluate", nameless, f"data={photos}")
+    assert told.code == 0
+    assert f"{nameless} is no better than chance on photos; check how its images are prepared, and" in told.err
+    assert "that it has the classes in this order: blues, greens, reds, …" in told.err

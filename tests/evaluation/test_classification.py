@@ -39,6 +39,25 @@ def test_errors_and_confusion() -> None:
     assert scores.recorded()["class_error_percent"][3] is None
 
 
+def test_how_far_above_chance() -> None:
+    """Cohen's kappa: the textbook's example, the truth, one class for all, and labels in another order."""
+
+    def guess(confusion: list[list[int]]) -> float:
+        pairs = [
+            (truth, guessed) for truth, row in enumerate(confusion) for guessed, n in enumerate(row) for _ in range(n)
+        ]
+        truths, guesses = torch.tensor(pairs).T
+        return score(
+            [(nn.functional.one_hot(guesses, len(confusion)).float(), truths)], classes=len(confusion)
+        ).above_chance
+
+    assert guess([[20, 5], [10, 15]]) == pytest.approx(0.4)
+    assert guess([[20, 0], [0, 15]]) == 1
+    assert guess([[45, 0], [5, 0]]) == 0
+    assert guess([[0, 9, 0], [0, 0, 9], [9, 0, 0]]) == pytest.approx(-0.5)
+    assert guess([[7, 0], [0, 0]]) == 1
+
+
 def test_the_balanced_error_counts_classes_not_images() -> None:
     """The mean of the class errors, over the classes there are; none where all have as many images."""
     logits = torch.eye(3)[[0, 0, 0, 0, 0, 1]]

@@ -85,6 +85,15 @@ def test_shares_add_up_and_bad_images_are_left_out() -> None:
     assert shares[0].read() == score(LOGITS, LABELS)
 
 
+def test_how_far_above_chance() -> None:
+    """From ranking images in any order to finding all first."""
+    labels = torch.tensor([[1, 0], [1, 1], [0, 0], [0, 1]])
+    for logits, above in ((labels * 2.0 - 1, 1.0), (torch.zeros(4, 2), 0.0)):
+        counts = LabelCounts(images=4, classes=2, device="cpu")
+        counts.add(logits, labels)
+        assert counts.read().above_chance == pytest.approx(above)
+
+
 def test_nothing_to_find_is_told() -> None:
     """There is no precision without an image to find."""
     with pytest.raises(UserError, match="no image that was tested has any label"):

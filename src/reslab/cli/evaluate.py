@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from reslab.cli.show import console, make_table, print_heading, print_json, progress_console
+from reslab.cli.show import console, make_table, print_heading, print_json, progress_console, warn
 from reslab.cli.subjects import runs_root, split_words
 from reslab.cli.trained import image_bar, load_ensemble, refuse_unknown
 from reslab.errors import UserError
@@ -46,7 +46,7 @@ def evaluate(*words: str, runs: Path | None = None, json: bool = False) -> None:
         protocol = convert(ProtocolName, fields.get("protocol", "1-crop"), where="protocol")
         members = load_ensemble(subjects, fields, runs_root(runs))
     with image_bar("evaluating", len(members[0][1])) as progress:
-        found = evaluate_ensemble(members, protocol=protocol, progress=progress)
+        found = evaluate_ensemble(members, protocol=protocol, progress=progress, warn=warn)
     if json:
         print_json(found if len(members) > 1 else found["members"][0])
         return

@@ -59,6 +59,15 @@ class Scores:
         known = [error for error in self.class_error_percent if error is not None]
         return sum(known) / len(known)
 
+    @property
+    def above_chance(self) -> float:
+        """How far the guesses are from chance (0), which has as many of each class, to the truth (1): Cohen's kappa."""
+        truths = [sum(row) for row in self.confusion]
+        guesses = [sum(column) for column in zip(*self.confusion, strict=True)]
+        chance = sum(truth * guess for truth, guess in zip(truths, guesses, strict=True)) / self.images**2
+        right = sum(row[truth] for truth, row in enumerate(self.confusion)) / self.images
+        return (right - chance) / (1 - chance) if chance < 1 else 1.0
+
     def recorded(self) -> dict[str, Any]:
         """Return all of it as plain data."""
         plain = asdict(self)

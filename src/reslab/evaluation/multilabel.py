@@ -40,6 +40,13 @@ class LabelScores:
     class_positives: list[int]
     not_finite: int = 0
 
+    @property
+    def above_chance(self) -> float:
+        """How far the precision is from chance (0), which ranks images in any order, to the truth (1)."""
+        shares = [count / self.images for count in self.class_positives if count]
+        chance = sum(shares) / len(shares)
+        return (self.map_percent / 100 - chance) / (1 - chance) if chance < 1 else 1.0
+
     def recorded(self) -> dict[str, Any]:
         """Return what they scored as plain data."""
         plain = asdict(self)

@@ -23,6 +23,8 @@ from reslab.spec import name_of
 
 # What a network is shown at once: sixty-four crops of 224.
 MOST_PIXELS = 64 * 224**2
+LEAST_ABOVE_CHANCE = 0.02  # of the way to the truth: weights scored against labels in another order come no further
+ENOUGH_IMAGES = 20  # fewer may all be wrong by bad luck
 LARGE = ("confusion", *Scores.BY_CLASS, *LabelScores.BY_CLASS)  # with a thousand classes, a million numbers
 
 
@@ -32,9 +34,10 @@ def evaluate(
     *,
     protocol: ProtocolName = "1-crop",
     progress: Callable[[int], None] = lambda done: None,
+    warn: Callable[[str], None] = lambda sentence: None,
 ) -> dict[str, Any]:
     """Score a network on every image of `inputs`, in float32 as it is; return the scores as plain data."""
-    return evaluate_ensemble([(trained, inputs)], protocol=protocol, progress=progress)["members"][0]
+    return evaluate_ensemble([(trained, inputs)], protocol=protocol, progress=progress, warn=warn)["members"][0]
 
 
 def score_run(
@@ -88,10 +91,11 @@ def evaluate_ensemble(
     *,
     protocol: ProtocolName = "1-crop",
     progress: Callable[[int], None] = lambda done: None,
+    warn: Callable[[str], None] = lambda sentence: None,
 ) -> dict[str, Any]:
     """Score networks on the same images, each with its own preprocessing, and the average of their probabilities.
 
-    An image is read once, and shown to all of them.
+    An image is read once, and shown to all of them; `warn` is told of networks that are no better than chance.
     """
     inputs = members[0][1]
     for trained, other in members[1:]:
@@ -121,6 +125,8 @@ def evaluate_ensemble(
     for (trained, _), scores in zip(members, read, strict=False):
         if scores.not_finite:
             raise tell_not_finite(trained.network, f"for {scores.not_finite:,} of {done:,} images of {inputs.data}")
+        if done >= ENOUGH_IMAGES and scores.above_chance < LEAST_ABOVE_CHANCE:
+            warn(_describe_chance(trained, inputs))
     *alone, together = [_describe_scores(scores, inputs.class_names) for scores in read]
     return {
         "subject": " + ".join(trained.origin for trained, _ in members),
@@ -144,6 +150,15 @@ def _make_counts(trained: Trained, inputs: Inputs) -> Counts | LabelCounts:
     if trained.network.task == "multi-label":
         return LabelCounts(images=len(inputs), classes=classes, device=inputs.device)
     return Counts(classes=classes, device=inputs.device)
+
+
+def _describe_chance(trained: Trained, inputs: Inputs) -> str:
+    """Say what may be wrong where a network is no better than chance."""
+    sentence = f"{trained.origin} is no better than chance on {inputs.data}; check how its images are prepared"
+    if trained.network.class_names is None:
+        first = ", ".join(inputs.class_names[:3])
+        sentence += f", and that it has the classes in this order: {first}, …"
+    return sentence
 
 
 def _describe_viewing(viewing: Viewing) -> dict[str, Any]:

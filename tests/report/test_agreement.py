@@ -220,7 +220,7 @@ def test_what_changes_no_number_may_log_the_same(tmp_path: Path) -> None:
 
 
 def test_a_log_reads_the_same_after_json(tmp_path: Path) -> None:
-    """What is not a number is the same as itself."""
+    """What is not a number is the same as itself, and as null, which newer versions write."""
     run = write_run(tmp_path)
     log = [json.loads(line) for line in (run.path / "metrics.jsonl").read_text().splitlines()]
     log[-1]["note"] = float("nan")

@@ -122,8 +122,12 @@ def _count_again(result: Result) -> Iterator[tuple[str, float, float]]:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether two values are the same; NaN, which equals nothing, is the same as itself."""
-    return one == other or (one != one and other != other)
+    """Whether two values are the same; a number that is not finite is null in newer files, and NaN in older ones."""
+    return one == other or (_is_missing(one) and _is_missing(other))
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and not math.isfinite(value))
 
 
 def _tell_apart(one: Trial, other: Trial) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import torch
 from tests.experiments.faults import MOMENTS, OPTIONS, Kill, make_trial, plan_chains, suffer
 from tests.experiments.shared import make_shared_trial, metrics, train
 from tests.processes import run_in_processes
-from tests.trials import DIGITS, outcome
+from tests.trials import DIGITS, make_digits_trial, outcome, stop_after
 from torch import Tensor
 
 from reslab.data.dataset import Dataset, Split
@@ -356,3 +357,16 @@ def test_a_test_without_numbers_ends_a_run_and_no_training(
         entry = json.loads(line, parse_constant=lambda constant: pytest.fail(constant))
         assert (entry["test_loss"], entry["test_error_percent"], entry["test_top5_error_percent"]) == (None, 100, 100)
         assert entry["train_loss"] > 0
+
+
+def test_another_runs_checkpoint_is_not_gone_on_from(tmp_path: Path) -> None:
+    """Of the same network by another seed: every tensor would fit."""
+    trial = make_digits_trial(iterations=8, evaluate_every=2)
+    for seed in (1, 2):
+        with pytest.raises(Stopped):
+            run_trial(replace(trial, seed=seed), DIGITS, tmp_path, should_stop=stop_after(2))
+    one, other = (RunDirectory.of(replace(trial, seed=seed), tmp_path) for seed in (1, 2))
+    shutil.rmtree(one.checkpoints)
+    shutil.copytree(other.checkpoints, one.checkpoints)
+    with pytest.raises(UserError, match=f"is a checkpoint of {other.path.name}, not of {one.path.name}"):
+        run_trial(replace(trial, seed=1), DIGITS, tmp_path)

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from reslab.errors import UserError
+from reslab.networks.weights.sealed import write_sealed
 from reslab.training.checkpoint import Checkpoint, load_newest, newest_step, save_checkpoint
 
 
@@ -31,6 +32,20 @@ def test_two_are_kept_and_the_newest_loaded(tmp_path: Path) -> None:
     assert newest_step(tmp_path) == newest.step
     assert (newest.step, newest.values) == (30, {"x": [30, None, 0.1]})
     assert torch.equal(newest.tensors["a"], torch.full((50,), 30.0))
+
+
+def test_anothers_is_refused(tmp_path: Path) -> None:
+    """Weights of one shape fit any run of their network; a checkpoint of a version before does not say whose it is."""
+    save_checkpoint(tmp_path, Checkpoint(1, {"a": torch.ones(1)}, {}, "resnet-8-digits-1"))
+    newest = load_newest(tmp_path, pytest.fail, trial="resnet-8-digits-1")
+    assert newest is not None
+    assert newest.trial == "resnet-8-digits-1"
+    with pytest.raises(UserError, match=r"is a checkpoint of resnet-8-digits-1, not of plain-8-digits-2; move it back"):
+        load_newest(tmp_path, pytest.fail, trial="plain-8-digits-2")
+    write_sealed(tmp_path / "step-00000002.safetensors", {"a": torch.ones(1)}, {"step": 2, "values": {}})
+    newest = load_newest(tmp_path, pytest.fail, trial="plain-8-digits-2")
+    assert newest is not None
+    assert newest.step == 2
 
 
 def test_none_is_none(tmp_path: Path) -> None:

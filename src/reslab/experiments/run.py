@@ -105,6 +105,7 @@ def run_trial(
                 stepper,
                 Surroundings(
                     checkpoints=run.checkpoints,
+                    trial=trial.id,
                     record=recorder.record if processes.first else lambda metrics: None,
                     rewind=recorder.rewind,
                     evaluating=evaluating,

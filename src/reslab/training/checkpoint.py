@@ -22,33 +22,42 @@ PREFIX = "step-"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything a run needs to go on as if it had never stopped."""
+    """Everything a run needs to go on as if it had never stopped. `trial` is the id of what it is a run of."""
 
     step: int
     tensors: dict[str, Tensor]
     values: dict[str, Any]
+    trial: str = ""
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write a checkpoint and remove all but the newest two; newer than this one are only damaged ones."""
     path = folder / f"{PREFIX}{checkpoint.step:08d}.safetensors"
-    write_sealed(path, checkpoint.tensors, {"step": checkpoint.step, "values": checkpoint.values})
+    about = {"step": checkpoint.step, "values": checkpoint.values, "trial": checkpoint.trial}
+    write_sealed(path, checkpoint.tensors, about)
     present = _newest_first(folder)
     for old in (*present[: present.index(path)], *present[present.index(path) + KEPT :]):
         old.unlink()
     return path
 
 
-def load_newest(folder: Path, warn: Callable[[str], None]) -> Checkpoint | None:
-    """Return the newest whole checkpoint, or None if there is none; tell `warn` which newer ones were damaged."""
+def load_newest(folder: Path, warn: Callable[[str], None], *, trial: str = "") -> Checkpoint | None:
+    """Return the newest whole checkpoint, or None if there is none; tell `warn` which newer ones were damaged.
+
+    One of another `trial` is refused; those of versions before do not say.
+    """
     paths = _newest_first(folder)
     for path in paths:
         try:
             tensors, metadata = read_tensors(path)
             about = unseal(path, tensors, metadata)
-            return Checkpoint(about["step"], tensors, about["values"])
         except UserError as error:
             warn(str(error))
+            continue
+        found = about.get("trial", "")
+        if trial and found not in ("", trial):
+            raise UserError(f"{path} is a checkpoint of {found}, not of {trial}; move it back where it belongs")
+        return Checkpoint(about["step"], tensors, about["values"], found)
     if paths:
         raise UserError(f"no checkpoint in {folder} is whole; remove the folder to start the run again")
     return None

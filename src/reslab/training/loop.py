@@ -39,10 +39,12 @@ class Position:
 class Surroundings:
     """What a run is given besides the trial: where to write, whom to tell, when to stop.
 
-    `rewind` is told the step a run goes on from, and the step of its last evaluation.
+    `rewind` is told the step a run goes on from, and the step of its last evaluation; `trial` is the run's id, which
+    its checkpoints bear.
     """
 
     checkpoints: Path
+    trial: str = ""
     record: Callable[[dict[str, float]], None]
     rewind: Callable[[int, int], None]
     evaluating: Callable[[int], None] = lambda step: None
@@ -93,7 +95,7 @@ def _advance_to_the_end(stepper: Stepper, position: Position, around: Surroundin
         around.progress(position.step, metrics)
         if saving:
             if state.processes.first:
-                save_checkpoint(around.checkpoints, _checkpoint(state, position))
+                save_checkpoint(around.checkpoints, _checkpoint(state, position, around.trial))
             saved_at = time.monotonic()
         if stopping and position.step < recipe.iterations:
             state.processes.agree(True)  # nobody leaves before the first has saved
@@ -138,17 +140,17 @@ def _describe(tally: Tally, recipe: Recipe, position: Position) -> dict[str, flo
     }
 
 
-def _checkpoint(state: TrainingState, position: Position) -> Checkpoint:
+def _checkpoint(state: TrainingState, position: Position, trial: str) -> Checkpoint:
     tally = vars(state.read_tally())
     values = {name: value for name, value in vars(position).items() if name != "step"}
-    return Checkpoint(position.step, state.tensors(), values | {"tally": tally})
+    return Checkpoint(position.step, state.tensors(), values | {"tally": tally}, trial)
 
 
 def _resume(state: TrainingState, around: Surroundings) -> Position:
     """Load the newest whole checkpoint in place, cut the metric log back to it, and let all processes have it."""
     position = Position()
     if state.processes.first:
-        checkpoint = load_newest(around.checkpoints, around.warn)
+        checkpoint = load_newest(around.checkpoints, around.warn, trial=around.trial)
         if checkpoint is not None:
             state.load(checkpoint.tensors)
             values = dict(checkpoint.values)

@@ -198,10 +198,13 @@ def joined() -> Iterator[Processes]:
         processes = replace(processes, hosts=dist.new_group(backend="gloo", timeout=timeout), store=store)
     try:
         yield processes
-    except Exception as error:
+    except Exception as error:  # the group stays as it is: the others may be gone
         processes.leave_word(error)
         raise
-    dist.destroy_process_group()  # not after an error: the others may be gone
+    except SystemExit:  # all have stopped as they were asked; threads of the group that live on may abort the process
+        dist.destroy_process_group()
+        raise
+    dist.destroy_process_group()
 
 
 def _stop_with_launcher() -> None:

@@ -47,6 +47,8 @@ def test_blocks_are_counted_in_every_order_with_every_shortcut_and_normalization
     "fields",
     [
         {"maxout": 2},
+        {"dropout": 0.3, "block": "bottleneck"},
+        {"dropout": 0.3, "maxout": 2, "order": "relu-before-addition"},
         {"order": "pre", "shortcut": "C", "pre_revision": 1},
         {"order": "pre", "shortcut": "C", "dropout": 0.3, "pre_revision": 2},
         {"maxout": 3, "norm": "none"},

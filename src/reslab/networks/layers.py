@@ -113,7 +113,6 @@ def make_layer(spec: NetworkSpec, plan: LayerPlan, *, bias: bool = False) -> Lay
     """Make the layer a plan describes; a convolution without normalization has a bias in its stead."""
     pieces = max(1, spec.maxout) if "activation" in plan.operators else 1
     conv_width = plan.out_width * pieces
-    before = plan.operators[: plan.operators.index("conv")]
     makers: dict[str, Callable[[], nn.Module]] = {
         "conv": lambda: make_convolution(
             spec.dimensions,
@@ -123,7 +122,7 @@ def make_layer(spec: NetworkSpec, plan: LayerPlan, *, bias: bool = False) -> Lay
             stride=plan.stride,
             bias=bias or spec.norm == "none",
         ),
-        "norm": lambda: make_norm(spec.norm, plan.in_width if "norm" in before else conv_width, spec.dimensions),
+        "norm": lambda: make_norm(spec.norm, plan.in_width if plan.normalizes_input else conv_width, spec.dimensions),
         "activation": lambda: Maxout(spec.maxout) if spec.maxout else nn.ReLU(inplace=True),
         "dropout": lambda: Dropout(spec.dropout),
     }

@@ -80,6 +80,11 @@ class LayerPlan:
     stride: int
     operators: tuple[Operator, ...]
 
+    @property
+    def normalizes_input(self) -> bool:
+        """Whether the normalization, where there is one, stands before the convolution."""
+        return "norm" in self.operators[: self.operators.index("conv")]
+
 
 @dataclass(frozen=True, kw_only=True)
 class BlockPlan:

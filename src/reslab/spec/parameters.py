@@ -53,7 +53,7 @@ def _count_layer(spec: NetworkSpec, plan: LayerPlan, *, bias: bool = False) -> i
     width = plan.out_width * (max(1, spec.maxout) if "activation" in plan.operators else 1)
     count = _weigh(plan.in_width, width, plan.kernel**spec.dimensions, bias=bias or spec.norm == "none")
     if "norm" in plan.operators:
-        count += _count_norm(spec, width if plan.operators[0] == "conv" else plan.in_width)
+        count += _count_norm(spec, plan.in_width if plan.normalizes_input else width)
     return count
 
 

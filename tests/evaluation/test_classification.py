@@ -55,7 +55,7 @@ def test_how_far_above_chance() -> None:
     assert guess([[20, 0], [0, 15]]) == 1
     assert guess([[45, 0], [5, 0]]) == 0
     assert guess([[0, 9, 0], [0, 0, 9], [9, 0, 0]]) == pytest.approx(-0.5)
-    assert guess([[7, 0], [0, 0]]) == 1
+    assert guess([[7, 0], [0, 0]]) == guess([[7, 3], [0, 0]]) == 1  # of one class nothing can be told
 
 
 def test_the_balanced_error_counts_classes_not_images() -> None:

@@ -9,13 +9,18 @@ import numpy as np
 import pytest
 from tests.multilabel import make_labelled
 from tests.photographs import make_photos
+from tests.trials import make_photo_trial
 
 from reslab.data.dataset import Dataset, Split
+from reslab.data.photos.editions import Edition
+from reslab.data.photos.folder import read_folder
 from reslab.errors import UserError
 from reslab.experiments import expand as expanding
 from reslab.experiments.expand import expand, on_these, open_imagenet
 from reslab.paper.claims import CLAIMS
+from reslab.runs.directory import RunDirectory
 from reslab.spec import name_of
+from reslab.spec.trial import trial_to_dict
 
 EMPTY = Split(np.empty((0, 3, 32, 32), dtype=np.uint8), np.empty(0, dtype=np.uint8))
 DATASET = Dataset(name="cifar10", class_names=(), train=EMPTY, test=EMPTY)
@@ -115,3 +120,17 @@ def test_photographs_stand_in_for_imagenet(tmp_path: Path, monkeypatch: pytest.M
     prepared = open_imagenet(None)
     assert prepared is not None
     assert prepared.root == tmp_path / "data" / "imagenet"
+
+
+def test_photographs_are_read_as_the_runs_of_an_earlier_version_had_them(tmp_path: Path) -> None:
+    """So that they are judged, and not trained again; where runs of now are there too, as now."""
+    flat, runs = make_photos(tmp_path / "photos", train=20) / "train", tmp_path / "runs"
+    now, then = read_folder(flat), read_folder(flat, edition=Edition.FIRST)
+    for photos in (then, now):
+        trial = make_photo_trial(photos)
+        run = RunDirectory.of(trial, runs)
+        run.path.mkdir(parents=True)
+        run.write("trial", trial_to_dict(trial))
+        found = open_imagenet(flat, runs=runs)
+        assert found is not None
+        assert found.test.files == photos.test.files

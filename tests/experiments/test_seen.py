@@ -151,6 +151,35 @@ def test_what_is_too_much_to_digest_is_told_by_names(
     assert TOLD.search(said)
 
 
+def test_digests_of_some_do_not_speak_for_others(flat: Path, tmp_path: Path) -> None:
+    """Weights of a version before, fine-tuned on other photographs, then on the folder that has changed since."""
+    run, _ = train(read_photos(flat), tmp_path / "a")
+    old = without_digests(run, tmp_path / "old.safetensors")
+    others = read_photos(make_photos(tmp_path / "others", train=9, size=(40, 40)))
+    second, _ = train(others, tmp_path / "b", weights=old)
+    make_photos(flat.parent, train=20)
+    _, said = train(read_photos(flat), tmp_path / "c", weights=second.weights)
+    assert "was trained on another train, perhaps on images that are tested on here" in said
+
+
+@pytest.mark.parametrize("note", ["gone", "empty", "damaged"])
+def test_a_run_without_its_note_takes_it_again(note: str, flat: Path, tmp_path: Path) -> None:
+    """As one that an earlier version began: what it started from is read for it, where it is given once more."""
+    photos = read_photos(flat)
+    before, _ = train(swap_sides(photos), tmp_path / "before")
+    trial = make_photo_trial(photos, weights=str(before.weights))
+    with pytest.raises(Stopped):
+        run_trial(trial, photos, tmp_path, weights=before.weights, should_stop=stop_after(4))
+    file = RunDirectory.of(trial, tmp_path).path / "seen.json"
+    file.unlink()
+    if note != "gone":
+        file.write_text("{}" if note == "empty" else "{")
+    run = run_trial(trial, photos, tmp_path, weights=before.weights)
+    seen = load_file(run.weights).seen
+    assert len(seen.digests) == len(photos.train) + len(photos.test)
+    assert len(seen.data) == len(seen.digested) == 2
+
+
 @pytest.mark.parametrize(
     "provenance",
     [
@@ -171,9 +200,10 @@ def test_what_is_described_is_read_back() -> None:
     seen = Seen(
         data=(DataSpec(name="a", fingerprint="x"), DataSpec(name="b", fingerprint="y", split="tuning")),
         digests=np.array([-5, 2**60], np.int64),
+        digested=("x",),
     )
     back = read_seen(seen.describe())
-    assert back.data == seen.data
+    assert (back.data, back.digested) == (seen.data, seen.digested)
     assert np.array_equal(back.digests, seen.digests)
     assert describe_overlap(seen, DIGITS, DIGITS.test, weights="w") == ""
 

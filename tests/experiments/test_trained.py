@@ -11,9 +11,11 @@ import pytest
 import torch
 from PIL import Image
 from tests.counting import count_weights
-from tests.trials import DIGITS, make_digits_trial
+from tests.photographs import make_photos
+from tests.trials import DIGITS, make_digits_trial, make_photo_trial
 
 from reslab.data.dataset import Split
+from reslab.data.photos.editions import Edition
 from reslab.data.photos.folder import read_folder
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
@@ -213,3 +215,21 @@ def test_a_folder_named_like_a_dataset_is_not_to_be_fetched() -> None:
         choose_inputs(trained, DIGITS)
     with pytest.raises(UserError, match="fetch it again"):
         choose_inputs(replace(untrained(Preprocess()), data=data), DIGITS)
+
+
+def test_what_another_version_read_otherwise_is_told(tmp_path: Path) -> None:
+    """The folder is what it was; networks of before are tested by themselves, as they held out other images."""
+    flat = make_photos(tmp_path / "photos", train=20) / "train"
+    then = read_folder(flat, edition=Edition.FIRST)
+    run = run_trial(make_photo_trial(then, recipe__iterations="1"), then, tmp_path / "runs")
+    with pytest.raises(UserError, match=r"an earlier version of this package read the folder otherwise: test networks"):
+        choose_inputs(load_run(run), read_folder(flat))
+
+
+def test_classes_in_another_order_are_told(tmp_path: Path) -> None:
+    """They are not others."""
+    network = create_model("cifar-resnet-8", num_classes=2, input_size=24)
+    network.preprocess, network.class_names = Preprocess(resize=27, crop=24), ("greens", "blues")
+    trained = load_file(save_model(network, tmp_path / "w.safetensors"))
+    with pytest.raises(UserError, match=r"for its classes in another order than photos's: 'greens' where"):
+        choose_inputs(trained, read_folder(make_photos(tmp_path / "photos")))

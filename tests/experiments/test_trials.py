@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from tests.photographs import make_photos
-from tests.trials import DIGITS, make_digits_trial
+from tests.trials import DIGITS
 
+from reslab.data import catalogue
 from reslab.data.photos.editions import Edition
-from reslab.data.photos.folder import read_folder
+from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.errors import UserError
 from reslab.experiments.trials import go_on_with_earlier, read_trial, read_trial_file
 from reslab.runs.directory import RunDirectory
@@ -165,16 +170,54 @@ def test_photographs_are_trained_as_such_whatever_their_folder_is_called(tmp_pat
     assert read_trial({"network": "cifar-resnet-8"}, photos).recipe == RECIPES["photos"]
 
 
-def test_a_run_that_an_earlier_version_began_goes_on(tmp_path: Path) -> None:
-    """With the images that held out; without such a run, as folders are read now."""
-    flat = make_photos(tmp_path / "photos", train=12) / "train"
+def make_trials(seeds: int) -> Callable[[PhotoDataset], list[Trial]]:
+    fields = {"network": "cifar-resnet-8", "recipe.epochs": "3", "recipe.batch": "2"}
+    return lambda data: [replace(read_trial(fields, data), seed=seed) for seed in range(seeds)]
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_runs_that_an_earlier_version_began_go_on(seeds: int, tmp_path: Path) -> None:
+    """With the images that held out, as many to an epoch; without such runs, as folders are read now."""
+    flat, make = make_photos(tmp_path / "photos", train=20) / "train", make_trials(seeds)
     now, then = read_folder(flat), read_folder(flat, edition=Edition.FIRST)
-    trial = read_trial({"network": "cifar-resnet-8"}, now)
-    assert go_on_with_earlier(trial, now, tmp_path) == (trial, now)
-    before = read_trial({"network": "cifar-resnet-8"}, then)
-    RunDirectory.of(before, tmp_path).path.mkdir()
-    found, data = go_on_with_earlier(trial, now, tmp_path)
-    assert (found, data.test.files) == (before, then.test.files)
-    RunDirectory.of(trial, tmp_path).path.mkdir()
-    assert go_on_with_earlier(trial, now, tmp_path) == (trial, now)
-    assert go_on_with_earlier(make_digits_trial(), DIGITS, tmp_path) == (make_digits_trial(), DIGITS)
+    assert len(now.train) != len(then.train)
+    assert go_on_with_earlier(make, now, tmp_path, warn=pytest.fail) == (make(now), now)
+    RunDirectory.of(make(then)[-1], tmp_path).path.mkdir()
+    found, data = go_on_with_earlier(make, now, tmp_path, warn=pytest.fail)
+    assert (found, data.test.files) == (make(then), then.test.files)
+    RunDirectory.of(make(now)[0], tmp_path).path.mkdir()
+    assert go_on_with_earlier(make, now, tmp_path, warn=pytest.fail) == (make(now), now)
+
+
+def test_what_an_earlier_version_could_not_tell_is_said(tmp_path: Path) -> None:
+    """Images without compression, which it knew by their sizes."""
+    for split in ("train", "val"):
+        for name in ("ant", "bee"):
+            (tmp_path / "photos" / split / name).mkdir(parents=True)
+            Image.new("RGB", (4, 4)).save(tmp_path / "photos" / split / name / "1.bmp")
+    now, said = read_folder(tmp_path / "photos"), []
+    before = read_folder(tmp_path / "photos", edition=Edition.FIRST)
+    RunDirectory.of(make_trials(1)(before)[0], tmp_path).path.mkdir()
+    (found,), _ = go_on_with_earlier(make_trials(1), now, tmp_path, warn=said.append)
+    assert found.data.fingerprint == before.fingerprint
+    assert re.search(r"knew images without compression by their sizes alone; if photos has others now, remove", said[0])
+
+
+def test_what_is_read_alike_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with a val, classes by name and compressed images; data by name, too."""
+    monkeypatch.setattr(catalogue, "read_as_before", lambda *words, **more: pytest.fail("read again"))
+    photos = read_folder(make_photos(tmp_path / "photos"))
+    for data in (photos, DIGITS):
+        go_on_with_earlier(make_trials(1), data, tmp_path, warn=pytest.fail)
+
+
+def test_a_run_of_an_earlier_meaning_is_named(tmp_path: Path) -> None:
+    """With the field that goes on with it."""
+    fields = {"network": "cifar-resnet-8", "network.order": "pre", "network.dropout": "0.3"}
+    trial, said = read_trial(fields, DIGITS), []
+    before = RunDirectory.of(replace(trial, network=replace(trial.network, pre_revision=1)), tmp_path)
+    before.path.mkdir()
+    assert go_on_with_earlier(lambda data: [trial], DIGITS, tmp_path, warn=said.append) == ([trial], DIGITS)
+    assert said == [
+        f"{before.path} is of an earlier meaning of network.order=pre; network.pre_revision=1 goes on with it"
+    ]

@@ -53,7 +53,7 @@ def test_a_folder_named_after_another_trial_is_told(tmp_path: Path) -> None:
             shutil.rmtree(run.path)
 
 
-@pytest.mark.parametrize("name", ["baseline", "seed-2", "0123456789ab", "resnet-20 of 2026-11-15"])
+@pytest.mark.parametrize("name", ["baseline", "seed-2", "0123456789ab", "resnet-20 of 2026-11-15", "exp-202611181200"])
 def test_a_folder_may_have_a_name_of_its_own(name: str, tmp_path: Path) -> None:
     """That says nothing of the trial, and contradicts nothing."""
     write_run(tmp_path, name=name)

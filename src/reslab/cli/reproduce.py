@@ -86,7 +86,7 @@ def reproduce(
     data = fields.pop("data", None)
     if from_ is None:
         root = writable_root(runs)
-        if dataset := _open(claims, ", ".join(subjects), data):
+        if dataset := _open(claims, ", ".join(subjects), data, root):
             claims = _run(claims, dataset, fields, root, seeds=seeds or 1, together=together, compile=compile)
     elif fields or runs or seeds or together or compile:
         raise UserError(
@@ -99,7 +99,7 @@ def reproduce(
     else:
         root = from_
         if data is not None:
-            claims = _adapt(claims, ", ".join(subjects), data)
+            claims = _adapt(claims, ", ".join(subjects), data, root)
     judged = judge_runs(claims, root)
     if from_ is not None and data is None:
         _tell_of_other_photographs(claims, judged, root)
@@ -146,7 +146,7 @@ def _means(name: str, network: str) -> bool:
     return name in (network.lower(), network.split()[0])
 
 
-def _open(claims: Sequence[Claim], table: str, data: str | None) -> Dataset | PhotoDataset | None:
+def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> Dataset | PhotoDataset | None:
     """Open what the claims are about, or say what to do where it is not here; `data` is a folder to use instead."""
     names = {setting.data.name for claim in claims for setting in claim.settings}
     if IMAGENET.name not in names and data is not None:
@@ -157,7 +157,7 @@ def _open(claims: Sequence[Claim], table: str, data: str | None) -> Dataset | Ph
 
         if IMAGENET.name not in names:
             return load_dataset(CIFAR10.name)
-        dataset = open_imagenet(Path(data).expanduser() if data else None)
+        dataset = open_imagenet(Path(data).expanduser() if data else None, runs=root)
     if dataset is None:
         progress_console.print(
             f"{table} needs ImageNet (ILSVRC-2012), which is not here: get it from image-net.org, then run "
@@ -168,12 +168,12 @@ def _open(claims: Sequence[Claim], table: str, data: str | None) -> Dataset | Ph
     return dataset
 
 
-def _adapt(claims: Sequence[Claim], table: str, data: str) -> Sequence[Claim]:
+def _adapt(claims: Sequence[Claim], table: str, data: str, root: Path) -> Sequence[Claim]:
     """Return the claims as far as the photographs in the folder `data` can test them."""
     from reslab.data.photos.folder import PhotoDataset
     from reslab.experiments.expand import on_these
 
-    dataset = _open(claims, table, data)
+    dataset = _open(claims, table, data, root)
     return on_these(claims, dataset) if isinstance(dataset, PhotoDataset) else claims
 
 

@@ -105,13 +105,15 @@ def train(
 
         if subjects:
             trials, dataset, weights = _read_files([Path(subject) for subject in subjects], given)
+            trials = _expand(trials, seeds)
         else:
             dataset = open_data(given.get("data", "digits"), held_out_seed=read_held_out_seed(given))
             weights = given.pop("weights", None)
-            trial, dataset = go_on_with_earlier(read_trial(given, dataset, weights=weights), dataset, root)
-            trials = [trial]
-    if seeds is not None:
-        trials = [replace(trial, seed=seed) for trial in trials for seed in range(1, seeds + 1)]
+
+            def make_trials(data: Dataset | PhotoDataset) -> list[Trial]:
+                return _expand([read_trial(given, data, weights=weights)], seeds)
+
+            trials, dataset = go_on_with_earlier(make_trials, dataset, root, warn=warn)
     if len(different := list(dict.fromkeys(trials))) < len(trials):
         progress_console.print(f"{len(trials) - len(different)} of these trials are the same as others, and count once")
         trials = different
@@ -198,6 +200,13 @@ def _read_files(paths: Sequence[Path], given: dict[str, str]) -> tuple[list[Tria
         if dataset.fingerprint != trial.data.fingerprint:
             raise UserError(f"{path} is about other data than the {dataset.name} here; check data.fingerprint")
     return [with_epochs(trial, epochs, dataset) for trial in trials], dataset, weights
+
+
+def _expand(trials: Sequence[Trial], seeds: int | None) -> list[Trial]:
+    """Return trials with the seeds 1 to `seeds` each, or as they are where none are asked for."""
+    if seeds is None:
+        return list(trials)
+    return [replace(trial, seed=seed) for trial in trials for seed in range(1, seeds + 1)]
 
 
 def _tell_of_digits(subjects: Sequence[str], given: Mapping[str, str]) -> None:

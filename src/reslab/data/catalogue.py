@@ -44,7 +44,7 @@ def open_data(text: str, *, held_out_seed: int = 0, known: DataSpec | None = Non
 
 def open_as_before(dataset: Dataset | PhotoDataset, *, held_out_seed: int) -> Iterator[Dataset | PhotoDataset]:
     """Yield what earlier versions made of the same data, where that was something else."""
-    if isinstance(dataset, PhotoDataset):
+    if isinstance(dataset, PhotoDataset) and dataset.may_differ_before:
         yield from read_as_before(dataset.root, seed=held_out_seed)
 
 

@@ -46,6 +46,7 @@ class Dataset:
     """A named dataset. `brightest` is the value of a white pixel: 255, or 16 for the digits."""
 
     task: ClassVar[TaskName] = "classification"
+    is_known_by_size: ClassVar[bool] = False
 
     name: str
     class_names: tuple[str, ...]

@@ -61,12 +61,17 @@ class Scores:
 
     @property
     def above_chance(self) -> float:
-        """How far the guesses are from chance (0), which has as many of each class, to the truth (1): Cohen's kappa."""
+        """How far the guesses are from chance (0), which has as many of each class, to the truth (1): Cohen's kappa.
+
+        Of images of one class nothing can be told by it; that counts as the truth.
+        """
         truths = [sum(row) for row in self.confusion]
+        if len([count for count in truths if count]) == 1:
+            return 1.0
         guesses = [sum(column) for column in zip(*self.confusion, strict=True)]
         chance = sum(truth * guess for truth, guess in zip(truths, guesses, strict=True)) / self.images**2
         right = sum(row[truth] for truth, row in enumerate(self.confusion)) / self.images
-        return (right - chance) / (1 - chance) if chance < 1 else 1.0
+        return (right - chance) / (1 - chance)
 
     def recorded(self) -> dict[str, Any]:
         """Return all of it as plain data."""

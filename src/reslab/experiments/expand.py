@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,28 +12,44 @@ from reslab.data.dataset import Dataset
 from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.imagenet import WHOLE
 from reslab.data.photos.labels import find_list
-from reslab.data.photos.reading import read_photos
+from reslab.data.photos.reading import read_as_before, read_photos
 from reslab.data.store import data_root
 from reslab.errors import UserError
 from reslab.experiments.trials import refuse_without_files, take_epochs, with_epochs
 from reslab.paper.claim import IMAGENET, Claim, Setting
 from reslab.paper.measurements import Logged
+from reslab.runs.directory import list_runs
 from reslab.spec.trial import DataSpec, Trial, change_trial
 
 FREE_FIELDS = ("data.split", "data.on_bad_image", "network.checkpointing")
 
 
-def open_imagenet(place: Path | None) -> PhotoDataset | None:
+def open_imagenet(place: Path | None, *, runs: Path | None = None) -> PhotoDataset | None:
     """Read ImageNet where it lies, or where it was prepared; None where it was not. Other photographs are themselves.
 
-    It is told by its numbers of classes and images.
+    It is told by its numbers of classes and images. Photographs are read as the runs under `runs` had them, where those
+    are of an earlier version.
     """
     if place is None and not (place := data_root() / IMAGENET.name).is_dir():
         return None
     if listed := find_list(place):
         raise UserError(f"{listed} gives images several labels each, and here they have one; give a folder of classes")
     dataset = read_photos(place)
+    if runs is not None:
+        dataset = _read_as_recorded(dataset, runs)
     return replace(dataset, name=IMAGENET.name) if _is_imagenet(dataset) else dataset
+
+
+def _read_as_recorded(dataset: PhotoDataset, runs: Path) -> PhotoDataset:
+    if not dataset.may_differ_before:
+        return dataset
+    known = set[str]()
+    for run in list_runs(runs):
+        with contextlib.suppress(UserError):  # a damaged run, which judging it tells
+            known.add(run.trial().data.fingerprint)
+    if dataset.fingerprint in known:
+        return dataset
+    return next((then for then in read_as_before(dataset.root, seed=0) if then.fingerprint in known), dataset)
 
 
 def on_these(claims: Iterable[Claim], dataset: PhotoDataset) -> list[Claim]:

@@ -24,9 +24,9 @@ from reslab.experiments.labelled import LabelledTask, log_scores
 from reslab.experiments.mending import announce_mending, compare_mended, find_loss
 from reslab.experiments.recording import Recorder
 from reslab.experiments.resuming import warn_of_other_means
-from reslab.experiments.seen import Seen, describe_overlap, note_seen, read_seen
+from reslab.experiments.seen import Seen, describe_overlap, find_noted, note_seen, read_seen
 from reslab.experiments.sizes import telling_of_memory
-from reslab.experiments.starting import initialize, load_start, warn_of_other_preparation
+from reslab.experiments.starting import initialize, load_start, read_start, warn_of_other_preparation
 from reslab.experiments.tasks import make_task, refuse_unfit_trial
 from reslab.networks import Network, Weights, measure_cost, save_model
 from reslab.networks.capture import alone
@@ -135,7 +135,11 @@ def _begin_network(
 ) -> tuple[Network, Weights | None]:
     """Return the network, a part of it frozen, and what it starts from; a run that goes on loads its own later."""
     network, started = initialize(trial), None
-    if not newest_step(run.checkpoints):
+    if newest_step(run.checkpoints):
+        if weights is not None and find_noted(run) is None:  # an earlier version began it
+            with contextlib.suppress(UserError):
+                started = read_start(trial, weights)
+    else:
         started = load_start(network, trial, weights)
         if started is not None:
             warn_of_other_preparation(started, task.preprocess, warn)

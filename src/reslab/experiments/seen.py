@@ -22,19 +22,23 @@ from reslab.data.photos.folder import PhotoDataset, PhotoSplit
 from reslab.errors import UserError
 from reslab.networks import Weights
 from reslab.runs.directory import RunDirectory
-from reslab.spec.codec import decode, encode
+from reslab.spec.codec import convert, decode, encode
 from reslab.spec.trial import DataSpec, Trial
 
 FILE = "seen"  # of a run
-DATA, BEFORE, DIGESTS = "data", "data_before", "image_digests"  # of a weight file's provenance
+DATA, BEFORE, DIGESTS, DIGESTED = "data", "data_before", "image_digests", "digested"  # of a weight file's provenance
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What was trained on, the newest first, and digests of the photographs among it, as far as they are known."""
+    """What was trained on, the newest first, and digests of the photographs among it, as far as they are known.
+
+    `digested` are the fingerprints of the data whose images are among the digests.
+    """
 
     data: tuple[DataSpec, ...] = ()
     digests: NDArray[np.int64] | None = None
+    digested: tuple[str, ...] = ()
 
     def describe(self) -> dict[str, Any]:
         """Return it as plain data for a weight file's provenance."""
@@ -42,6 +46,7 @@ class Seen:
         found = {DATA: newest} | ({BEFORE: before} if before else {})
         if self.digests is not None:
             found[DIGESTS] = base64.b64encode(self.digests.astype("<i8").tobytes()).decode()
+            found[DIGESTED] = list(self.digested)
         return found
 
 
@@ -51,20 +56,31 @@ def read_seen(provenance: Mapping[str, Any]) -> Seen:
         data = tuple(decode(DataSpec, one) for one in (provenance[DATA], *provenance.get(BEFORE, ())))
         text = provenance.get(DIGESTS)
         digests = None if text is None else np.frombuffer(base64.b64decode(text, validate=True), "<i8")
+        digested = convert(tuple[str, ...], provenance.get(DIGESTED, ()), where=DIGESTED)
     except (KeyError, TypeError, ValueError):  # a UserError is a ValueError
         return Seen()
-    return Seen(data=data, digests=digests)
+    return Seen(data=data, digests=digests, digested=digested)
+
+
+def find_noted(run: RunDirectory) -> Seen | None:
+    """Return what a run has noted; None where it has not yet, or by an earlier version, or the note is damaged."""
+    with contextlib.suppress(UserError):
+        seen = read_seen(run.read(FILE))
+        return seen if seen.data else None
+    return None
 
 
 def note_seen(run: RunDirectory, trial: Trial, dataset: Dataset | PhotoDataset, started: Weights | None) -> Seen:
     """Return what a run's weights will have been trained on, what they start from included; noted when it begins."""
-    with contextlib.suppress(UserError):  # not noted yet, by an earlier version never, or damaged
-        return read_seen(run.read(FILE))
+    if (noted := find_noted(run)) is not None:
+        return noted
     before = read_seen(started.provenance) if started is not None else Seen()
-    digests = [one for one in (before.digests, dataset.train.digests()) if one is not None]
+    own = dataset.train.digests()
+    digests = [one for one in (before.digests, own) if one is not None]
     seen = Seen(
         data=tuple(dict.fromkeys((trial.data, *before.data))),
         digests=np.unique(np.concatenate(digests)) if digests else None,
+        digested=(*before.digested, *([] if own is None else [trial.data.fingerprint])),
     )
     if digests or before.data:  # else the trial says it all
         run.write(FILE, seen.describe())
@@ -74,14 +90,15 @@ def note_seen(run: RunDirectory, trial: Trial, dataset: Dataset | PhotoDataset, 
 def describe_overlap(seen: Seen, dataset: Dataset | PhotoDataset, tested: Split | PhotoSplit, *, weights: str) -> str:
     """Say how many of the images to test on `weights` were trained on; nothing where none were, as far as is known."""
     found, unknown = np.zeros(len(tested), bool), False
+    digests = tested.digests() if seen.digested else None
+    if digests is not None and seen.digests is not None:
+        found |= np.isin(digests, seen.digests)
     for before in seen.data:
         trained = find_trained(dataset, before)
         if trained is not None:
             found |= np.isin(tested.identities(), trained.identities())
-        elif before.name == dataset.name and seen.digests is None:
+        elif before.name == dataset.name and (digests is None or before.fingerprint not in seen.digested):
             unknown = True
-    if seen.digests is not None and (digests := tested.digests()) is not None:
-        found |= np.isin(digests, seen.digests)
     count = f"{found.sum():,} of the {len(tested):,} images of {dataset.name} that are tested on here"
     remedy = "test on images that it was not trained on"
     if found.any():

@@ -166,8 +166,9 @@ def refuse_other_classes(origin: str, network: Network, dataset: Dataset | Photo
     names = network.class_names
     if names is not None and names != dataset.class_names:
         one, other = next(pair for pair in zip(names, dataset.class_names, strict=True) if pair[0] != pair[1])
+        which = "its classes in another order" if sorted(names) == sorted(dataset.class_names) else "other classes"
         raise UserError(
-            f"{origin} was trained for other classes than {dataset.name}'s: '{one}' where that has '{other}'; {remedy}"
+            f"{origin} was trained for {which} than {dataset.name}'s: '{one}' where that has '{other}'; {remedy}"
         )
 
 

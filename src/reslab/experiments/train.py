@@ -51,7 +51,9 @@ def train(
         named["recipe"] = recipe if isinstance(recipe, Recipe) else str(recipe)
     dataset = open_data(str(data), held_out_seed=read_held_out_seed(fields))
     root = Path(runs) if runs else default_root()
-    trial, dataset = go_on_with_earlier(read_trial(named | fields, dataset, weights=weights), dataset, root)
+    (trial,), dataset = go_on_with_earlier(
+        lambda data: [read_trial(named | fields, data, weights=weights)], dataset, root, warn=warn
+    )
     for doubt in list_doubts(trial, dataset, device=device):
         warn(doubt)
     return run_trial(trial, dataset, root, weights=weights, device=device, progress=progress, warn=warn)

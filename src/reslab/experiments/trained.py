@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from reslab.data.catalogue import LOADERS, open_data
+from reslab.data.catalogue import LOADERS, find_trained, open_data
 from reslab.data.dataset import Dataset, Split
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit
 from reslab.data.photos.skipping import BadImages
@@ -252,6 +252,8 @@ def refuse_other_draws(members: Sequence[Trained], dataset: Dataset | PhotoDatas
 
 def _find_remedy(trained: Trained, dataset: Dataset | PhotoDataset) -> str:
     """Say what to give where data under the old name is other data."""
+    if trained.data is not None and find_trained(dataset, trained.data) is not None:
+        return "an earlier version of this package read the folder otherwise: test networks of before by themselves"
     if not isinstance(dataset, PhotoDataset):
         of_folder = f"that was a folder of photographs: write data=./{dataset.name}, or where it lies"
         return of_folder if trained.of_photographs else "fetch it again"

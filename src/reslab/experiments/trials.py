@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from reslab.data.dataset import count_held_back
 from reslab.errors import UserError
 from reslab.runs.directory import RunDirectory
-from reslab.spec import Spec, find
+from reslab.spec import NetworkSpec, Spec, find
 from reslab.spec.codec import convert, override
+from reslab.spec.network import PRE_REVISION
 from reslab.spec.recipe import Recipe, change_recipe, find_recipe
 from reslab.spec.toml import read_toml
 from reslab.spec.trial import DataSpec, Trial, change_trial, group_fields, read_seed, trial_from_dict
@@ -64,17 +65,40 @@ def read_trial(
 
 
 def go_on_with_earlier(
-    trial: Trial, dataset: Dataset | PhotoDataset, root: Path
-) -> tuple[Trial, Dataset | PhotoDataset]:
-    """Return a trial and its data, as an earlier version had them if it has begun the run that is to go on."""
+    make: Callable[[Dataset | PhotoDataset], list[Trial]],
+    dataset: Dataset | PhotoDataset,
+    root: Path,
+    *,
+    warn: Callable[[str], None],
+) -> tuple[list[Trial], Dataset | PhotoDataset]:
+    """Return the trials that `make` makes of the data, and it, as an earlier version had it if it began their runs."""
     from reslab.data.catalogue import open_as_before
 
-    if not RunDirectory.of(trial, root).path.exists():
-        for then in open_as_before(dataset, held_out_seed=trial.data.held_out_seed):
-            before = replace(trial, data=replace(trial.data, fingerprint=then.fingerprint))
-            if RunDirectory.of(before, root).path.exists():
+    trials = make(dataset)
+    if not _has_begun(trials, root):
+        for then in open_as_before(dataset, held_out_seed=trials[0].data.held_out_seed):
+            if _has_begun(before := make(then), root):
+                if then.is_known_by_size:
+                    warn(
+                        f"an earlier version began this run, and knew images without compression by their sizes alone; "
+                        f"if {dataset.name} has others now, remove {RunDirectory.of(before[0], root).path}"
+                    )
                 return before, then
-    return trial, dataset
+    for trial in trials:
+        _tell_of_earlier_network(trial, root, warn)
+    return trials, dataset
+
+
+def _has_begun(trials: Iterable[Trial], root: Path) -> bool:
+    return any(RunDirectory.of(trial, root).path.exists() for trial in trials)
+
+
+def _tell_of_earlier_network(trial: Trial, root: Path, warn: Callable[[str], None]) -> None:
+    """Say where an earlier version, by which pre-activation meant something else, has begun what looks the same."""
+    if isinstance(trial.network, NetworkSpec) and trial.network.pre_revision == PRE_REVISION:
+        before = RunDirectory.of(replace(trial, network=replace(trial.network, pre_revision=1)), root)
+        if before.path.exists() and not _has_begun([trial], root):
+            warn(f"{before.path} is of an earlier meaning of network.order=pre; network.pre_revision=1 goes on with it")
 
 
 def read_held_out_seed(fields: Mapping[str, Any]) -> int:

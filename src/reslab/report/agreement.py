@@ -30,7 +30,7 @@ ROUNDING = 1e-6  # of a percentage that is computed again
 
 def refuse_other_name(name: str, trial: Trial) -> None:
     """Refuse a folder that is named after another trial; a name of one's own, without a trial's digits, is fine."""
-    digits = HASH.findall(name)
+    digits = [found for found in HASH.findall(name) if not found.isdecimal()]  # which may be a date
     if digits and HASH.findall(trial.id)[-1] not in digits:
         raise UserError(f"trial.json is that of {trial.id}, and the folder is named after another trial; {REMEDY}")
 

@@ -84,6 +84,19 @@ class PhotoDataset:
         return 3
 
     @property
+    def is_known_by_size(self) -> bool:
+        """Whether its fingerprint takes other images for the same, where no file is longer or shorter."""
+        return self.edition is Edition.FIRST and self._has_uncompressed()
+
+    @property
+    def may_differ_before(self) -> bool:
+        """Whether an earlier edition may make something else of the same files."""
+        return self.held_out or list(self.class_names) != sorted(self.class_names) or self._has_uncompressed()
+
+    def _has_uncompressed(self) -> bool:
+        return any(needs_content(file, CURRENT) for split in (self.train, self.test) for file in split.files)
+
+    @property
     def side(self) -> None:
         """Photographs have none in common."""
         return

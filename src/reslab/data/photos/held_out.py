@@ -1,7 +1,8 @@
 """Which images of a folder are held out for the test, where it has none for that: about a fifth, drawn by a seed.
 
-An image is drawn by its own name: it stays on its side when others are added, or classes. Versions before drew by
-position, so that one image more shuffled all; runs of then are read as they were.
+An image is drawn by its own name: it stays on its side when others are added, or classes, unless its class is so small
+that one had to be put there. Versions before drew by position, so that one image more shuffled all; runs of then are
+read as they were.
 """
 
 from __future__ import annotations

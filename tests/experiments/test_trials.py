@@ -17,11 +17,13 @@ from reslab.data.photos.editions import Edition
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.errors import UserError
 from reslab.experiments.trials import go_on_with_earlier, read_trial, read_trial_file
+from reslab.networks import create_model, save_model
 from reslab.runs.directory import RunDirectory
 from reslab.spec import NetworkSpec, cifar
+from reslab.spec.codec import encode
 from reslab.spec.recipe import RECIPES
 from reslab.spec.toml import write_toml
-from reslab.spec.trial import Trial, trial_to_dict
+from reslab.spec.trial import DataSpec, Trial, trial_to_dict
 
 TRIAL = read_trial({"network": "cifar-resnet-8", "recipe.batch": "16", "seed": "7"}, DIGITS)
 
@@ -221,3 +223,18 @@ def test_a_run_of_an_earlier_meaning_is_named(tmp_path: Path) -> None:
     assert said == [
         f"{before.path} is of an earlier meaning of network.order=pre; network.pre_revision=1 goes on with it"
     ]
+
+
+def test_weights_of_an_earlier_version_are_tested_on_what_it_held_out(tmp_path: Path) -> None:
+    """On the same folder; on a folder that has changed, as folders are read now."""
+    flat = make_photos(tmp_path / "photos", train=20) / "train"
+    now, then = read_folder(flat), read_folder(flat, edition=Edition.FIRST)
+    data = encode(DataSpec(name=then.name, fingerprint=then.fingerprint))
+    weights = save_model(create_model("cifar-resnet-8"), tmp_path / "w.safetensors", provenance={"data": data})
+    _, found = go_on_with_earlier(make_trials(1), now, tmp_path, weights=weights, warn=pytest.fail)
+    assert found.test.files == then.test.files
+    for others in ("cifar10", str(save_model(create_model("cifar-resnet-8"), tmp_path / "others.safetensors"))):
+        assert go_on_with_earlier(make_trials(1), now, tmp_path, weights=others, warn=pytest.fail)[1] is now
+    make_photos(tmp_path / "photos", train=21)
+    now = read_folder(flat)
+    assert go_on_with_earlier(make_trials(1), now, tmp_path, weights=weights, warn=pytest.fail)[1] is now

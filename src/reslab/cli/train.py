@@ -113,7 +113,7 @@ def train(
             def make_trials(data: Dataset | PhotoDataset) -> list[Trial]:
                 return _expand([read_trial(given, data, weights=weights)], seeds)
 
-            trials, dataset = go_on_with_earlier(make_trials, dataset, root, warn=warn)
+            trials, dataset = go_on_with_earlier(make_trials, dataset, root, weights=weights, warn=warn)
     if len(different := list(dict.fromkeys(trials))) < len(trials):
         progress_console.print(f"{len(trials) - len(different)} of these trials are the same as others, and count once")
         trials = different

@@ -52,7 +52,7 @@ def train(
     dataset = open_data(str(data), held_out_seed=read_held_out_seed(fields))
     root = Path(runs) if runs else default_root()
     (trial,), dataset = go_on_with_earlier(
-        lambda data: [read_trial(named | fields, data, weights=weights)], dataset, root, warn=warn
+        lambda data: [read_trial(named | fields, data, weights=weights)], dataset, root, weights=weights, warn=warn
     )
     for doubt in list_doubts(trial, dataset, device=device):
         warn(doubt)

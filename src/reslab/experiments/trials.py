@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from reslab.data.dataset import count_held_back
 from reslab.errors import UserError
 from reslab.runs.directory import RunDirectory
+from reslab.runs.weights import read_fingerprint
 from reslab.spec import NetworkSpec, Spec, find
 from reslab.spec.codec import convert, override
 from reslab.spec.network import PRE_REVISION
@@ -69,14 +70,20 @@ def go_on_with_earlier(
     dataset: Dataset | PhotoDataset,
     root: Path,
     *,
+    weights: str | Path | None = None,
     warn: Callable[[str], None],
 ) -> tuple[list[Trial], Dataset | PhotoDataset]:
-    """Return the trials that `make` makes of the data, and it, as an earlier version had it if it began their runs."""
+    """Return the trials that `make` makes of the data, and it, as an earlier version had it if it began their runs.
+
+    Or if it trained the `weights` they start from on this very data: what it held out then is held out again.
+    """
     from reslab.data.catalogue import open_as_before
 
     trials = make(dataset)
     if not _has_begun(trials, root):
         for then in open_as_before(dataset, held_out_seed=trials[0].data.held_out_seed):
+            if weights is not None and then.fingerprint == read_fingerprint(Path(weights)):
+                return make(then), then
             if _has_begun(before := make(then), root):
                 if then.is_known_by_size:
                     warn(

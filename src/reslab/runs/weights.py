@@ -35,6 +35,14 @@ def find_damage(path: Path) -> Literal["", "gone", "damaged"]:
     return "" if size == LENGTH_BYTES + length + end else "damaged"
 
 
+def read_fingerprint(path: Path) -> str:
+    """Return the fingerprint of the data that a file of weights was trained on last; nothing where it says none."""
+    try:
+        return str(json.loads(_read_header(path)[1][METADATA][OURS])["provenance"]["data"]["fingerprint"])
+    except UNREADABLE:
+        return ""
+
+
 def find_other_owner(path: Path, trial: Trial) -> str:
     """Name the run, or the network, whose weights a whole file holds, if those are not `trial`'s; else nothing.
 

@@ -99,10 +99,10 @@ def describe_overlap(seen: Seen, dataset: Dataset | PhotoDataset, tested: Split 
             found |= np.isin(tested.identities(), trained.identities())
         elif before.name == dataset.name and (digests is None or before.fingerprint not in seen.digested):
             unknown = True
-    count = f"{found.sum():,} of the {len(tested):,} images of {dataset.name} that are tested on here"
-    remedy = "test on images that it was not trained on"
+    remedy = "test on other images"
     if found.any():
-        return f"{weights} was trained on {count}, so their errors are too low; {remedy}"
+        count = f"{found.sum():,} of the {len(tested):,} test images of {dataset.name}"
+        return f"{weights} was trained on {count}, so the test error is too low; {remedy}"
     if unknown:
-        return f"{weights} was trained on another {dataset.name}, perhaps on images that are tested on here; {remedy}"
+        return f"{weights} was trained on another {dataset.name}, perhaps on some of these test images; {remedy}"
     return ""

@@ -53,7 +53,7 @@ TESTED_ELSEWHERE = {
     "networks/fused/stem_kernels.py": ("networks/fused/test_normalization.py", "kernels, beside torch's"),
     "paper/claim.py": ("paper/test_cifar.py", "claims as there are"),
 }
-OF_THE_WHOLE = {"architecture", "benchmarks", "hub", "readme", "results", "scaling", "wheel"}
+OF_THE_WHOLE = {"architecture", "benchmarks", "hub", "readme", "results", "same_numbers", "scaling", "wheel"}
 # In a process of its own: whoever imports torch fails, wherever that stands, and whatever it would catch.
 WITHOUT_TORCH = """
 import importlib, sys, traceback

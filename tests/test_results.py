@@ -74,6 +74,7 @@ def test_what_is_reproduced() -> None:
         "resnet-32 accumulate=2",
         "resnet-44 accumulate=2",
         "resnet-56 accumulate=2",
+        "resnet-110 accumulate=2",
         "plain-20 accumulate=2",
         "plain-32 accumulate=2",
         "plain-44 accumulate=2",

@@ -26,8 +26,9 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.arguments import whole
+from reslab.data.arrays.dataset import ArrayDataset
+from reslab.data.arrays.split import ArraySplit
 from reslab.data.catalogue import load_dataset
-from reslab.data.dataset import Dataset, Split
 from reslab.errors import UserError
 from reslab.json_text import to_json
 
@@ -43,7 +44,7 @@ def measure_beside(level: str, *, seeds: int) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
-def measure(level: str, dataset: Dataset, *, seeds: int) -> dict[str, Any]:
+def measure(level: str, dataset: ArrayDataset, *, seeds: int) -> dict[str, Any]:
     """Train with every seed, and return the times and errors."""
     try:
         import airbench  # pyright: ignore[reportMissingImports]
@@ -66,16 +67,16 @@ def measure(level: str, dataset: Dataset, *, seeds: int) -> dict[str, Any]:
     return {"name": f"airbench{level}", "version": version, "outcomes": outcomes}
 
 
-def write_data(dataset: Dataset, folder: Path) -> None:
+def write_data(dataset: ArrayDataset, folder: Path) -> None:
     """Write images and labels where airbench looks for them, so that it fetches nothing."""
     folder.mkdir()
     for name, split in (("train", dataset.train), ("test", dataset.test)):
         torch.save(_arrange(split) | {"classes": list(dataset.class_names)}, folder / f"{name}.pt")
 
 
-def _arrange(split: Split) -> dict[str, Any]:
+def _arrange(split: ArraySplit) -> dict[str, Any]:
     images = torch.from_numpy(split.images).permute(0, 2, 3, 1).contiguous()
-    return {"images": images, "labels": torch.from_numpy(split.labels).long()}
+    return {"images": images, "labels": torch.from_numpy(split.targets).long()}
 
 
 def read_outcome(told: str) -> dict[str, float]:

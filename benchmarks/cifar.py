@@ -35,17 +35,18 @@ from benchmarks.arguments import listed, network, one_of, whole
 from benchmarks.peers import CifarPeer
 from benchmarks.race import Advance, Contender, Race
 from benchmarks.record import Record, describe_machine
+from reslab.data.arrays.dataset import ArrayDataset
+from reslab.data.arrays.split import ArraySplit
 from reslab.data.catalogue import load_dataset
-from reslab.data.dataset import Dataset, Split
 from reslab.errors import UserError
-from reslab.experiments.arrays import make_array_task
 from reslab.experiments.together import settle
 from reslab.networks import build
-from reslab.networks.execution import choose_device
+from reslab.runtime.execution import choose_device
 from reslab.spec import find
 from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
+from reslab.tasks.trial_task import make_task
 from reslab.training.stepping import assemble, reproducible
 
 BATCH = 128
@@ -62,7 +63,7 @@ OURS = {
 class PeerImages:
     """Images as PIL, augmented one by one, as torchvision's CIFAR10 dataset gives them."""
 
-    split: Split
+    split: ArraySplit
     transform: Callable[[Image.Image], Tensor]
 
     def __len__(self) -> int:
@@ -70,10 +71,10 @@ class PeerImages:
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         image = Image.fromarray(self.split.images[index].transpose(1, 2, 0))
-        return self.transform(image), int(self.split.labels[index])
+        return self.transform(image), int(self.split.targets[index])
 
 
-def make_peer(name: str, dataset: Dataset, *, device: str, workers: int) -> Advance:
+def make_peer(name: str, dataset: ArrayDataset, *, device: str, workers: int) -> Advance:
     """Return what trains the peer for so many iterations."""
     steps = [
         transforms.RandomHorizontalFlip(),
@@ -114,7 +115,7 @@ def _endless(loader: DataLoader) -> Iterator[list[Tensor]]:
 
 
 def make_ours(
-    name: str, dataset: Dataset, *, device: str, together: int, precision: str, compile: bool = False
+    name: str, dataset: ArrayDataset, *, device: str, together: int, precision: str, compile: bool = False
 ) -> Callable[[int], None]:
     """Return what trains `together` trials of ours at once, each for so many iterations."""
     recipe = find_recipe("cifar-paper", {"precision": precision})
@@ -137,9 +138,9 @@ def make_ours(
     return advance
 
 
-def start_training(trial: Trial, dataset: Dataset, *, device: str, compile: bool) -> Callable[[int], None]:
+def start_training(trial: Trial, dataset: ArrayDataset, *, device: str, compile: bool) -> Callable[[int], None]:
     """Return what trains one trial for so many iterations, and waits for the device."""
-    task = make_array_task(trial, dataset, device=device)
+    task = make_task(trial, dataset, device=device)
     stepper = assemble(build(trial.network), task, trial.recipe, seed=trial.seed, device=device, compile=compile)
     numbers = itertools.count()
 
@@ -151,7 +152,7 @@ def start_training(trial: Trial, dataset: Dataset, *, device: str, compile: bool
     return advance
 
 
-def list_contenders(name: str, dataset: Dataset, *, device: str, given: argparse.Namespace) -> Iterator[Contender]:
+def list_contenders(name: str, dataset: ArrayDataset, *, device: str, given: argparse.Namespace) -> Iterator[Contender]:
     """Yield the peer, and ours in each precision with each number of trials at once."""
     peer = partial(make_peer, name, dataset, device=device, workers=given.workers)
     yield Contender(kind=name, label=PEER, make=peer, images=BATCH, iterations=given.peer_iterations)
@@ -171,20 +172,20 @@ def measure(contenders: Iterable[Contender], *, rounds: int, device: str) -> dic
     return {contender.label: race.record["images_per_second"][name] for name, (contender, _) in race.ready.items()}
 
 
-def load_images() -> Dataset:
+def load_images() -> ArrayDataset:
     """Return CIFAR-10, or noise of its size."""
     try:
         return load_dataset("cifar10")
     except UserError:
         chance = np.random.default_rng(0)
         splits = [
-            Split(
+            ArraySplit(
                 chance.integers(0, 256, (count, 3, 32, 32), dtype=np.uint8),
                 chance.integers(0, 10, count, dtype=np.uint8),
             )
             for count in (50_000, 10_000)
         ]
-        return Dataset(name="noise", class_names=tuple("0123456789"), train=splits[0], test=splits[1])
+        return ArrayDataset(name="noise", class_names=tuple("0123456789"), train=splits[0], test=splits[1])
 
 
 def main() -> None:

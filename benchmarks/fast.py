@@ -32,17 +32,17 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks import airbench_peer
 from benchmarks.arguments import whole
 from benchmarks.record import Record, describe_machine
+from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.catalogue import load_dataset
-from reslab.data.dataset import Dataset
 from reslab.errors import UserError
-from reslab.experiments.arrays import make_array_task
 from reslab.experiments.starting import initialize
 from reslab.experiments.together import settle
 from reslab.experiments.trials import read_trial
-from reslab.networks.execution import choose_device
 from reslab.runs.provenance import name_device
+from reslab.runtime.execution import choose_device
 from reslab.spec.trial import Trial, trial_to_dict
-from reslab.training.state import WRONG
+from reslab.tasks.classification.meter import Scores
+from reslab.tasks.trial_task import make_task
 from reslab.training.stepping import assemble, reproducible
 
 Setting = dict[str, str]
@@ -63,10 +63,10 @@ class Outcome:
     failed_at: int | None
 
 
-def train(trial: Trial, dataset: Dataset, *, device: str, compile: bool) -> Outcome:
+def train(trial: Trial, dataset: ArrayDataset, *, device: str, compile: bool) -> Outcome:
     """Train as `run_trial` does, without log, checkpoints and the evaluations between, and time each part."""
     moments = [time.perf_counter()]
-    recipe, task = trial.recipe, make_array_task(trial, dataset, device=device)
+    recipe, task = trial.recipe, make_task(trial, dataset, device=device)
     stepper = assemble(initialize(trial), task, recipe, seed=trial.seed, device=device, compile=compile)
     network, state = stepper.network, stepper.state
     untouched = state.snapshot()
@@ -74,20 +74,22 @@ def train(trial: Trial, dataset: Dataset, *, device: str, compile: bool) -> Outc
     state.restore(untouched)
     state.read_tally()
     moments.append(time.perf_counter())
-    last_epoch = max(0, recipe.iterations - max(1, len(task.train) // recipe.batch))
+    last_epoch = max(0, recipe.iterations - max(1, len(task.feed.targets) // recipe.batch))
     for step in range(recipe.iterations):
         if step == last_epoch:
-            earlier = state.tally[WRONG].clone()
+            earlier = state.sums.clone()
         stepper.advance(step, warmed_at=None)
     tally = state.read_tally()
+    stepper.leave()
     state.adopt_average()
     task.take_exact_norms(network)
     _wait(device)
     moments.append(time.perf_counter())
     scores = task.score(network)
     moments.append(time.perf_counter())
+    assert isinstance(scores, Scores)
     preparation, training, evaluation = (after - before for before, after in itertools.pairwise(moments))
-    wrong = tally.wrong - earlier.item()
+    wrong = tally.sums["wrong"] - earlier.item()
     return Outcome(
         seed=trial.seed,
         preparation_seconds=preparation,
@@ -106,14 +108,14 @@ def _wait(device: str) -> None:
 
 
 def train_all(
-    trials: Sequence[Trial], dataset: Dataset, *, device: str, compile: bool, together: int
+    trials: Sequence[Trial], dataset: ArrayDataset, *, device: str, compile: bool, together: int
 ) -> Iterator[Outcome]:
     """Yield the outcomes of trials in their order; only one at a time has a time of its own."""
     with reproducible(), ThreadPoolExecutor(together, initializer=settle, initargs=(device, THREADS)) as threads:
         yield from threads.map(lambda trial: train(trial, dataset, device=device, compile=compile), trials)
 
 
-def make_trials(setting: Setting, dataset: Dataset, *, seeds: int) -> list[Trial]:
+def make_trials(setting: Setting, dataset: ArrayDataset, *, seeds: int) -> list[Trial]:
     """Make the trials of a setting: fields as `reslab train` takes them."""
     trial = read_trial(setting, dataset)
     if trial.recipe.warmup is not None:

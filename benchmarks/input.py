@@ -11,6 +11,8 @@ floats, as its users write it. Ours hands bytes on, as it does beside a GPU, whi
 from __future__ import annotations
 
 import argparse
+import itertools
+import os
 import statistics
 import sys
 import tempfile
@@ -31,13 +33,14 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.arguments import whole
 from benchmarks.record import Record, describe_machine
-from reslab.data.photos.batches import BadImages, PhotoBatches
-from reslab.data.photos.decoding import read_pixels
 from reslab.data.photos.folder import PhotoDataset, read_folder
+from reslab.data.photos.pixels import read_pixels
+from reslab.data.photos.workers import stream_batches
 from reslab.errors import UserError
-from reslab.spec import Preprocess
+from reslab.experiments.trials import read_trial
+from reslab.runtime.listener import DEAF
+from reslab.runtime.processes import ALONE
 from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
-from reslab.spec.recipe import AugmentationSpec
 
 SIDE, BATCH = 224, 32
 
@@ -57,23 +60,16 @@ def peer_batches(folder: Path, *, workers: int) -> Iterator[object]:
 
 def our_batches(dataset: PhotoDataset, *, workers: int, floats: bool) -> Iterator[object]:
     """Yield batches of bytes, or ready for a network on the CPU."""
-    batches = PhotoBatches(
-        dataset,
-        augmentation=AugmentationSpec(crop="resized"),
-        preprocess=Preprocess(resize=256, crop=SIDE, mean=IMAGENET_MEAN, std=IMAGENET_STD),
-        mean_image=None,
-        seed=0,
-        batch=BATCH,
-        bad=BadImages(dataset),
-        device="cpu",
-    )
-    batches.workers = workers
+    os.environ["RESLAB_WORKERS"] = str(workers)
+    fields = {"network": "resnet-50", "network.input_size": SIDE, "recipe": "imagenet-common", "recipe.batch": BATCH}
+    trial = read_trial(fields, dataset)
+    feed = dataset.make_feed(trial, device="cpu", processes=ALONE, folder=None, listener=DEAF)
     if not floats:
-        yield from batches.stream(0, workers=workers)
-    step = 0
-    while True:
-        yield batches.load(step)
-        step += 1
+        yield from stream_batches(
+            feed.crops, feed.sampler, batch=BATCH, first=0, side=lambda step: SIDE, workers=workers
+        )
+    for step in itertools.count():
+        yield feed.load(step, 1)
 
 
 def measure(make: Callable[[], Iterator[object]], *, count: int) -> float:

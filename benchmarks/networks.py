@@ -30,7 +30,7 @@ from benchmarks.arguments import whole
 from benchmarks.peers import CifarPeer
 from benchmarks.record import Record, describe_machine
 from reslab.networks import create_model
-from reslab.networks.execution import EAGER, FAST, Execution, choose_device
+from reslab.runtime.execution import EAGER, FAST, Execution, choose_device
 
 CASES: dict[str, tuple[Callable[[], nn.Module], Callable[[], nn.Module], tuple[int, ...]]] = {
     "resnet-20": (lambda: CifarPeer(3), lambda: create_model("resnet-20", zero_padding="both"), (128, 3, 32, 32)),

@@ -16,7 +16,7 @@ import argparse
 import itertools
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,16 +32,18 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.arguments import whole
 from benchmarks.race import PEER, TRAINING, Advance, Contender, Race, tabulate, tabulate_profile
 from benchmarks.record import Record, describe_machine
+from reslab.data.feed import Feed
 from reslab.data.preprocessing import centre_pixels
-from reslab.delivery.inference import FastInference
-from reslab.experiments.labelled import LabelledTask
 from reslab.networks import build
-from reslab.networks.execution import FAST
 from reslab.networks.folding import FoldedLayer
+from reslab.networks.inference import Inference, serve
+from reslab.runtime.execution import FAST
 from reslab.spec import Preprocess, Spec, find
 from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
+from reslab.tasks.task import find_task
+from reslab.tasks.trial_task import TrialTask
 from reslab.training.stepping import assemble, reproducible
 
 # Ours, torchvision's, and the fields in which the paper's differs from that.
@@ -112,43 +114,22 @@ def train_peer(sizes: Sizes, *, compile: str | None = None) -> Advance:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoiseTask(LabelledTask):
-    """Our classification task, on one batch of bytes that lies on the device."""
+class NoiseFeed(Feed):
+    """One batch of bytes that lies on the device, to train on and on; nothing is tested here."""
 
+    spec: Spec
     batch: tuple[Tensor, Tensor]
-
-    def load(self, step: int, count: int) -> tuple[Tensor, ...]:
-        """Return the batch, normalized anew each time."""
-        images, labels = self.batch
-        prepared = [self.execution.prepare(normalize(images)) for _ in range(count)]
-        return torch.stack(prepared), labels.expand(count, -1)
 
     @property
     def image_shape(self) -> tuple[int, ...]:
         """What the network is given."""
-        return self.trial.network.input_shape
+        return self.spec.input_shape
 
-    @property
-    def preprocess(self) -> Preprocess:
-        """What happens to an image before the network."""
-        return PREPROCESS
-
-    @property
-    def mean_image(self) -> Tensor | None:
-        """None: colours are centred."""
-
-    @property
-    def num_training_images(self) -> int:
-        """How many are in the batch."""
-        return len(self.batch[0])
-
-    def test_batches(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield the batch with its labels."""
-        yield normalize(self.batch[0]), self.batch[1]
-
-    def name_images(self, step: int) -> str:
-        """Say what this is."""
-        return f"noise, iteration {step}"
+    def load(self, step: int, count: int) -> tuple[Tensor, ...]:
+        """Return the batch, normalized anew each time."""
+        images, labels = self.batch
+        prepared = [FAST.prepare(normalize(images)) for _ in range(count)]
+        return torch.stack(prepared), labels.expand(count, -1)
 
 
 def train_ours(
@@ -162,7 +143,8 @@ def train_ours(
     fields = {"precision": "bf16", "batch": sizes.batch, "optimizer.learning_rate": LEARNING_RATE}
     recipe = find_recipe("imagenet-common", fields)
     trial = Trial(data=DataSpec(name="noise", fingerprint=""), network=sizes.spec, recipe=recipe)
-    task = NoiseTask(trial=trial, execution=FAST, batch=sizes.make_batch())
+    feed = NoiseFeed(spec=sizes.spec, batch=sizes.make_batch())
+    task = TrialTask(trial=trial, task=find_task(trial.task), feed=feed)
     stepper = assemble(
         build(trial.network), task, recipe, seed=0, device=sizes.device, compile=compile, own_kernels=own_kernels
     )
@@ -185,10 +167,10 @@ def infer_peer(sizes: Sizes, count: int, *, compile: str | None = None) -> Advan
 
 def infer_ours(sizes: Sizes, count: int) -> Advance:
     """Return what passes so many images at a time through ours."""
-    fast = FastInference(build(sizes.spec).to(sizes.device).eval(), device=sizes.device)
-    advance = _infer(fast, sizes, count)
+    network = serve(build(sizes.spec).to(sizes.device).eval(), "bf16", device=sizes.device)
+    advance = _infer(Inference(network, precision="bf16", execution=FAST, device=sizes.device), sizes, count)
     advance(2)  # the second time it is captured
-    folded = [module for module in fast.network.modules() if isinstance(module, FoldedLayer)]
+    folded = [module for module in network.modules() if isinstance(module, FoldedLayer)]
     joined = sum(layer.joins for layer in folded)
     print(f"batch {count}: cuDNN joins {joined} of {len(folded)} folded layers where it may", file=sys.stderr)
     return advance

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from reslab.networks.weights import reading, sealed
+from reslab.networks.weights import reading
+from reslab.runtime import sealed
 
 
 def count_calls(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[tuple[Any, ...]]:

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from reslab.training.processes import joined
+from reslab.runtime.processes import joined
 
 START = multiprocessing.get_context("forkserver")
 START.set_forkserver_preload(

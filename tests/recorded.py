@@ -307,10 +307,12 @@ def train(name: str, *words: str) -> dict[str, Any]:
 def read_run(name: str, path: Path) -> Values:
     """Return a run's id, log and result."""
     lines = (path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    result = json.loads((path / "result.json").read_text(encoding="utf-8"))
+    result.pop("scores", None)  # they describe what stands beside them; the numbers are of before there were any
     return {
         f"{name}: id": path.name,
         f"{name}: metrics": [json.loads(line) for line in lines],
-        f"{name}: result": json.loads((path / "result.json").read_text(encoding="utf-8")),
+        f"{name}: result": result,
     }
 
 

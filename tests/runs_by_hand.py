@@ -12,10 +12,11 @@ from reslab.report.groups import Group, group_runs
 from reslab.report.records import read_records
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
+from reslab.scores import Score, describe_scores
 from reslab.spec import find
 from reslab.spec.parameters import count_parameters
 from reslab.spec.recipe import find_recipe
-from reslab.spec.trial import DataSpec, Trial
+from reslab.spec.trial import DataSpec, Trial, trial_from_dict, trial_to_dict
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 EVALUATIONS = 16
@@ -42,6 +43,7 @@ def write_run(
     classes: Sequence[str] = CLASSES,
     responses: bool = True,
     name: str | None = None,
+    task: str = "classification",
     fingerprint: str = "0" * 64,
     network_fields: Mapping[str, str] | None = None,
     recipe_name: str = "cifar-paper",
@@ -54,6 +56,7 @@ def write_run(
         recipe=find_recipe(recipe_name, recipe),
         seed=seed,
     )
+    trial = as_task(trial, task)
     run, noise = RunDirectory(root / (name or trial.id)), random.Random(trial.id)
     error_percent += noise.uniform(-0.3, 0.3)
     for _ in range(sittings):
@@ -85,6 +88,11 @@ def write_run(
     return run
 
 
+def as_task(trial: Trial, task: str) -> Trial:
+    """Return the trial with another task, by the name that it has in files."""
+    return trial_from_dict(trial_to_dict(trial) | {"task": task})
+
+
 def write_responses(layers: int, noise: random.Random) -> dict[str, Any]:
     """Return responses as analysis records them."""
     deviations = [noise.uniform(0.6, 2.5) for _ in range(layers)]
@@ -114,6 +122,22 @@ def count_error(confusion: Sequence[Sequence[int]]) -> float:
     """Return the error that a confusion counts, in percent."""
     images = sum(map(sum, confusion))
     return 100 * (images - sum(row[truth] for truth, row in enumerate(confusion))) / images
+
+
+def write_turning_run(root: Path, network: str = "resnet-20", *, seed: int = 0, right: float = 80.0) -> RunDirectory:
+    """Write a finished run whose result describes scores of its own: the headline is a rate, and higher is better."""
+    run = write_run(root, network, data="pictures", seed=seed, finished=False, responses=False)
+    (run.path / "metrics.jsonl").unlink()
+    scores = [
+        Score(name="right_percent", words="rate", better="higher", logged=("train", "test"), shown="lists"),
+        Score(name="angle_degrees", words="angle", unit="°", logged=("test",)),
+    ]
+    tested = {"test_right_percent": right, "test_angle_degrees": 90.0 - right}
+    last = {"step": run.trial().recipe.iterations, "train_right_percent": right + 5, "train_loss": right, **tested}
+    StepLog(run.path / "metrics.jsonl").append(last)
+    own = {"right_percent": right, "angle_degrees": 90.0 - right, "scores": describe_scores(scores)}
+    run.finish(last | own)
+    return run
 
 
 def finish_run(run: RunDirectory, **result: Any) -> None:

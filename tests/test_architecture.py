@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,18 +12,24 @@ import pytest
 from tests.test_cli import VERBS
 
 import reslab
+from reslab.tasks.catalogue import list_shown
+from reslab.tasks.classification import scores as classification
+from reslab.tasks.multilabel import scores as multilabel
 
 SOURCE = Path(reslab.__file__).parent
 # Top to bottom; rooms on one floor never import each other.
 FLOORS = [
     {"cli"},
     {"experiments", "report"},
-    {"training", "evaluation", "analysis", "drawing", "delivery"},
+    {"analysis", "drawing", "delivery"},
+    {"tasks"},
+    {"training"},
     {"networks", "data", "runs", "paper"},
+    {"runtime"},
     {"spec"},
     {"shipped"},
     {"files"},
-    {"errors", "json_text", "numbers"},
+    {"errors", "json_text", "numbers", "scores"},
 ]
 TORCH_FREE = {
     "cli",
@@ -32,18 +39,31 @@ TORCH_FREE = {
     "spec",
     "shipped",
     "files",
+    "scores",
     "errors",
     "json_text",
     "numbers",
     "__init__",
 }
-NEED_TORCH = {"reslab.cli.photos"}  # looks through photographs, whose batches are tensors; `data check` loads it late
+NEED_TORCH = {"reslab.cli.data.photo_check"}  # photographs become tensors; `data check` loads it late
 TESTS = Path(__file__).parent
+# What a task's numbers are called; every task has a loss.
+NAMES = {score.name for task in list_shown().values() for score in task.scores} - {"loss"}
+NAMES |= {*classification.LARGE, *multilabel.LARGE}
+NAMED_BY = {"tasks", "paper"}  # the paper's tables are about them
+# By the folder or module that knows them.
+KINDS = {
+    "data/": ("ArrayDataset", "ArraySplit", "PhotoDataset", "PhotoSplit", "MultiLabelDataset", "ShardSplit"),
+    "data/arrays/": ("ArrayFeed", "ResidentBatches", "StreamedBatches"),
+    "data/photos/": ("PhotoFeed",),
+    "tasks/": ("ClassificationTask", "MultiLabelTask", "Counts", "LabelCounts"),
+    "spec/task.py": ("Classification", "MultiLabel"),
+}
 # Modules whose behaviour only shows in another's, by the tests it shows in, and why.
 TESTED_ELSEWHERE = {
     "__init__.py": ("test_architecture.py", "its names are loaded late, here"),
-    "cli/photos.py": ("cli/test_data.py", "what `reslab data check` prints of photographs"),
-    "data/photos/wrong.py": ("data/photos/test_checking.py", "an error, told or gone past by those who look"),
+    "cli/data/photo_check.py": ("cli/test_data.py", "what `reslab data check` prints of photographs"),
+    "data/photos/wrong.py": ("data/photos/test_check.py", "an error, told or gone past by those who look"),
     "drawing/__init__.py": ("drawing/test_network_page.py", "puts pages together"),
     "drawing/parts.py": ("drawing/test_columns.py", "what columns consist of"),
     "networks/fused/affines.py": ("networks/fused/test_chain.py", "kernels, beside torch's own passes"),
@@ -52,8 +72,19 @@ TESTED_ELSEWHERE = {
     "networks/fused/stem.py": ("networks/fused/test_normalization.py", "normalization with a pool behind it"),
     "networks/fused/stem_kernels.py": ("networks/fused/test_normalization.py", "kernels, beside torch's"),
     "paper/claim.py": ("paper/test_cifar.py", "claims as there are"),
+    "training/task.py": ("training/test_loop.py", "what the loop asks of a task, asked of toys"),
 }
-OF_THE_WHOLE = {"architecture", "benchmarks", "hub", "readme", "results", "same_numbers", "scaling", "wheel"}
+OF_THE_WHOLE = {
+    "architecture",
+    "benchmarks",
+    "extending",
+    "hub",
+    "readme",
+    "results",
+    "same_numbers",
+    "scaling",
+    "wheel",
+}
 # In a process of its own: whoever imports torch fails, wherever that stands, and whatever it would catch.
 WITHOUT_TORCH = """
 import importlib, sys, traceback
@@ -150,6 +181,30 @@ def test_files_stay_stories() -> None:
         assert path.stem not in {"utils", "util", "common", "helpers", "misc"}, path
 
 
+def test_scores_are_known_by_name_where_they_are_defined() -> None:
+    """Logs, lists, charts and pages show what scores say of themselves; words of one's own stay words."""
+    long = "|".join(sorted(name for name in NAMES if "_" in name))
+    short = "|".join(sorted(name for name in NAMES if "_" not in name))
+    names = re.compile(rf"""\b(?:train_|test_)?(?:{long})\b|["'.](?:{short})\b""")
+    files = [path for path in SOURCE.rglob("*") if path.suffix in (".py", ".html", ".js")]
+    for path in [*files, *(TESTS.parent / "tools").glob("*.py")]:
+        place = path.relative_to(SOURCE).as_posix() if path.is_relative_to(SOURCE) else path.name
+        if place.split("/")[0] not in NAMED_BY:
+            found = names.search(path.read_text())
+            assert found is None, f"{path} knows {found and found[0]}"
+
+
+def test_nobody_asks_which_kind_of_data_or_task_it_is() -> None:
+    """Kinds are known in their own folders; elsewhere the contracts serve, and there is no union of kinds."""
+    for room, kinds in KINDS.items():
+        kind = rf"\b(?:{'|'.join(kinds)})\b"
+        asked = re.compile(rf"isinstance\([^()]*,[^()]*{kind}|{kind} \| (?!None)|(?<!None) \| {kind}")
+        for path in SOURCE.rglob("*.py"):
+            if not path.relative_to(SOURCE).as_posix().startswith(room):
+                found = asked.search(path.read_text())
+                assert found is None, f"{path} asks for {found and found[0]}"
+
+
 def _has_behaviour(path: Path) -> bool:
     return any(isinstance(node, ast.FunctionDef) for node in ast.walk(ast.parse(path.read_text())))
 
@@ -176,7 +231,8 @@ def test_every_test_has_its_source() -> None:
         relative = path.relative_to(TESTS)
         if len(relative.parts) > 1:
             tested = relative.with_name(path.name.removeprefix("test_"))
-            exists = (SOURCE / tested).exists() or (tested.parts[0] == "tools" and (TESTS.parent / tested).exists())
+            exists = (SOURCE / tested).exists() or (SOURCE / tested.with_suffix("")).is_dir()
+            exists = exists or (tested.parts[0] == "tools" and (TESTS.parent / tested).exists())
             assert exists, f"{relative} tests nothing: there is no {tested}"
         else:
             room = path.stem.removeprefix("test_")

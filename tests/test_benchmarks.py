@@ -199,7 +199,7 @@ def test_airbench_is_given_our_images(tmp_path: Path) -> None:
     airbench_peer.write_data(DIGITS, tmp_path / "cifar10")
     data = torch.load(tmp_path / "cifar10" / "test.pt")
     assert torch.equal(data["images"], torch.from_numpy(DIGITS.test.images).movedim(1, -1))
-    assert data["labels"].tolist() == DIGITS.test.labels.tolist()
+    assert data["labels"].tolist() == DIGITS.test.targets.tolist()
     assert data["classes"] == list(DIGITS.class_names)
 
 

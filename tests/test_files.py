@@ -30,7 +30,7 @@ from reslab.files import (
     temporary_folder,
     write_text,
 )
-from reslab.networks.weights.sealed import write_tensors
+from reslab.runtime.sealed import write_tensors
 
 
 @pytest.mark.parametrize(

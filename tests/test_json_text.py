@@ -15,7 +15,7 @@ from reslab.json_text import to_json
 
 SOURCE = Path(reslab.__file__).parent
 # Ids and names are made of its text, a digest is over it, or it is no JSON that is written.
-OWN = {"json_text.py", "networks/weights/sealed.py", "spec/catalogue.py", "spec/toml.py", "spec/trial.py"}
+OWN = {"json_text.py", "runtime/sealed.py", "spec/catalogue.py", "spec/toml.py", "spec/trial.py"}
 
 
 def refuse(constant: str) -> None:

@@ -109,12 +109,13 @@ def list_anchors(page: Path) -> set[str]:
 
 
 def test_the_tree_is_what_there_is() -> None:
-    """Each folder in the README's tree is there, and each package is in the tree."""
+    """Each folder in the README's tree is there, and each package is in the tree; a line may name several."""
     tree = re.findall(r"```\n(src/reslab/\n.*?)```", README, flags=re.DOTALL)[0]
     listed, above = set(), [REPOSITORY]
-    for indent, name in re.findall(r"^( *)(\S+)/(?: |$)", tree, flags=re.MULTILINE):
-        above = [*above[: len(indent) // 2 + 1], above[len(indent) // 2] / name]
-        listed.add(above[-1])
+    for indent, names in re.findall(r"^( *)((?:\S+/ )*\S+/)(?: |$)", tree, flags=re.MULTILINE):
+        for name in names.split():
+            above = [*above[: len(indent) // 2 + 1], above[len(indent) // 2] / name]
+            listed.add(above[-1])
     assert [folder for folder in listed if not folder.is_dir()] == []
     inits = [*REPOSITORY.glob("*/__init__.py"), *(REPOSITORY / "src").rglob("__init__.py")]
     assert {init.parent for init in inits} - listed == set()

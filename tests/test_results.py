@@ -14,9 +14,9 @@ from tools.collect import FILES
 from reslab.cli import main
 from reslab.paper.claims import CLAIMS
 from reslab.report.groups import group_runs, spread
+from reslab.report.notation import spread_words
 from reslab.report.records import RunRecord, read_records
 from reslab.report.verdicts import judge
-from reslab.report.words import spread_words
 from reslab.runs.directory import RunDirectory, list_runs
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -51,7 +51,7 @@ def test_a_record_is_whole(run: RunDirectory) -> None:
     for name in ("error_percent", "test_error_percent"):
         assert result[name] == pytest.approx(counted)
     if not run.trial().recipe.exact_norms:
-        assert result["test_error_percent"] == record.points[-1].test_error_percent
+        assert result["test_error_percent"] == record.points[-1].values["test_error_percent"]
     files = {path.relative_to(run.path).as_posix(): path for path in run.path.rglob("*") if path.is_file()}
     assert files.keys() <= set(FILES)
     assert sum(path.stat().st_size for path in files.values()) < LARGEST_RECORD
@@ -90,7 +90,7 @@ def test_means_quoted_in_prose_are_the_records(label: str) -> None:
     prose = (
         (RESULTS.parent / "docs" / "deviations.md").read_text(encoding="utf-8").partition("Why, as far as we know")[2]
     )
-    assert f" {spread_words(spread([run.test_error_percent for run in group.finished]))}" in prose
+    assert f" {spread_words(spread([run.test_score for run in group.finished]))}" in prose
 
 
 def test_the_readmes_first_table_is_the_commands(capsys: pytest.CaptureFixture[str]) -> None:

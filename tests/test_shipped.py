@@ -16,8 +16,8 @@ from tools.ship import NETWORKS, SUBSET, compute_logits, find_nearest
 
 import reslab
 from reslab.cli import main
+from reslab.data.arrays.split import ArraySplit
 from reslab.data.catalogue import load_dataset
-from reslab.data.dataset import Split
 from reslab.errors import UserError
 from reslab.experiments.evaluate import evaluate
 from reslab.experiments.trained import choose_inputs, load_file
@@ -80,7 +80,7 @@ def test_they_are_right_about_a_hundred_images(name: str) -> None:
     stored = np.load(SUBSET)
     labels, recorded = stored["labels"], stored[name]
     assert np.bincount(labels).tolist() == [10] * 10
-    logits = compute_logits(create_model(name, weights="cifar10").eval(), Split(stored["images"], labels))
+    logits = compute_logits(create_model(name, weights="cifar10").eval(), ArraySplit(stored["images"], labels))
     assert np.abs(logits - recorded).max() < 1e-3
     wrong = (logits.argmax(1) != labels).sum()
     assert wrong == (recorded.argmax(1) != labels).sum()
@@ -94,7 +94,7 @@ def test_they_are_right_about_a_hundred_images(name: str) -> None:
 def test_they_err_as_recorded(name: str) -> None:
     """On the whole test set, in float32 on the CPU, to the image."""
     trained = load_file("cifar10", name=name)
-    scores = evaluate(trained, choose_inputs(trained, load_dataset("cifar10"), device="cpu"))
+    scores = evaluate(choose_inputs(trained, load_dataset("cifar10"), device="cpu"))
     assert scores["error_percent"] == read(name).metrics["error_percent"]
 
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
-from reslab.data.digits import load_digits
+from reslab.data.arrays.digits import load_digits
 from reslab.experiments.trials import read_trial
 from reslab.runs.directory import RunDirectory
 from reslab.spec import find

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from reslab.networks import Weights, create_model, read_weights
 from reslab.numbers import count, percent
 from reslab.report.markdown import write_table
-from reslab.report.words import commit_words
+from reslab.report.notation import commit_words
 from reslab.shipped import FOLDER, list_shipped
+from reslab.tasks.classification.scores import ERROR
 
 DECAYED = {"weights": "kernels and matrices", "all": "all parameters"}
 ABOUT = """\
@@ -47,7 +48,7 @@ def write_cards() -> str:
         [
             f"[{name}](#{name})",
             count(sum(p.numel() for p in create_model(name).parameters())),
-            percent(weights.metrics["error_percent"]),
+            percent(weights.metrics[ERROR.name]),
             _spread(weights),
             f"{(FOLDER / 'cifar10' / f'{name}.safetensors').stat().st_size / 2**20:.1f}",
         ]
@@ -74,7 +75,7 @@ def _write_card(name: str, weights: Weights) -> str:
         ("seed", str(about["seed"])),
         ("trained on", f"{about['device']}, {recipe['precision']}, commit {commit_words(about['commit'].split(', '))}"),
         ("test error %, there", percent(metrics["recorded_error_percent"])),
-        ("test error %, float32 on a CPU", percent(metrics["error_percent"])),
+        ("test error %, float32 on a CPU", percent(metrics[ERROR.name])),
         ("test error % of all seeds, mean ± std (n)", _spread(weights)),
         ("parameters", count(sum(p.numel() for p in create_model(name).parameters()))),
         ("preprocessing", weights.preprocess.describe() if weights.preprocess else ""),

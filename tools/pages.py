@@ -16,11 +16,11 @@ from reslab.networks import measure_cost
 from reslab.numbers import count, duration, percent, printed, write_size
 from reslab.paper.tables import TABLE_6
 from reslab.report.markdown import write_table, write_verdicts
+from reslab.report.notation import commit_words, ours, place
 from reslab.report.pages import WORDS
 from reslab.report.records import RunRecord, read_records
 from reslab.report.reporting import judge_runs, tables_about
 from reslab.report.verdicts import Verdict
-from reslab.report.words import commit_words, ours, place
 from reslab.spec import find, name_of
 from tools import REPOSITORY, RESULTS, models, speeds
 
@@ -204,8 +204,8 @@ def _run_cells(record: RunRecord, counted: Sequence[str]) -> list[str]:
         name_of(record.trial.network),
         str(record.trial.seed),
         count(record.trial.recipe.iterations),
-        percent(record.train_error_percent),
-        percent(record.test_error_percent),
+        percent(record.train_score),
+        percent(record.test_score),
         duration(record.timings.seconds),
         f"{record.device}, {record.trial.recipe.precision}",
         commit_words(record.commits),

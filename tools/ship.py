@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from reslab.data.arrays.dataset import ArrayDataset
+from reslab.data.arrays.split import ArraySplit
 from reslab.data.catalogue import load_dataset
-from reslab.data.dataset import Dataset, Split
 from reslab.data.preprocessing import preprocess_images
 from reslab.errors import UserError
 from reslab.experiments.evaluate import evaluate
@@ -28,6 +29,7 @@ from reslab.report.verdicts import Verdict, judge
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.shipped import FOLDER, list_shipped
 from reslab.spec.codec import encode
+from reslab.tasks.classification.scores import ERROR
 from tools import REPOSITORY, RESULTS
 
 SUBSET = REPOSITORY / "tests" / "shipped" / "cifar10-subset.npz"
@@ -54,18 +56,18 @@ def main(folders: Sequence[Path]) -> int:
     return problems
 
 
-def ship(network: str, verdict: Verdict, dataset: Dataset, folders: Sequence[Path]) -> str:
+def ship(network: str, verdict: Verdict, dataset: ArrayDataset, folders: Sequence[Path]) -> str:
     """Test the weights nearest the mean, write them into the package, and say what they are."""
     run = _with_weights(find_nearest(verdict), folders)
     trial, trained = run.trial(), load_run(run)
-    scores = evaluate(trained, choose_inputs(trained, dataset, device="cpu"))
+    scores = evaluate(choose_inputs(trained, dataset, device="cpu"))
     sittings = run.read("provenance")["sittings"]
     path = save_model(
         trained.network,
         FOLDER / "cifar10" / f"{network}.safetensors",
         metrics={
-            "error_percent": scores["error_percent"],
-            "recorded_error_percent": run.result()["error_percent"],
+            ERROR.name: scores[ERROR.name],
+            "recorded_error_percent": run.result()[ERROR.name],
             **{
                 f"{name}_error_percent": value
                 for name in ("mean", "std")
@@ -83,7 +85,7 @@ def ship(network: str, verdict: Verdict, dataset: Dataset, folders: Sequence[Pat
             "license": "Apache-2.0",
         },
     )
-    return f"seed {trial.seed} of {verdict.n}, {scores['error_percent']:.2f} %, {path.stat().st_size / 2**20:.1f} MiB"
+    return f"seed {trial.seed} of {verdict.n}, {scores[ERROR.name]:.2f} %, {path.stat().st_size / 2**20:.1f} MiB"
 
 
 def find_nearest(verdict: Verdict) -> str:
@@ -100,19 +102,19 @@ def _with_weights(name: str, folders: Sequence[Path]) -> RunDirectory:
     raise UserError(f"{name} is nearest the mean and its weights are in none of the folders given; give one more")
 
 
-def write_subset(dataset: Dataset) -> None:
+def write_subset(dataset: ArrayDataset) -> None:
     """Write the first test images of each class, and what the shipped networks make of them."""
     classes = range(len(dataset.class_names))
-    first = [np.flatnonzero(dataset.test.labels == label)[:IMAGES_OF_A_CLASS] for label in classes]
+    first = [np.flatnonzero(dataset.test.targets == label)[:IMAGES_OF_A_CLASS] for label in classes]
     subset = dataset.test.take(np.sort(np.concatenate(first)))
     networks = {name: create_model(name, weights="cifar10").eval() for name in list_shipped("cifar10")}
     logits: dict[str, Any] = {name: compute_logits(network, subset) for name, network in networks.items()}
     SUBSET.parent.mkdir(exist_ok=True)
-    np.savez_compressed(SUBSET, images=subset.images, labels=subset.labels, **logits)
+    np.savez_compressed(SUBSET, images=subset.images, labels=subset.targets, **logits)
 
 
 @torch.no_grad()
-def compute_logits(network: Network, images: Split) -> np.ndarray:
+def compute_logits(network: Network, images: ArraySplit) -> np.ndarray:
     """Return a network's logits for images prepared as it wants them."""
     assert network.preprocess is not None
     pixels = preprocess_images(

@@ -18,6 +18,7 @@ from reslab.report.markdown import write_table
 from reslab.spec import name_of
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import Trial, trial_from_dict
+from reslab.tasks.classification.scores import ERROR
 from tools import RESULTS
 
 TRAINING_IMAGES = 50_000
@@ -60,7 +61,7 @@ class Sprint:
     @property
     def error(self) -> str:
         """The test error's mean ± standard deviation."""
-        return _spread(self.outcomes, "error_percent")
+        return _spread(self.outcomes, ERROR.name)
 
     @property
     def n(self) -> int:
@@ -95,7 +96,7 @@ def write_brief() -> str:
         wide_seconds=wide.seconds("training"),
         peer=peer["name"],
         peer_seconds=_mean_seconds(peer["outcomes"], "training"),
-        peer_error=_spread(peer["outcomes"], "error_percent"),
+        peer_error=_spread(peer["outcomes"], ERROR.name),
         one_view=_spread(peer["outcomes"], ONE_VIEW),
         epochs=_epochs(wide.trial),
         compiled=larger["training: ours"] / larger["training: peer, compiled"],
@@ -141,7 +142,7 @@ def write_fast() -> str:
 def write_peer(peer: dict[str, Any], *, device: str) -> list[str]:
     """Write a row about airbench, whose time holds its test, of several views of each image."""
     n = len(peer["outcomes"])
-    errors = f"{_spread(peer['outcomes'], 'error_percent')} ({n})"
+    errors = f"{_spread(peer['outcomes'], ERROR.name)} ({n})"
     seconds = _mean_seconds(peer["outcomes"], "training")
     name = f"{peer['name']} {peer['version']}, several views; of one view {_spread(peer['outcomes'], ONE_VIEW)}"
     return [name, "", errors, percent(seconds), "", "in training", f"{device}, fp16"]

@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 from tests.data.photos.ilsvrc import publish
 
-from reslab.data import fetch as fetching
-from reslab.data.photos.words import write_words
-from reslab.data.sources import Published
+from reslab.data.arrays import fetch as fetching
+from reslab.data.arrays.sources import Published
+from reslab.data.photos.class_words import write_words
 
 generator = np.random.default_rng(0)
 

@@ -14,14 +14,14 @@ from PIL import Image
 from tests.multilabel import CLASSES, make_labelled
 from tests.photographs import make_photos
 
-from reslab.cli import evaluate as evaluating
 from reslab.data import catalogue
-from reslab.data.dataset import Dataset
+from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.networks import create_model, load_model, save_model
 from reslab.spec import Preprocess
 from reslab.spec.codec import encode
 from reslab.spec.trial import DataSpec
+from reslab.tasks.classification import printed
 
 
 def test_a_run_by_id_beginning_path_and_file(reslab, run: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_class_without_test_images_has_no_error(columns: int, reslab, folder: 
         photo.unlink()
     folder.rename(folder.with_name("bees-alone"))
     monkeypatch.chdir(folder.parent)
-    monkeypatch.setattr(evaluating, "MOST_COLUMNS", columns)
+    monkeypatch.setattr(printed, "MOST_COLUMNS", columns)
     words = ["evaluate", "a.safetensors", "data=bees-alone"]
     outcome = reslab(*words, "--json")
     assert outcome.code == 0, outcome.err
@@ -227,7 +227,7 @@ def test_what_a_run_held_out_is_held_out_again(reslab, tmp_path: Path, monkeypat
     asked = []
     real = catalogue.open_data
 
-    def open_data(word: str, *, known: DataSpec) -> Dataset | PhotoDataset:
+    def open_data(word: str, *, known: DataSpec) -> ArrayDataset | PhotoDataset:
         asked.append(known.held_out_seed)
         return real(word, known=known)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.delivery.conftest import fill
 
-from reslab.data.photos.reading import read_photos
+from reslab.data.photos.reader import read_photos
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def test_a_table_a_layer(reslab, here: Path) -> None:
     assert outcome.code == 0, outcome.err
     photos = read_photos(Path("photos"))
     counts = f"{len(photos.train)} training and {len(photos.test)} test images of photos"
-    chance = 100 * np.bincount(photos.test.labels).max() / len(photos.test)
+    chance = 100 * np.bincount(photos.test.targets).max() / len(photos.test)
     assert f"{counts}, 2 classes; always guessing the commonest: {chance:.1f} %" in outcome.out
     rows = [line.split() for line in outcome.out.splitlines() if line.startswith("conv")]
     assert [row[0] for row in rows] == ["conv1", "conv2_x", "conv3_x", "conv4_x"]

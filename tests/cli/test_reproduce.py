@@ -19,7 +19,8 @@ from tests.runs_by_hand import finish_run
 
 from reslab.cli.reproduce import choose_claims
 from reslab.data import catalogue
-from reslab.data.dataset import Dataset, Split
+from reslab.data.arrays.dataset import ArrayDataset
+from reslab.data.arrays.split import ArraySplit
 from reslab.experiments import estimate, together
 from reslab.experiments import evaluate as evaluating
 from reslab.experiments.reproduce import plan_runs, reproduce
@@ -39,11 +40,11 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """A CIFAR-10 of 20 training and 3 test images."""
     generator = np.random.default_rng(0)
 
-    def split(count: int) -> Split:
+    def split(count: int) -> ArraySplit:
         images = generator.integers(0, 256, (count, 3, 32, 32), dtype=np.uint8)
-        return Split(images, generator.integers(0, 10, count, dtype=np.uint8))
+        return ArraySplit(images, generator.integers(0, 10, count, dtype=np.uint8))
 
-    dataset = Dataset(name="cifar10", class_names=tuple("0123456789"), train=split(20), test=split(3))
+    dataset = ArrayDataset(name="cifar10", class_names=tuple("0123456789"), train=split(20), test=split(3))
     monkeypatch.setattr(catalogue, "load_dataset", lambda name: dataset)
     monkeypatch.setattr(estimate, "SECONDS", 0.02)
 
@@ -170,15 +171,15 @@ def test_a_signal_saves_and_the_same_command_goes_on(reslab, monkeypatch: pytest
     """Exit code 143 after the iteration, 130 for Ctrl-C; then the run is finished from where it was."""
 
     def interrupted(number: signal.Signals):
-        def run(*positional, progress, **named) -> RunDirectory:
+        def run(*positional, listener, **named) -> RunDirectory:
             signals = [number]
 
             def kill_once(step: int, metrics: dict[str, float]) -> None:
-                progress(step, metrics)
+                listener.progress(step, metrics)
                 if signals:
                     os.kill(os.getpid(), signals.pop())
 
-            return run_trial(*positional, progress=kill_once, **named)
+            return run_trial(*positional, listener=listener.moved_by(kill_once), **named)
 
         return run
 
@@ -201,12 +202,12 @@ def test_a_signal_stops_all_that_ride_together(reslab, monkeypatch: pytest.Monke
     """From whichever thread it is seen, each saves its state."""
     both = threading.Barrier(2, timeout=60)
 
-    def run(trial, *positional, progress, **named) -> RunDirectory:
+    def run(trial, *positional, listener, **named) -> RunDirectory:
         def kill_once(step: int, metrics: dict[str, float]) -> None:
             if step == 1 and both.wait() == 0:
                 os.kill(os.getpid(), signal.SIGTERM)
 
-        return run_trial(trial, *positional, progress=kill_once, **named)
+        return run_trial(trial, *positional, listener=listener.moved_by(kill_once), **named)
 
     monkeypatch.setattr(together, "run_trial", run)
     words = ["reproduce", "table-6", "--only", "resnet-20", "--seeds", "2", "--together", "2", "recipe.iterations=1000"]

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 from tests.closed import close
-from tests.runs_by_hand import finish_run
+from tests.runs_by_hand import as_task, finish_run
 
-from reslab.cli.compare_runs import NUMBERS
-from reslab.cli.runs import SCORES
 from reslab.files import lock
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
@@ -96,16 +94,21 @@ def test_errors_go_by_the_names_they_have_elsewhere(reslab, runs, tmp_path: Path
     """`compare` says training error too, as the paper does."""
     monkeypatch.setenv("COLUMNS", "200")
     assert "training error %  test error %" in reslab("runs", "--runs", str(tmp_path)).out
-    assert SCORES == NUMBERS
+    compared = reslab("compare", *[run.path.name for run in runs], "--runs", str(tmp_path)).out
+    assert "test error %" in compared and "training error %" in compared
 
 
 def test_several_labels_an_image_have_a_column(reslab, runs, tmp_path: Path) -> None:
     """Mean average precision is listed where a run has one, and only then."""
     assert "mAP" not in reslab("runs", "--runs", str(tmp_path)).out
-    runs[1].weights.write_bytes(b"w")
-    finish_run(runs[1], train_error_percent=1.5, test_error_percent=2.5, map_percent=87.654)
+    trial = as_task(runs[1].trial(), "multi-label")
+    run = RunDirectory.of(trial, tmp_path)
+    run.begin(trial, {"device": "cpu"})
+    finish_run(run, train_error_percent=1.5, test_error_percent=2.5, map_percent=87.654)
     shown = reslab("runs", "--runs", str(tmp_path)).out
     assert "mAP %" in shown and "87.65" in shown
+    rows = {row["id"]: row for row in json.loads(reslab("runs", "--runs", str(tmp_path), "--json").out)}
+    assert [rows[one.path.name]["map_percent"] for one in (run, runs[0])] == [87.654, None]
 
 
 def test_a_run_being_trained_is_running(reslab, runs, tmp_path: Path) -> None:

@@ -13,10 +13,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.photographs import make_photos
+from tests.trials import PHOTO_FIELDS
 
-from reslab.cli import show
-from reslab.runs.directory import RunDirectory
-from reslab.training.processes import Processes
+from reslab.cli.terminal import show
+from reslab.runs.directory import RunDirectory, list_runs
+from reslab.runtime.processes import Processes
 
 SHORT = ["recipe.iterations=12", "recipe.batch=16", "recipe.evaluate_every=6"]
 
@@ -180,7 +182,7 @@ def test_processes_that_a_launcher_started_are_counted_first(
 ) -> None:
     """A batch that they cannot share is refused as it is, before anything is reckoned with a share of it."""
     three = contextlib.nullcontext(Processes(rank=0, count=3))
-    monkeypatch.setattr("reslab.training.processes.joined", lambda: three)
+    monkeypatch.setattr("reslab.runtime.processes.joined", lambda: three)
     words = ["train", "network=cifar-resnet-8", "recipe.iterations=1", f"recipe.batch={batch}"]
     outcome = reslab(*words, "--runs", str(tmp_path / "runs"))
     assert outcome.code == 2
@@ -194,10 +196,35 @@ def test_the_first_of_several_processes_prints_the_plan(reslab, monkeypatch: pyt
         monkeypatch.setattr(console, "quiet", False)
     for rank in (0, 1):
         group = contextlib.nullcontext(Processes(rank=rank, count=2))
-        monkeypatch.setattr("reslab.training.processes.joined", lambda group=group: group)
+        monkeypatch.setattr("reslab.runtime.processes.joined", lambda group=group: group)
         outcome = reslab("train", "network=cifar-resnet-8", *SHORT, "--dry-run")
         assert outcome.code == 0, outcome.err
         assert outcome.out.count("[network]") == (rank == 0)
+
+
+def test_a_folder_of_photographs_is_data(reslab, tmp_path: Path) -> None:
+    """A path is data; the run is named after the folder; a folder that is not there is told."""
+    photos = make_photos(tmp_path / "photos", train=12, val=4)
+    words = [f"{name}={value}" for name, value in (PHOTO_FIELDS | {"recipe.iterations": "30"}).items()]
+    assert "test 0.00 % error" in reslab("train", f"data={photos}", *words, "--runs", str(tmp_path / "runs")).out
+    (found,) = list_runs(tmp_path / "runs")
+    assert found.path.name.startswith("cifar-resnet-8-photos-")
+    outcome = reslab("train", f"data={tmp_path}/nowhere", "network=resnet-20")
+    assert outcome.code
+    assert "is neither a dataset nor a folder of photographs" in outcome.err
+
+
+@pytest.mark.parametrize("more", [[], ["--seeds", "2"]])
+def test_weights_are_kept_along_the_way(more: list[str], reslab, tmp_path: Path) -> None:
+    """Of one and of several, without a word in the trial; what is no part of the run is refused before it."""
+    words = ["train", "network=cifar-resnet-8", *SHORT, *more, "--runs", str(tmp_path)]
+    refused = reslab(*words, "--snapshots", "0.5,13.0")
+    assert (refused.code, list(tmp_path.iterdir())) == (2, [])
+    assert "snapshots are '0.5,13.0'; give steps from 1 to 12" in refused.err
+    assert reslab(*words, "--snapshots", "3,6").code == 0
+    for run in tmp_path.iterdir():
+        assert [RunDirectory(run).snapshot(step).exists() for step in (3, 6, 12)] == [True, True, False]
+        assert "snapshots" not in (run / "trial.json").read_text()
 
 
 def test_a_trials_file_takes_epochs_too(reslab, tmp_path: Path) -> None:

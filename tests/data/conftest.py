@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reslab.data import catalogue, sources, store
-from reslab.data.sources import File, Published
+from reslab.data import catalogue
+from reslab.data.arrays import sources, store
+from reslab.data.arrays.sources import File, Published
 
 TRAIN, TEST = 20, 3
 generator = np.random.default_rng(0)

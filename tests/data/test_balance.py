@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reslab.data.arrays.order import Sampler
 from reslab.data.balance import balance, weigh_classes, weigh_labels
-from reslab.data.sampling import Sampler
 
 LABELS = np.repeat(np.arange(3), [40, 7, 2])
 

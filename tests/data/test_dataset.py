@@ -1,80 +1,115 @@
-"""Datasets as arrays: what they are told apart by, and what is held back of them."""
+"""Every kind of data keeps the contracts of `Dataset` and `Split`, so that nobody need ask which kind it is."""
 
 from __future__ import annotations
 
-import pickle
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
 import pytest
-from tests.trials import DIGITS
+import torch
+from tests.multilabel import make_labelled
+from tests.photographs import make_photos
+from tests.trials import DIGITS, make_digits_trial, make_photo_trial
 
 from reslab.data.dataset import Dataset, Split, count_held_back
+from reslab.data.photos.reader import read_photos
+from reslab.data.photos.shard_writer import write_shards
+from reslab.runs.provenance import PACKAGES
+from reslab.spec.recipe import RECIPES
+from reslab.spec.task import Target
+from reslab.spec.trial import DataSpec, Trial
+
+KINDS = ("arrays", "folder", "shards", "list")
 
 
-def make_split(count: int, *, seed: int = 0) -> Split:
-    chance = np.random.default_rng(seed)
-    images = chance.integers(0, 256, (count, 3, 4, 5), dtype=np.uint8)
-    return Split(images, chance.integers(0, 2, count, dtype=np.uint8))
+@pytest.fixture(params=KINDS)
+def dataset(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Dataset:
+    """One of each kind there is."""
+    monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "root"))
+    if request.param == "arrays":
+        return replace(DIGITS, train=DIGITS.train.take(slice(20)), test=DIGITS.test.take(slice(6)))
+    if request.param == "list":
+        return read_photos(make_labelled(tmp_path / "list", count=20))
+    folder = make_photos(tmp_path / "photos")
+    if request.param == "shards":
+        write_shards(folder, tmp_path / "shards", size=10_000)
+        folder = tmp_path / "shards"
+    return read_photos(folder)
 
 
-DATASET = Dataset(name="noise", class_names=("a", "b"), train=make_split(25), test=make_split(6, seed=1))
+def make_trial(dataset: Dataset) -> Trial:
+    return make_photo_trial(dataset) if dataset.has_files else make_digits_trial()
 
 
-def test_a_dataset_knows_the_shape_of_its_images() -> None:
-    """Channels first, width last."""
-    assert (DATASET.channels, DATASET.side, len(DATASET.train), len(DATASET.test)) == (3, 5, 25, 6)
+def members(contract: type) -> set[str]:
+    """Return what a contract names, and Python does not."""
+    names = {*vars(contract), *contract.__annotations__}
+    return {name for name in names if not name.startswith("_")} | ({"__len__"} & names)
 
 
-def test_a_fingerprint_is_of_the_content_alone() -> None:
-    """Neither of the name nor of how the arrays lie in memory; what the data of runs on disks is called stays."""
-    train = DATASET.train
-    other_layout = Split(np.asfortranarray(train.images), train.labels)
-    assert replace(DATASET, name="other", train=other_layout).fingerprint == DATASET.fingerprint
-    assert DIGITS.fingerprint == "d5451ba0064d3cb0b5dceaf1ba45474323510b41ac0a3f5d0703f7280cf194f3"
+def test_all_that_is_named_is_there(dataset: Dataset) -> None:
+    """Of a dataset and of its splits, with values of the contract's kinds."""
+    assert all(hasattr(dataset, name) for name in members(Dataset))
+    assert all(hasattr(split, name) for split in (dataset.train, dataset.test) for name in members(Split))
+    assert dataset.target in get_args(Target)
+    assert dataset.usual_recipe in RECIPES
+    assert (dataset.root is not None) == dataset.has_files == (dataset.side is None)
+    assert isinstance(dataset.read_words(), Mapping)
+    assert len(dataset.fingerprint) == 64
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda split: Split(np.where(np.arange(5) == 3, split.images ^ 1, split.images), split.labels),
-        lambda split: Split(split.images, split.labels ^ 1),
-        lambda split: Split(split.images.reshape(-1, 3, 5, 4), split.labels),  # the same bytes
-        lambda split: split.take(np.arange(len(split))[::-1]),
-        lambda split: split.take(slice(1, None)),
-    ],
-)
-@pytest.mark.parametrize("part", ["train", "test"])
-def test_whatever_is_changed_changes_the_fingerprint(part: str, change) -> None:
-    """Pixels, labels, shape, order or number, of either split."""
-    other = replace(DATASET, **{part: change(getattr(DATASET, part))})
-    assert other.fingerprint != DATASET.fingerprint
+def test_a_split_gives_its_images_one_by_one_and_in_parts(dataset: Dataset) -> None:
+    """Bytes, channels first, of their own size where they share none; parts have the same images and targets."""
+    split = dataset.train
+    assert len(split) == len(split.targets) == len(split.identities())
+    assert len({split.name(index) for index in range(len(split))}) == len(split)
+    image, block = split.read(3), split.block(slice(2, 5))
+    assert (image.dtype, len(image), image.dim()) == (torch.uint8, dataset.channels, 3)
+    assert (block is None) == (dataset.side is None)
+    if block is not None:
+        assert torch.equal(block, torch.stack([split.read(index) for index in range(2, 5)]))
+    chosen = np.array([7, 3, 0])
+    for part, indices in ((split.take(chosen), chosen), (split.take(slice(2, 9, 3)), np.array([2, 5, 8]))):
+        assert np.array_equal(part.targets, split.targets[indices])
+        assert np.array_equal(part.identities(), split.identities()[indices])
+        assert all(torch.equal(part.read(n), split.read(index)) for n, index in enumerate(indices.tolist()))
+    digests = split.digests()
+    assert digests is None or len(digests) == len(split)
 
 
-def test_splits_do_not_trade_places() -> None:
-    """Trained on what it was tested on is another trial."""
-    swapped = replace(DATASET, train=DATASET.test, test=DATASET.train)
-    assert swapped.fingerprint != DATASET.fingerprint
+def test_targets_are_what_the_dataset_says_they_are(dataset: Dataset) -> None:
+    """A class's number, or a row with a label for every class."""
+    for split in dataset.divide("full"):
+        shape = (len(split), len(dataset.class_names))
+        assert split.targets.shape == (shape[:1] if dataset.target == "class" else shape)
+        assert 0 <= split.targets.min() <= split.targets.max() < len(dataset.class_names)
 
 
-def test_tuning_holds_back_the_last_tenth_of_what_is_trained_on() -> None:
-    """Rounded down, in order, with its labels; the test images stay out of it."""
-    train, held = DATASET.divide("tuning")
-    assert (len(train), len(held)) == (23, 2) == (25 - count_held_back(DATASET.train, "tuning"), 2)
-    assert np.array_equal(np.concatenate([train.images, held.images]), DATASET.train.images)
-    assert np.array_equal(np.concatenate([train.labels, held.labels]), DATASET.train.labels)
+def test_what_was_trained_on_is_found_again(dataset: Dataset) -> None:
+    """By the fingerprint of then; of other data nothing is."""
+    before = DataSpec(name=dataset.name, fingerprint=dataset.fingerprint)
+    found = dataset.find_trained(before)
+    assert found is not None and np.array_equal(found.identities(), dataset.train.identities())
+    assert dataset.find_trained(replace(before, fingerprint="other")) is None
 
 
-def test_a_full_split_is_the_data() -> None:
-    """Nothing is held back."""
-    assert DATASET.divide("full") == (DATASET.train, DATASET.test)
-    assert count_held_back(DATASET.train, "full") == 0
+def test_what_earlier_versions_made_of_it_is_the_same_or_told(dataset: Dataset) -> None:
+    """A list whose images were held out by another rule is; where nothing could differ there is nothing."""
+    assert bool(list(dataset.read_before(held_out_seed=0))) == dataset.held_out
 
 
-def test_a_fingerprint_is_taken_once_and_is_of_the_dataset_it_was_taken_of() -> None:
-    """Not of those made from it; where it is sent to another process, it goes along."""
-    assert DIGITS.fingerprint is DIGITS.fingerprint
-    turned = replace(DIGITS, train=Split(DIGITS.train.images, 9 - DIGITS.train.labels))
-    assert turned.fingerprint != DIGITS.fingerprint
-    assert replace(turned, train=DIGITS.train).fingerprint == DIGITS.fingerprint
-    assert pickle.loads(pickle.dumps(turned)).fingerprint == turned.fingerprint
+def test_a_trial_on_it_is_one_it_takes(dataset: Dataset) -> None:
+    """Its packages are among those that runs record; only what is resident takes memory."""
+    trial = make_trial(dataset)
+    dataset.refuse_trial(trial)
+    assert set(dataset.list_packages(trial)) <= set(PACKAGES)
+    assert dataset.count_bytes(trial, device="cpu") == 0
+
+
+def test_a_tenth_is_held_back_for_tuning() -> None:
+    """Rounded down; of a full split nothing."""
+    sized: Any = range(25)
+    assert (count_held_back(sized, "tuning"), count_held_back(sized, "full")) == (2, 0)

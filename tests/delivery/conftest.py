@@ -10,7 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
-from reslab.delivery.export import Deployed, Parity, make_pictures, write_onnx
+from reslab.delivery.deployed import Deployed, Parity, make_pictures, write_onnx
 from reslab.delivery.intake import make_intake
 from reslab.networks import Network, create_model
 from reslab.spec import Preprocess

@@ -10,8 +10,8 @@ import torch
 from PIL import Image
 from tests.delivery.conftest import SMALL, make_network
 
-from reslab.data.photos.decoding import BadImage
 from reslab.data.preprocessing import preprocess_images
+from reslab.data.reading import BadImage
 from reslab.delivery.intake import arithmetic, geometry, make_batches, make_intake, tell_misfit, to_channels
 from reslab.delivery.pictures import Picture
 from reslab.errors import UserError

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from tests.multilabel import make_labelled
 
 from reslab.data.catalogue import open_data
-from reslab.data.photos.decoding import BadImage
-from reslab.delivery.pictures import as_sequence, find_images, label_pictures, read_images
+from reslab.data.reading import BadImage
+from reslab.delivery.pictures import Pictures, as_sequence, find_images, label_pictures, read_images
 from reslab.errors import UserError
 
 
@@ -96,14 +97,16 @@ def test_a_bad_image_is_named_or_left_out(photos: Path, tmp_path: Path) -> None:
     assert "none.jpg cannot be read: No such file" in str(noted[2])
 
 
-def test_data_by_folder_or_name(photos: Path) -> None:
+def test_data_by_folder_or_name(photos: Path, tmp_path: Path) -> None:
     """Both give pictures with labels, again and again, and an even choice of them."""
     folder, digits = label_pictures(open_data(str(photos))), label_pictures(open_data("digits"))
     assert (folder.class_names, len(folder.train), len(folder.test)) == (("ants", "bees"), 24, 8)
     assert [picture.label for picture in folder.test] == [0] * 4 + [1] * 4
     assert [picture.label for picture in folder.train.spread(4)] == [0, 0, 1, 1]
     assert len(folder.train.spread(100)) == 24
+    tagged = Pictures(split=open_data(str(make_labelled(tmp_path / "tagged", count=8))).test)
+    assert [picture.label for picture in tagged] == tagged.split.targets.tolist()  # several to each
     first = next(iter(digits.test))
-    assert (first.pixels.shape, first.brightest, first.label) == ((1, 8, 8), 16, int(digits.test.split.labels[0]))
+    assert (first.pixels.shape, first.brightest, first.label) == ((1, 8, 8), 16, int(digits.test.split.targets[0]))
     with pytest.raises(UserError, match="did you mean 'digits'"):
         label_pictures(open_data("digts"))

@@ -11,11 +11,12 @@ from PIL import Image
 from tests.delivery.conftest import SMALL
 
 import reslab
-from reslab.data.photos.decoding import read_pixels
+from reslab.data.photos.pixels import read_pixels
 from reslab.data.preprocessing import preprocess_images
 from reslab.delivery.predictor import Predictor, Served, to_plain
 from reslab.errors import UserError
 from reslab.networks import Network, create_model, load_model, save_model
+from reslab.runtime.listener import Listener
 
 
 def test_probabilities_are_the_networks(network: Network, photos: Path, tmp_path: Path) -> None:
@@ -68,7 +69,8 @@ def test_one_image_some_guesses_and_classes_without_names(network: Network, phot
     (prediction,) = predictor.predict(str(photos / "val/ants/photo-0.png"), top=1)
     assert [guess.name in ("class 0", "class 1") for guess in prediction.guesses] == [True]
     done: list[int] = []
-    assert len(predictor.predict([np.zeros((30, 40, 3), np.uint8)] * 33, progress=done.append)) == 33
+    listener = Listener(progress=lambda count, metrics: done.append(count))
+    assert len(predictor.predict([np.zeros((30, 40, 3), np.uint8)] * 33, listener=listener)) == 33
     assert done == [32, 33]
     with pytest.raises(UserError, match="top is 0"):
         predictor.predict([], top=0)

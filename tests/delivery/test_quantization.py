@@ -8,7 +8,7 @@ import onnx
 import onnxruntime
 
 from reslab.data.catalogue import open_data
-from reslab.delivery.export import onnx_runner
+from reslab.delivery.deployed import onnx_runner
 from reslab.delivery.pictures import label_pictures
 from reslab.delivery.quantization import quantize, score_onnx
 

@@ -27,6 +27,7 @@ from tests.trials import DIGITS, outcome
 
 from reslab.experiments.run import run_trial
 from reslab.runs.directory import RunDirectory
+from reslab.runtime.listener import Listener
 from reslab.spec import find
 from reslab.spec.recipe import Recipe, find_recipe
 from reslab.spec.trial import DataSpec, Trial
@@ -145,13 +146,13 @@ def _train(root: Path, kill: Kill, told: Connection) -> None:
 
     if kill.moment:
         _arm(kill.moment, lambda: done >= kill.progress, told)
-    run_trial(make_trial(), DIGITS, root, progress=tell)
+    run_trial(make_trial(), DIGITS, root, listener=Listener(progress=tell))
 
 
 def _arm(moment: str, ready: Callable[[], bool], told: Connection) -> None:
     """Make the process kill itself at `moment` of the first checkpoint write for which `ready` says yes."""
     from reslab import files
-    from reslab.networks.weights import sealed
+    from reslab.runtime import sealed
 
     save, sync, replace, unlink = sealed.save_file, files._sync, Path.replace, Path.unlink
 

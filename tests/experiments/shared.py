@@ -11,10 +11,11 @@ from tests.trials import DIGITS
 
 from reslab.experiments.run import run_trial
 from reslab.runs.directory import RunDirectory
+from reslab.runtime.listener import Listener
+from reslab.runtime.processes import Processes
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import Trial
 from reslab.training.loop import Stopped
-from reslab.training.processes import Processes
 
 EXACT = {"iterations": 16, "batch": 32, "evaluate_every": 1, "precision": "fp32", "sync_norms": True}
 
@@ -39,9 +40,13 @@ def train(processes: Processes, trial: Trial, root: Path, stop_at: int | None = 
             DIGITS,
             root,
             processes=processes,
-            progress=see,
-            warn=warnings.append,
-            should_stop=lambda: stop_at is not None and step + 1 >= stop_at and processes.rank == processes.count - 1,
+            listener=Listener(
+                progress=see,
+                warn=warnings.append,
+                should_stop=lambda: (
+                    stop_at is not None and step + 1 >= stop_at and processes.rank == processes.count - 1
+                ),
+            ),
         )
     except Stopped:
         assert step == stop_at

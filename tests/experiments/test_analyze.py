@@ -47,8 +47,7 @@ def test_what_is_kept_is_not_measured_again(run: RunDirectory, monkeypatch: pyte
     calls = []
     measure = analyzing.measure_responses
     monkeypatch.setattr(analyzing, "measure_responses", lambda *a, **k: calls.append(1) or measure(*a, **k))
-    trained = load_run(run)
-    analyze(trained, choose_inputs(trained, DIGITS, images=20), "responses")
+    analyze(choose_inputs(load_run(run), DIGITS, images=20), "responses", run=run)
     assert not (run.path / "analysis").exists()
     assert responses_of(run, DIGITS) == responses_of(run, DIGITS)
     assert len(calls) == 2
@@ -62,7 +61,6 @@ def test_what_is_kept_is_not_measured_again(run: RunDirectory, monkeypatch: pyte
 
 def test_other_images_leave_the_run_alone(run: RunDirectory) -> None:
     """What is not the run's own test, as it was, is returned and not kept."""
-    trained = load_run(run)
-    inputs = choose_inputs(trained, DIGITS, preprocess={"std": "[2]"})
-    assert analyze(trained, inputs, "responses")["images"] == 355
+    subject = choose_inputs(load_run(run), DIGITS, preprocess={"std": "[2]"})
+    assert analyze(subject, "responses", run=run)["images"] == 355
     assert not (run.path / "analysis").exists()

@@ -9,7 +9,7 @@ import torch
 
 from reslab.experiments import costs
 from reslab.experiments.costs import Counted, count_depths, estimate_measuring, measure_depths, write_largest
-from reslab.networks.timing import Timing
+from reslab.runtime.timing import Timing
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reslab.data.digits import load_digits
+from reslab.data.arrays.digits import load_digits
 from reslab.experiments.degradation import degradation_trials, judge_degradation, judge_responses
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,21 +9,18 @@ import pytest
 import torch
 from tests.trials import DIGITS, make_digits_trial, stop_after
 
-from reslab.errors import UserError
 from reslab.experiments import estimate as estimating
 from reslab.experiments.estimate import (
-    SetEstimate,
     Speed,
-    check_disk,
-    check_disk_for_set,
     estimate_run,
     estimate_set,
     measure_speed,
 )
 from reslab.experiments.run import run_trial
 from reslab.networks import measure_cost
-from reslab.networks.execution import Execution
 from reslab.runs.directory import RunDirectory
+from reslab.runtime.execution import Execution
+from reslab.runtime.listener import Listener
 from reslab.spec import find
 from reslab.spec.trial import Trial
 from reslab.training.loop import Stopped
@@ -72,7 +68,7 @@ def test_tuning_has_its_own_sizes(tmp_path: Path) -> None:
 def test_what_is_done_is_not_counted_again(tmp_path: Path) -> None:
     """A run stopped after its twelfth iteration has eight to go, two evaluations and the test."""
     with pytest.raises(Stopped):
-        run_trial(make_trial(), DIGITS, tmp_path, should_stop=stop_after(11))
+        run_trial(make_trial(), DIGITS, tmp_path, listener=Listener(should_stop=stop_after(11)))
     run = RunDirectory.of(make_trial(), tmp_path)
     estimate = estimate_run(make_trial(), DIGITS, run, speed=SPEED, device="cpu")
     assert estimate.done == 12
@@ -170,20 +166,6 @@ def test_an_image_is_cheaper_among_many(monkeypatch: pytest.MonkeyPatch) -> None
     assert measure_speed(make_trial(), device="cpu").iteration_seconds == pytest.approx(1.8 + 24 * 1.8 / 8 / 2)
 
 
-def test_a_full_disk_is_told_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is needed, what is free, and what to do; what the run has already is not needed again."""
-    run = RunDirectory(tmp_path / "runs" / "new")
-    estimate = estimate_run(make_trial(), DIGITS, run, speed=SPEED, device="cpu")
-    needed = estimate.disk_bytes + estimate.checkpoint_bytes
-    usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=needed - 1))
-    with pytest.raises(UserError, match=r"needs \d\.\d MiB of disk and \d\.\d MiB are free; free some space"):
-        check_disk(estimate, run)
-    run.path.mkdir(parents=True)
-    (run.path / "weights.safetensors").write_bytes(bytes(1000))
-    check_disk(estimate, run)
-
-
 def test_a_set_is_the_sum_of_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The smallest network is timed; time and disk add up, memory as many times as trials run at once."""
     monkeypatch.setattr(estimating, "used_memory", lambda device: 1_000)
@@ -216,14 +198,6 @@ def test_each_precision_of_a_set_is_timed(tmp_path: Path, monkeypatch: pytest.Mo
     trials = [make_trial(precision=precision) for precision in ("fp32", "bf16", "fp32")]
     estimate = estimate_set(trials, DIGITS, tmp_path, together=1, device="cpu")
     assert estimate.seconds == pytest.approx(20 * (8.0 + 2.0 + 8.0))
-
-
-def test_a_set_that_does_not_fit_is_told_before_training(tmp_path: Path) -> None:
-    """What the disk lacks for all of them."""
-    estimate = SetEstimate(seconds=1.0, memory_bytes=900, disk_bytes=10)
-    check_disk_for_set(estimate, [make_trial()], tmp_path)
-    with pytest.raises(UserError, match=r"needs .* of disk and .* are free"):
-        check_disk_for_set(replace(estimate, disk_bytes=10**18), [make_trial()], tmp_path)
 
 
 @pytest.mark.gpu

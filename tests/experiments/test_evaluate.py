@@ -14,18 +14,21 @@ from PIL import Image
 from tests.photographs import make_photos
 from tests.trials import DIGITS, make_digits_trial
 
-from reslab.data import stored
-from reslab.data.dataset import Dataset, Split
+from reslab.data.arrays.dataset import ArrayDataset
+from reslab.data.arrays.sources import PUBLISHED
+from reslab.data.arrays.split import ArraySplit
+from reslab.data.photos import folder
 from reslab.data.photos.folder import PhotoDataset, read_folder
-from reslab.data.sources import PUBLISHED
 from reslab.errors import UserError
 from reslab.experiments.evaluate import evaluate, evaluate_ensemble, score_run
 from reslab.experiments.run import run_trial
-from reslab.experiments.trained import Inputs, Trained, choose_inputs, load_file, load_run
+from reslab.experiments.trained import Trained, choose_inputs, load_file, load_run
 from reslab.networks import create_model
+from reslab.runtime.listener import Listener
 from reslab.spec import Preprocess, find
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, SplitName, Trial
+from reslab.tasks.subject import Subject
 
 SCORES = ("error_percent", "top5_error_percent", "loss", "ece_percent", "mean_confidence_percent", "confusion")
 ON_GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")]
@@ -49,25 +52,23 @@ def test_a_finished_run_gives_its_recorded_result(
     trial = replace(trial, network=replace(trial.network, dropout=0.1))
     run = run_trial(trial, DIGITS, tmp_path, device=device)
     result = run.result()
-    trained = load_run(run)
-    again = evaluate(trained, choose_inputs(trained, DIGITS, device=device))
+    again = evaluate(choose_inputs(load_run(run), DIGITS, device=device))
     for score in SCORES:
         assert again[score] == result[score], score
     assert list(again["class_error_percent"].values()) == result["class_error_percent"]
     assert (again["data"], again["split"]) == ("digits", split)
     assert again["network"] == "cifar-resnet-8 dropout=0.1 channels=1 input_size=8"
-    trained = load_file(run.weights)
-    again = evaluate(trained, choose_inputs(trained, DIGITS, device=device))
+    again = evaluate(choose_inputs(load_file(run.weights), DIGITS, device=device))
     assert again["error_percent"] == result["error_percent"]
 
 
-def noise(count: int, seed: int = 0) -> Dataset:
+def noise(count: int, seed: int = 0) -> ArrayDataset:
     """Images with CIFAR-10's shape and classes: coloured patches under noise."""
     generator = np.random.default_rng(seed)
     patches = generator.integers(0, 256, (count, 3, 4, 4)).repeat(8, 2).repeat(8, 3)
     images = np.clip(patches + generator.normal(0, 20, patches.shape), 0, 255).astype(np.uint8)
-    split = Split(images, generator.integers(0, 10, count).astype(np.uint8))
-    return Dataset(name="cifar10", class_names=PUBLISHED["cifar10"].class_names, train=split, test=split)
+    split = ArraySplit(images, generator.integers(0, 10, count).astype(np.uint8))
+    return ArrayDataset(name="cifar10", class_names=PUBLISHED["cifar10"].class_names, train=split, test=split)
 
 
 @torch.no_grad()
@@ -98,22 +99,23 @@ def test_foreign_weights_guess_what_their_own_network_guesses(
     assert len(set(guesses)) > 2  # or the comparison would say little
     state = {f"module.{name}": tensor for name, tensor in peer.state_dict().items()}
     torch.save({"state_dict": state}, tmp_path / "a.th")
-    trained = load_file(tmp_path / "a.th")
-    scores = evaluate(trained, choose_inputs(trained, data, preprocess=told))
+    scores = evaluate(choose_inputs(load_file(tmp_path / "a.th"), data, preprocess=told))
     confusion = np.zeros((10, 10), dtype=int)
-    np.add.at(confusion, (data.test.labels, guesses), 1)
+    np.add.at(confusion, (data.test.targets, guesses), 1)
     assert scores["confusion"] == confusion.tolist()
-    assert scores["error_percent"] == pytest.approx(100 * (guesses != data.test.labels).mean())
+    assert scores["error_percent"] == pytest.approx(100 * (guesses != data.test.targets).mean())
     assert scores["class_error_percent"].keys() == set(PUBLISHED["cifar10"].class_names)
 
 
 def test_progress_counts_images(tmp_path: Path) -> None:
     """Up to all of them."""
     torch.save(CifarPeer(1).state_dict(), tmp_path / "a.th")
-    trained, seen = load_file(tmp_path / "a.th"), []
+    seen: list[int] = []
     data = replace(noise(501), class_names=tuple("0123456789"))
-    assert evaluate(trained, choose_inputs(trained, data), progress=seen.append)["images"] == 501
-    assert seen == [500, 501]
+    subject = choose_inputs(load_file(tmp_path / "a.th"), data)
+    listener = Listener(progress=lambda done, metrics: seen.append(done))
+    assert evaluate(subject, listener=listener)["images"] == 501
+    assert seen == [250, 501]  # two batches, as even as they can be
 
 
 def untrained(seed: int, preprocess: Preprocess, **fields: object) -> Trained:
@@ -125,10 +127,9 @@ def untrained(seed: int, preprocess: Preprocess, **fields: object) -> Trained:
     return Trained(origin=f"network {seed}", network=network.eval())
 
 
-def on_digits(seed: int, mean: float) -> tuple[Trained, Inputs]:
+def on_digits(seed: int, mean: float) -> Subject:
     """A network of the digits with a mean of its own."""
-    trained = untrained(seed, Preprocess(mean=(mean,)), channels=1, input_size=8)
-    return trained, choose_inputs(trained, DIGITS)
+    return choose_inputs(untrained(seed, Preprocess(mean=(mean,)), channels=1, input_size=8), DIGITS)
 
 
 @torch.no_grad()
@@ -137,15 +138,15 @@ def test_an_ensemble_averages_softmax() -> None:
     members = [on_digits(0, 0.3), on_digits(1, 0.5), on_digits(2, 0.1)]
     found = evaluate_ensemble(members)
     total = torch.zeros(len(DIGITS.test), 10)
-    for trained, inputs in members:
-        total += trained.network(torch.from_numpy(DIGITS.test.images) / 16 - inputs.preprocess.mean[0]).softmax(1)
-    labels = torch.from_numpy(DIGITS.test.labels).long()
+    for member in members:
+        total += member.network(torch.from_numpy(DIGITS.test.images) / 16 - member.preprocess.mean[0]).softmax(1)
+    labels = torch.from_numpy(DIGITS.test.targets).long()
     assert found["error_percent"] == pytest.approx(100 * (total.argmax(1) != labels).float().mean().item())
     assert found["loss"] == pytest.approx(
         (total / 3).log()[torch.arange(len(labels)), labels].neg().mean().item(), 1e-5
     )
     assert found["mean_confidence_percent"] == pytest.approx(100 * (total / 3).amax(1).mean().item(), rel=1e-5)
-    assert found["members"] == [evaluate(trained, inputs) for trained, inputs in members]
+    assert found["members"] == [evaluate(member) for member in members]
     assert len({member["error_percent"] for member in found["members"]}) > 1
 
 
@@ -164,10 +165,10 @@ def test_order_and_repetition_do_not_matter() -> None:
 
 def test_members_are_tested_on_the_same_images() -> None:
     """Or nothing would be compared."""
-    trained, inputs = on_digits(0, 0.3)
-    other = choose_inputs(trained, DIGITS, split="tuning")
+    trained = untrained(0, Preprocess(mean=(0.3,)), channels=1, input_size=8)
+    members = [choose_inputs(trained, DIGITS), choose_inputs(trained, DIGITS, split="tuning")]
     with pytest.raises(UserError, match=r"on data\.split=tuning; say which for all"):
-        evaluate_ensemble([(trained, inputs), (trained, other)])
+        evaluate_ensemble(members)
 
 
 @pytest.fixture
@@ -190,9 +191,9 @@ def test_photographs_are_decoded_once_for_all(protocol, photos: PhotoDataset, mo
     members = []
     for seed, preprocess in enumerate([Preprocess(resize=18, crop=16), Preprocess(resize=20, crop=16, mean=(0.4,))]):
         trained = untrained(seed, preprocess, classes=2, input_size=16)
-        members.append((trained, choose_inputs(trained, photos)))
-    read, reading = [], stored.read_pixels
-    monkeypatch.setattr(stored, "read_pixels", lambda path: read.append(path) or reading(path))
+        members.append(choose_inputs(trained, photos))
+    read, reading = [], folder.read_pixels
+    monkeypatch.setattr(folder, "read_pixels", lambda path: read.append(path) or reading(path))
     found = evaluate_ensemble(members, protocol=protocol)
     assert sorted(read) == sorted(photos.test.path(index) for index in range(6))
     assert (found["images"], found["skipped_images"], found["protocol"]) == (6, 0, protocol)
@@ -209,7 +210,7 @@ def test_a_mean_image_serves_other_crops_by_its_channels(protocol, photos: Photo
     averages = str(trained.network.mean_image.mean((1, 2)).tolist())
     size = {"resize": "22", "crop": "20"}
     losses = [
-        evaluate(trained, choose_inputs(trained, photos, preprocess=size | fields), protocol=protocol)["loss"]
+        evaluate(choose_inputs(trained, photos, preprocess=size | fields), protocol=protocol)["loss"]
         for fields in ({}, {"mean": averages, "std": "[1,1,1]", "per_pixel_mean": "false"})
     ]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
@@ -220,16 +221,16 @@ def test_bad_photographs_are_counted(photos: PhotoDataset) -> None:
     photos.test.path(1).write_bytes(b"")
     trained = untrained(0, Preprocess(resize=18, crop=16), classes=2, input_size=16)
     with pytest.raises(UserError, match=r"1\.png is not an image"):
-        evaluate(trained, choose_inputs(trained, photos))
+        evaluate(choose_inputs(trained, photos))
     told: list[str] = []
-    found = evaluate(trained, choose_inputs(trained, photos, skip_bad=True, warn=told.append))
+    found = evaluate(choose_inputs(trained, photos, skip_bad=True, listener=Listener(warn=told.append)))
     assert [sentence.split()[0] for sentence in told] == ["skipped:"]
     assert (found["images"], found["skipped_images"], sum(map(sum, found["confusion"]))) == (5, 1, 5)
     data = DataSpec(name=photos.name, fingerprint=photos.fingerprint, on_bad_image="skip")
     went_past = replace(trained, data=data)
-    assert evaluate(went_past, choose_inputs(went_past, photos))["skipped_images"] == 1
+    assert evaluate(choose_inputs(went_past, photos))["skipped_images"] == 1
     with pytest.raises(UserError, match=r"1\.png is not an image"):
-        evaluate(went_past, choose_inputs(went_past, replace(photos, name="others")))
+        evaluate(choose_inputs(went_past, replace(photos, name="others")))
     for index in range(6):
         photos.test.path(index).write_bytes(b"")
     with pytest.raises(UserError, match="more than 1 image is bad"):
@@ -247,8 +248,7 @@ def test_a_run_is_scored_by_a_protocol_once(tmp_path: Path) -> None:
     run = run_trial(trial, photos, tmp_path / "runs")
     assert run.result()["data_images"] == [6, 4]
     found = score_run(run, photos, "10-crop")
-    trained = load_run(run)
-    scores = evaluate(trained, choose_inputs(trained, photos), protocol="10-crop")
+    scores = evaluate(choose_inputs(load_run(run), photos), protocol="10-crop")
     assert found == {name: value for name, value in scores.items() if name not in ("confusion", "class_error_percent")}
     assert (found["images"], found["shorter_sides"]) == (4, [37])
     run.write("analysis/10-crop", found | {"error_percent": 1.5})
@@ -262,11 +262,12 @@ def test_a_run_is_scored_by_a_protocol_once(tmp_path: Path) -> None:
 
 def test_a_member_that_gives_no_numbers_is_named() -> None:
     """Before the work where it is so at the first image; else at the end, with how many images it is so for."""
-    good, (bad, inputs) = on_digits(0, 0.3), on_digits(1, 0.5)
+    good, trained = on_digits(0, 0.3), untrained(1, Preprocess(mean=(0.5,)), channels=1, input_size=8)
+    bad = choose_inputs(trained, DIGITS)
     with torch.no_grad():
         bad.network.classifier.bias[3] = math.nan  # pyright: ignore[reportAttributeAccessIssue]
     cause = r"its classifier\.bias is not finite; give other weights"
     with pytest.raises(UserError, match=f"network 1 gives logits that are not finite for the first .* digits: {cause}"):
-        choose_inputs(bad, DIGITS)
+        choose_inputs(trained, DIGITS)
     with pytest.raises(UserError, match=f"network 1 gives .* finite for 355 of 355 images of digits: {cause}"):
-        evaluate_ensemble([good, (bad, inputs)])
+        evaluate_ensemble([good, bad])

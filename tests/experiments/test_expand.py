@@ -11,7 +11,8 @@ from tests.multilabel import make_labelled
 from tests.photographs import make_photos
 from tests.trials import make_photo_trial
 
-from reslab.data.dataset import Dataset, Split
+from reslab.data.arrays.dataset import ArrayDataset
+from reslab.data.arrays.split import ArraySplit
 from reslab.data.photos.editions import Edition
 from reslab.data.photos.folder import read_folder
 from reslab.errors import UserError
@@ -22,8 +23,8 @@ from reslab.runs.directory import RunDirectory
 from reslab.spec import name_of
 from reslab.spec.trial import trial_to_dict
 
-EMPTY = Split(np.empty((0, 3, 32, 32), dtype=np.uint8), np.empty(0, dtype=np.uint8))
-DATASET = Dataset(name="cifar10", class_names=(), train=EMPTY, test=EMPTY)
+EMPTY = ArraySplit(np.empty((0, 3, 32, 32), dtype=np.uint8), np.empty(0, dtype=np.uint8))
+DATASET = ArrayDataset(name="cifar10", class_names=(), train=EMPTY, test=EMPTY)
 
 
 def test_a_table_is_its_trials_times_seeds() -> None:
@@ -44,7 +45,7 @@ def test_fields_can_be_changed() -> None:
     fields = {"recipe.iterations": "80", "data.split": "tuning", "network.checkpointing": "true"}
     (trial, _) = expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides=fields)
     assert (trial.recipe.iterations, trial.data.split, trial.network.checkpointing) == (80, "tuning", True)
-    split = Split(np.empty((640, 3, 32, 32), dtype=np.uint8), np.zeros(640, dtype=np.uint8))
+    split = ArraySplit(np.empty((640, 3, 32, 32), dtype=np.uint8), np.zeros(640, dtype=np.uint8))
     (trial, _) = expand(CLAIMS["fig-1"], replace(DATASET, train=split), seeds=1, overrides={"recipe.epochs": "20"})
     assert trial.recipe.iterations == 20 * 640 // 128
     with pytest.raises(UserError, match=r"recipe\.schedule\.final means nothing to a steps schedule"):
@@ -114,7 +115,7 @@ def test_photographs_stand_in_for_imagenet(tmp_path: Path, monkeypatch: pytest.M
     dataset = open_imagenet(place)
     assert dataset is not None
     assert dataset.name == "imagenet"
-    assert on_these(CLAIMS["table-2"], dataset) == list(CLAIMS["table-2"])
+    assert on_these(CLAIMS["table-2"], dataset) == tuple(CLAIMS["table-2"])
     (tmp_path / "data").mkdir()
     place.rename(tmp_path / "data" / "imagenet")
     prepared = open_imagenet(None)

@@ -13,6 +13,7 @@ from reslab.delivery.probing import probe
 from reslab.errors import UserError
 from reslab.experiments.probe import open_extractor, probe_layers
 from reslab.experiments.trained import Trained
+from reslab.runtime.listener import Listener
 
 
 def test_it_learns_on_train_and_is_tested_on_test(tmp_path: Path) -> None:
@@ -22,7 +23,9 @@ def test_it_learns_on_train_and_is_tested_on_test(tmp_path: Path) -> None:
     data = label_pictures(open_data(str(tmp_path)))
     extractor = open_extractor(Trained(origin="mine", network=make_network()), {"crop": 12})
     done: list[int] = []
-    found = probe_layers(extractor, data, layer="conv2_x", progress=done.append)
+    found = probe_layers(
+        extractor, data, layer="conv2_x", listener=Listener(progress=lambda count, metrics: done.append(count))
+    )
     train, test = (extractor.embed(part, ["conv2_x"])[0] for part in (data.train, data.test))
     assert train.labels is not None
     assert test.labels is not None

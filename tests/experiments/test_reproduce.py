@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from tests.experiments.test_expand import DATASET
 
-from reslab.data.dataset import Dataset
+from reslab.data.arrays.dataset import ArrayDataset
 from reslab.experiments import together
 from reslab.experiments.expand import expand
 from reslab.experiments.reproduce import plan_runs, reproduce, run_missing
-from reslab.experiments.together import Progress
 from reslab.paper.claims import CLAIMS
 from reslab.runs.directory import RunDirectory
+from reslab.runtime.listener import Listener
 from reslab.spec.trial import Trial
 from reslab.training.loop import Stopped
 
@@ -24,7 +25,7 @@ def test_only_what_is_missing_is_run(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     trials = list(expand(CLAIMS["fig-1"], DATASET, seeds=2))
     ran: list[Trial] = []
 
-    def run_trial(trial: Trial, dataset: Dataset, root: Path, **_: object) -> None:
+    def run_trial(trial: Trial, dataset: ArrayDataset, root: Path, **_: object) -> None:
         ran.append(trial)
         RunDirectory.of(trial, root).finish({})
 
@@ -48,8 +49,8 @@ def test_a_plan_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     """Before and after; its fields are those of the command line, typed or as text."""
     claims = [claim for claim in CLAIMS["table-6"] if claim.row == "ResNet-20"]
 
-    def run_trial(trial: Trial, dataset: Dataset, root: Path, *, progress: Progress, **_: object) -> None:
-        progress(trial.recipe.iterations, {})
+    def run_trial(trial: Trial, dataset: ArrayDataset, root: Path, *, listener: Listener, **_: object) -> None:
+        listener.progress(trial.recipe.iterations, {})
         RunDirectory.of(trial, root).finish({})
 
     monkeypatch.setattr(together, "run_trial", run_trial)
@@ -57,7 +58,12 @@ def test_a_plan_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert plan.trials == plan_runs(claims, DATASET, tmp_path, seeds=2, fields={"recipe.iterations": "2"}).trials
     assert (plan.missing, plan.together) == (list(plan.trials), 8 if plan.device == "cuda" else 1)
     steps: list[tuple[int, int]] = []
-    reproduce(plan, begin=lambda trial: lambda step, metrics: steps.append((trial.seed, step)))
+    reproduce(
+        plan,
+        listener=Listener(
+            enter=lambda trial, total: nullcontext(lambda step, metrics: steps.append((trial.seed, step)))
+        ),
+    )
     assert (plan.missing, steps) == ([], [(1, 2), (2, 2)])
 
 
@@ -73,8 +79,6 @@ def _run_all(
         DATASET,
         root,
         device="cpu",
-        begin=lambda trial: lambda step, metrics: None,
-        warn=lambda sentence: None,
-        should_stop=should_stop,
+        listener=Listener(should_stop=should_stop),
         measure=measure,
     )

@@ -11,11 +11,12 @@ import torch
 from tests.experiments.faults import make_trial
 from tests.trials import DIGITS, make_photo_trial, stop_after
 
-from reslab.data.dataset import Dataset
+from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.photos.folder import PhotoDataset
 from reslab.experiments.run import run_trial
 from reslab.runs.directory import RunDirectory
 from reslab.runs.provenance import describe_surroundings
+from reslab.runtime.listener import Listener
 from reslab.spec.trial import Trial
 from reslab.training.loop import Stopped
 
@@ -27,11 +28,11 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def go_on(trial: Trial, data: Dataset | PhotoDataset, root: Path, before: dict[str, Any]) -> list[str]:
+def go_on(trial: Trial, data: ArrayDataset | PhotoDataset, root: Path, before: dict[str, Any]) -> list[str]:
     """Return what is said to a run that goes on after a sitting that recorded other things than it did."""
     warnings: list[str] = []
     with pytest.raises(Stopped):
-        run_trial(trial, data, root, should_stop=stop_after(2), warn=warnings.append)
+        run_trial(trial, data, root, listener=Listener(should_stop=stop_after(2), warn=warnings.append))
     provenance = RunDirectory.of(trial, root).path / "provenance.json"
     record = json.loads(provenance.read_text())
     sitting = record["sittings"][0]
@@ -39,7 +40,7 @@ def go_on(trial: Trial, data: Dataset | PhotoDataset, root: Path, before: dict[s
     sitting |= before | {"versions": sitting["versions"] | before.get("versions", {})}
     provenance.write_text(json.dumps(record))
     with pytest.raises(Stopped):
-        run_trial(trial, data, root, should_stop=stop_after(0), warn=warnings.append)
+        run_trial(trial, data, root, listener=Listener(should_stop=stop_after(0), warn=warnings.append))
     return warnings
 
 
@@ -111,7 +112,7 @@ def test_what_an_old_record_does_not_tell_is_not_compared(photos: PhotoDataset, 
     for recorded in ({"torch": VERSIONS["torch"]}, None):
         root = tmp_path / str(recorded)
         with pytest.raises(Stopped):
-            run_trial(trial, photos, root, should_stop=stop_after(2))
+            run_trial(trial, photos, root, listener=Listener(should_stop=stop_after(2)))
         provenance = RunDirectory.of(trial, root).path / "provenance.json"
         record = json.loads(provenance.read_text())
         record["sittings"][0]["versions"] = recorded
@@ -119,4 +120,4 @@ def test_what_an_old_record_does_not_tell_is_not_compared(photos: PhotoDataset, 
             del record["sittings"][0]["versions"]
         provenance.write_text(json.dumps(record))
         with pytest.raises(Stopped):
-            run_trial(trial, photos, root, should_stop=stop_after(0), warn=pytest.fail)
+            run_trial(trial, photos, root, listener=Listener(should_stop=stop_after(0), warn=pytest.fail))

@@ -4,33 +4,51 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from tests.experiments.faults import MOMENTS, OPTIONS, Kill, make_trial, plan_chains, suffer
 from tests.experiments.shared import make_shared_trial, metrics, train
+from tests.photographs import make_photos
 from tests.processes import run_in_processes
-from tests.trials import DIGITS, make_digits_trial, outcome, stop_after
+from tests.trials import DIGITS, make_digits_trial, make_photo_trial, outcome, stop_after
 from torch import Tensor
 
-from reslab.data.dataset import Dataset, Split
+from reslab.data.arrays.dataset import ArrayDataset
+from reslab.data.arrays.feed import ArrayFeed
+from reslab.data.arrays.split import ArraySplit
+from reslab.data.photos import feed as of_photos
+from reslab.data.photos.class_words import write_words
+from reslab.data.photos.folder import PhotoDataset, PhotoSplit, read_folder
+from reslab.data.photos.order import PhotoSampler
+from reslab.data.photos.reader import read_photos
+from reslab.data.photos.shard_writer import write_shards
 from reslab.errors import UserError
-from reslab.experiments.arrays import ArrayTask, make_array_task
+from reslab.experiments.evaluate import evaluate
 from reslab.experiments.run import run_trial
+from reslab.experiments.trained import choose_inputs, load_file
 from reslab.files import leftovers
 from reslab.networks import Network, load_model, measure_cost
-from reslab.runs.directory import RunDirectory
+from reslab.runs.directory import RunDirectory, list_runs
+from reslab.runs.log import StepLog
+from reslab.runtime.listener import Listener
+from reslab.runtime.processes import ALONE, Processes
+from reslab.scores import describe_scores
 from reslab.spec.preprocess import PER_PIXEL_MEAN
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import Trial
+from reslab.tasks.catalogue import list_shown
+from reslab.tasks.trial_task import make_task
 from reslab.training.loop import Stopped
-from reslab.training.processes import ALONE, Processes
 
 LABELS = torch.arange(4)
+GROWING = {"network__input_size": "64", "recipe__resizing__initial": "0.5", "recipe__resizing__stages": "2"}
 SHARED_OPTIONS: list[dict[str, object]] = [
     {},
     {"accumulate": 2, "average_decay": 0.9, "exact_norms": True, "optimizer.clip_norm": 1.0},
@@ -66,6 +84,7 @@ def test_a_run_is_recorded(tmp_path: Path) -> None:
     for measure in ("params", "multiply_adds", "activation_bytes"):
         assert result[measure] == getattr(cost, measure)
     assert result["class_names"] == list("0123456789")
+    assert result["scores"] == json.loads(json.dumps(describe_scores(list_shown()["classification"].scores)))
     sitting = run.read("provenance")["sittings"][0]
     assert sitting["versions"]["torch"]
     timings = [json.loads(line) for line in (run.path / "timings.jsonl").read_text().splitlines()]
@@ -85,6 +104,26 @@ def test_the_same_seed_is_the_same_log(whole: tuple[str, str, str], tmp_path: Pa
     assert outcome(run_trial(make_trial(), DIGITS, tmp_path)) == whole
     other = run_trial(replace(make_trial(), seed=4), DIGITS, tmp_path)
     assert outcome(other)[1] != whole[1]
+
+
+@pytest.mark.parametrize("average_decay", [0.0, 0.9])
+def test_weights_are_kept_along_the_way(average_decay: float, tmp_path: Path) -> None:
+    """After the iterations that are wanted, as they are tested there; all else is as without them, over a stop too."""
+    trial = make_trial(find_recipe("digits", OPTIONS | {"average_decay": average_decay, "iterations": 16}))
+    expected = outcome(run_trial(trial, DIGITS, tmp_path / "whole"))
+    wanted = frozenset({4, 7, 12})
+    with pytest.raises(Stopped):
+        listener = Listener(should_stop=stop_after(8))
+        run_trial(trial, DIGITS, tmp_path, snapshots=wanted, listener=listener)
+    run = run_trial(trial, DIGITS, tmp_path, snapshots=wanted)
+    assert outcome(run) == expected
+    assert sorted((run.path / "snapshots").iterdir()) == [run.snapshot(step) for step in sorted(wanted)]
+    logged = {entry["step"]: entry["test_loss"] for entry in metrics(trial, tmp_path)}
+    for step in wanted:
+        trained = load_file(run.snapshot(step))
+        assert (trained.provenance["trial"], trained.provenance["step"]) == (trial.id, step)
+        if step in logged:
+            assert evaluate(choose_inputs(trained, DIGITS))["loss"] == logged[step]
 
 
 def test_resident_data_is_the_same_run(
@@ -120,7 +159,7 @@ def test_a_run_stopped_at_every_step_ends_the_same(options: dict[str, object], t
     while RunDirectory.of(trial, tmp_path).state != "finished":
         sittings += 1
         try:
-            run_trial(trial, DIGITS, tmp_path, should_stop=lambda: True)
+            run_trial(trial, DIGITS, tmp_path, listener=Listener(should_stop=lambda: True))
         except Stopped:
             assert RunDirectory.of(trial, tmp_path).state == "interrupted"
     assert sittings == trial.recipe.iterations
@@ -143,7 +182,9 @@ def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
     """Its files are left alone."""
     run = run_trial(make_trial(), DIGITS, tmp_path)
     before = (run.path / "provenance.json").stat().st_mtime_ns
-    run_trial(make_trial(), DIGITS, tmp_path, progress=lambda step, metrics: pytest.fail("it trained"))
+    run_trial(
+        make_trial(), DIGITS, tmp_path, listener=Listener(progress=lambda step, metrics: pytest.fail("it trained"))
+    )
     assert (run.path / "provenance.json").stat().st_mtime_ns == before
 
 
@@ -172,20 +213,25 @@ def test_a_damaged_checkpoint_is_named_and_the_run_ends_the_same(whole: tuple[st
         return bool(steps) and steps[-1] == 20
 
     with pytest.raises(Stopped):
-        run_trial(make_trial(), DIGITS, tmp_path, progress=lambda step, _: steps.append(step), should_stop=after_twenty)
+        run_trial(
+            make_trial(),
+            DIGITS,
+            tmp_path,
+            listener=Listener(progress=lambda step, _: steps.append(step), should_stop=after_twenty),
+        )
     run = RunDirectory.of(make_trial(), tmp_path)
     newest = sorted(run.checkpoints.iterdir())[-1]
     content = bytearray(newest.read_bytes())
     content[-3] ^= 1
     newest.write_bytes(content)
     warnings: list[str] = []
-    assert outcome(run_trial(make_trial(), DIGITS, tmp_path, warn=warnings.append)) == whole
+    assert outcome(run_trial(make_trial(), DIGITS, tmp_path, listener=Listener(warn=warnings.append))) == whole
     assert newest.name in warnings[0]
 
 
 def statistics_to_come(trial: Trial, network: Network) -> tuple[Tensor, Tensor]:
     """The stem's mean and variance by batch over the epoch that would come after the last, averaged."""
-    recipe, task = trial.recipe, make_array_task(trial, DIGITS, device="cpu")
+    recipe, task = trial.recipe, make_task(trial, DIGITS, device="cpu")
     steps = range(recipe.iterations, recipe.iterations + -(-len(DIGITS.train) // recipe.batch))
     with torch.no_grad():
         maps = [network.get_submodule("stem.conv")(task.load(step, 1)[0][0]) for step in steps]
@@ -226,8 +272,8 @@ def test_tuning_holds_training_images_back(tmp_path: Path) -> None:
     """The last tenth stands in for the test set, which is not looked at."""
     trial = make_trial(dropout=0.0)
     trial = replace(trial, data=replace(trial.data, split="tuning"))
-    blind = replace(DIGITS, test=Split(DIGITS.test.images[:0], np.empty(0, dtype=np.uint8)))
-    assert isinstance(blind, Dataset)
+    blind = replace(DIGITS, test=ArraySplit(DIGITS.test.images[:0], np.empty(0, dtype=np.uint8)))
+    assert isinstance(blind, ArrayDataset)
     result = run_trial(trial, blind, tmp_path).result()
     assert sum(map(sum, result["confusion"])) == len(DIGITS.train) // 10
 
@@ -240,7 +286,7 @@ def test_a_run_on_cuda_resumes_to_the_same_bits(tmp_path: Path) -> None:
     assert outcome(run_trial(make_trial(), DIGITS, tmp_path / "again", device="cuda")) == expected
     while RunDirectory.of(make_trial(), tmp_path).state != "finished":
         with contextlib.suppress(Stopped):
-            run_trial(make_trial(), DIGITS, tmp_path, device="cuda", should_stop=lambda: True)
+            run_trial(make_trial(), DIGITS, tmp_path, device="cuda", listener=Listener(should_stop=lambda: True))
     run = RunDirectory.of(make_trial(), tmp_path)
     assert outcome(run) == expected
     assert run.read("provenance")["sittings"][0]["capture"] is True
@@ -341,7 +387,7 @@ def test_a_test_without_numbers_ends_a_run_and_no_training(
     exact_norms: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On the way it is logged, all images being wrong and the loss null; in the end no weights and no result stand."""
-    monkeypatch.setattr(ArrayTask, "test_batches", lambda task: iter([(torch.full((4, 1, 8, 8), torch.nan), LABELS)]))
+    monkeypatch.setattr(ArrayFeed, "tests", lambda feed: iter([(torch.full((4, 1, 8, 8), torch.nan), LABELS)]))
     trial = make_trial(find_recipe("digits", OPTIONS | {"exact_norms": exact_norms}))
     run = RunDirectory.of(trial, tmp_path)
     for _ in range(2):  # trained to its end, it is tested again, and the sentence stays
@@ -364,9 +410,217 @@ def test_another_runs_checkpoint_is_not_gone_on_from(tmp_path: Path) -> None:
     trial = make_digits_trial(iterations=8, evaluate_every=2)
     for seed in (1, 2):
         with pytest.raises(Stopped):
-            run_trial(replace(trial, seed=seed), DIGITS, tmp_path, should_stop=stop_after(2))
+            run_trial(replace(trial, seed=seed), DIGITS, tmp_path, listener=Listener(should_stop=stop_after(2)))
     one, other = (RunDirectory.of(replace(trial, seed=seed), tmp_path) for seed in (1, 2))
     shutil.rmtree(one.checkpoints)
     shutil.copytree(other.checkpoints, one.checkpoints)
     with pytest.raises(UserError, match=f"is a checkpoint of {other.path.name}, not of {one.path.name}"):
         run_trial(replace(trial, seed=1), DIGITS, tmp_path)
+
+
+def train_alone(trial: Trial, photos: PhotoDataset, root: Path, **options: Any) -> dict[str, Any]:
+    """Train on photographs and return the result."""
+    return run_trial(trial, photos, root, **options).result()
+
+
+def test_on_photographs_it_learns_and_its_weights_carry_what_they_need(photos: PhotoDataset, tmp_path: Path) -> None:
+    """Two colours are told apart; preprocessing and classes are with the weights."""
+    trial = make_photo_trial(photos, recipe__iterations="30")
+    result = train_alone(trial, photos, tmp_path / "runs")
+    assert result["error_percent"] == 0
+    network = load_model(list_runs(tmp_path / "runs")[0].weights)
+    assert network.class_names == ("blues", "greens")
+    assert network.preprocess is not None
+    assert (network.preprocess.resize, network.preprocess.crop) == (27, 24)
+
+
+def test_bad_test_images_are_counted(photos: PhotoDataset, tmp_path: Path) -> None:
+    """The result says how many are in no error; where none can be read there is nothing to test on."""
+    trial = make_photo_trial(photos, data__on_bad_image="skip", recipe__iterations="1")
+    assert train_alone(trial, photos, tmp_path / "whole")["skipped_images"] == 0
+    photos.test.path(2).write_bytes(b"")
+    result = train_alone(trial, photos, tmp_path / "lacking")
+    assert (result["skipped_images"], sum(map(sum, result["confusion"]))) == (1, 7)
+    alone = replace(photos, test=photos.test.take(np.array([2])))
+    with pytest.raises(UserError, match="none of the test images can be read"):
+        train_alone(trial, alone, tmp_path / "none")
+
+
+def test_bad_training_images_are_counted_and_recorded(photos: PhotoDataset, tmp_path: Path) -> None:
+    """By their paths under the folder, once, with what is wrong; also after a stop, when nobody warns of them again."""
+    photos = replace(photos, train=repeat(photos.train, 10))  # many enough for a few to be bad
+    trial = make_photo_trial(photos, data__on_bad_image="skip", recipe__iterations="40", recipe__evaluate_every="40")
+    photos.train.path(3).write_bytes(b"")
+    photos.test.path(2).write_bytes(b"")
+    told: list[str] = []
+    with pytest.raises(Stopped):
+        train_alone(trial, photos, tmp_path / "runs", listener=Listener(should_stop=stop_after(30), warn=told.append))
+    (found,) = list_runs(tmp_path / "runs")
+    first = {"part": "train", "image": photos.train.files[3], "trouble": "is not an image that can be read; remove it"}
+    assert found.read("skipped") == {"images": [first]}
+    result = train_alone(trial, photos, tmp_path / "runs", listener=Listener(warn=told.append))
+    assert (result["skipped_training_images"], result["skipped_images"]) == (1, 1)
+    assert found.read("skipped")["images"] == [first, first | {"part": "test", "image": photos.test.files[2]}]
+    assert [sentence.split()[0] for sentence in told] == ["skipped:"] * 2
+
+
+def test_nothing_skipped_leaves_no_file(photos: PhotoDataset, tmp_path: Path) -> None:
+    """And a file that was damaged is named."""
+    trial = make_photo_trial(photos, data__on_bad_image="skip", recipe__iterations="1")
+    assert train_alone(trial, photos, tmp_path / "runs")["skipped_training_images"] == 0
+    (found,) = list_runs(tmp_path / "runs")
+    assert not (found.path / "skipped.json").exists()
+    (found.path / "result.json").unlink()
+    (found.path / "skipped.json").write_text('{"images": [{"part": "somewhere"}]}')
+    with pytest.raises(UserError, match=r"skipped\.json is damaged .*; remove it to go on"):
+        train_alone(trial, photos, tmp_path / "runs")
+
+
+def repeat(split: PhotoSplit, times: int) -> PhotoSplit:
+    return PhotoSplit(split.root, split.files * times, np.tile(split.targets, times))
+
+
+def train_skipping(processes: Processes, trial: Trial, photos: PhotoDataset, root: Path) -> int:
+    return run_trial(trial, photos, root, processes=processes).result()["skipped_training_images"]
+
+
+def test_the_first_process_records_what_others_skipped(photos: PhotoDataset, tmp_path: Path) -> None:
+    """Each has met one of two bad images."""
+    photos = replace(photos, train=repeat(photos.train, 20))
+    trial = make_photo_trial(photos, data__on_bad_image="skip", recipe__iterations="1", recipe__evaluate_every="1")
+    keys = PhotoSampler(count=len(photos.train), seed=trial.seed).draw(0, 8)
+    ours, theirs = ({image % 24 for _, image in half} for half in (keys[:4], keys[4:]))
+    ours, theirs = min(ours - theirs), min(theirs - ours)
+    for image in (ours, theirs):
+        photos.train.path(image).write_bytes(b"")
+    assert run_in_processes(train_skipping, 2, trial, photos, tmp_path / "runs") == [2, 2]
+    (found,) = list_runs(tmp_path / "runs")
+    images = {one["image"] for one in found.read("skipped")["images"]}
+    assert images == {photos.train.files[image] for image in (ours, theirs)}
+
+
+def test_on_photographs_a_run_stopped_and_resumed_ends_the_same(photos: PhotoDataset, tmp_path: Path) -> None:
+    """Bit for bit, mixing and colours included."""
+    trial = make_photo_trial(photos, recipe__augmentation__mixup="0.4", recipe__augmentation__colour="0.1")
+    whole = run_trial(trial, photos, tmp_path / "whole")
+    with pytest.raises(Stopped):
+        train_alone(trial, photos, tmp_path / "parts", listener=Listener(should_stop=stop_after(5)))
+    parts = run_trial(trial, photos, tmp_path / "parts")
+    assert outcome(whole) == outcome(parts)
+
+
+@pytest.mark.parametrize("stop", [4, 6])
+def test_crops_that_grow_resume_exactly(photos: PhotoDataset, tmp_path: Path, stop: int) -> None:
+    """Stopped before they grow or just as they do: the same bits; tests see the whole size all along."""
+    fields = {"recipe__iterations": "12", "recipe__evaluate_every": "12", "recipe__augmentation__cutmix": "1"}
+    trial = make_photo_trial(photos, **GROWING, **fields)
+    task = make_task(trial, photos, device="cpu")
+    assert [len(task.load(step, 7)[0]) for step in (4, 5, 6)] == [2, 1, 7]
+    assert [task.load(step, 1)[0].shape[-1] for step in (0, 5, 6, 11)] == [32, 32, 64, 64]
+    assert {images.shape[-1] for images, _ in task.feed.tests()} == {64}
+    whole = run_trial(trial, photos, tmp_path / "whole")
+    with pytest.raises(Stopped):
+        train_alone(trial, photos, tmp_path / "parts", listener=Listener(should_stop=stop_after(stop - 1)))
+    parts = run_trial(trial, photos, tmp_path / "parts")
+    assert outcome(whole) == outcome(parts)
+    assert math.isfinite(whole.result()["train_loss"])
+
+
+def train_share(processes: Processes, trial: Trial, photos: PhotoDataset, root: Path) -> list[dict[str, float]]:
+    return StepLog(run_trial(trial, photos, root, processes=processes).path / "metrics.jsonl").read()
+
+
+@pytest.mark.slow
+def test_crops_grow_in_all_processes(photos: PhotoDataset, tmp_path: Path) -> None:
+    """Two that normalize the whole batch have the losses of one."""
+    fields = {"recipe__sync_norms": "true", "recipe__iterations": "6", "recipe__evaluate_every": "1"}
+    trial = make_photo_trial(photos, **GROWING, **fields)
+    one = train_share(ALONE, trial, photos, tmp_path / "one")
+    two, _ = run_in_processes(train_share, 2, trial, photos, tmp_path / "two")
+    losses = [[entry["train_loss"] for entry in log] for log in (one, two)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+    assert len(losses[0]) == 6
+
+
+def train_warned(processes: Processes, trial: Trial, photos: PhotoDataset, root: Path) -> list[str]:
+    told: list[str] = []
+    run_trial(trial, photos, root, processes=processes, listener=Listener(warn=told.append))
+    return told
+
+
+@pytest.mark.slow
+def test_bad_images_are_named_whoever_meets_them(photos: PhotoDataset, tmp_path: Path) -> None:
+    """The first process, which alone prints, names those of the others' shares too, each once."""
+    trial = make_photo_trial(photos, data__on_bad_image="skip", recipe__iterations="2", recipe__evaluate_every="1")
+    bad = photos.test.path(len(photos.test) - 1)
+    bad.write_bytes(b"")
+    told, _ = run_in_processes(train_warned, 2, trial, photos, tmp_path / "runs")
+    assert [sentence.split(" is ")[0] for sentence in told] == [f"skipped: {bad}"]
+
+
+def test_from_shards_it_is_the_same_run(photos: PhotoDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same trial, and the same bits of metrics and weights, a mean image included."""
+    monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "root"))
+    write_shards(photos.root, tmp_path / "shards" / "photos", size=8_000)
+    shards = read_photos(tmp_path / "shards" / "photos")
+    trials = [make_photo_trial(dataset, recipe="imagenet-paper") for dataset in (photos, shards)]
+    assert trials[0].id == trials[1].id
+    ours = run_trial(trials[0], photos, tmp_path / "from files")
+    theirs = run_trial(trials[1], shards, tmp_path / "from shards")
+    assert outcome(ours) == outcome(theirs)
+
+
+def test_the_papers_preset_subtracts_a_mean_image(photos: PhotoDataset, tmp_path: Path) -> None:
+    """Which is stored with the weights; the averages of normalizations are exact."""
+    trial = make_photo_trial(photos, recipe="imagenet-paper")
+    assert trial.recipe.augmentation.crop == "shorter-side"
+    assert trial.recipe.exact_norms
+    train_alone(trial, photos, tmp_path / "runs")
+    network = load_model(list_runs(tmp_path / "runs")[0].weights)
+    assert network.preprocess is not None
+    assert network.preprocess.per_pixel_mean
+    assert network.mean_image is not None
+    assert network.mean_image.shape == (3, 24, 24)
+
+
+def test_the_mean_image_is_computed_once_and_kept(
+    photos: PhotoDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that goes on reads it, and refuses one that was damaged."""
+    trial = make_photo_trial(photos, recipe="imagenet-paper")
+    with pytest.raises(Stopped):
+        train_alone(trial, photos, tmp_path / "runs", listener=Listener(should_stop=stop_after(4)))
+    (found,) = list_runs(tmp_path / "runs")
+    kept = (found.path / "mean.safetensors").read_bytes()
+    (found.path / "mean.safetensors").write_bytes(kept[:-4] + b"\0\0\0\1")
+    with pytest.raises(UserError, match=r"mean\.safetensors"):
+        train_alone(trial, photos, tmp_path / "runs")
+    (found.path / "mean.safetensors").write_bytes(kept)
+    monkeypatch.setattr(of_photos, "mean_photo", None)
+    parts = run_trial(trial, photos, tmp_path / "runs")
+    monkeypatch.undo()
+    whole = run_trial(trial, photos, tmp_path / "whole")
+    assert outcome(whole) == outcome(parts)
+
+
+def test_the_words_of_classes_go_with_the_weights(photos: PhotoDataset, tmp_path: Path) -> None:
+    """Those of its classes; where they cannot be read, that is told before anything is trained."""
+    write_words(photos.root, {"blues": "blue things", "mauves": "no class of these"})
+    trial = make_photo_trial(photos, recipe__iterations="1")
+    trained = run_trial(trial, photos, tmp_path / "runs")
+    assert load_model(trained.weights).class_words == {"blues": "blue things"}
+    (photos.root / "classes.json").write_text("[")
+    with pytest.raises(UserError, match=r"classes\.json cannot be read"):
+        run_trial(replace(trial, seed=1), photos, tmp_path / "runs")
+    assert not list((tmp_path / "runs").glob("*/metrics.jsonl"))[1:]
+
+
+def test_balanced_sampling_is_resumed(tmp_path: Path) -> None:
+    """Stopped and resumed it ends the same, bit for bit."""
+    uneven = read_folder(make_photos(tmp_path / "uneven", train=18, val=4, counts={"greens": 2}))
+    trial = make_photo_trial(uneven, recipe__sampling="balanced", recipe__iterations="12", recipe__evaluate_every="6")
+    whole = run_trial(trial, uneven, tmp_path / "whole")
+    with pytest.raises(Stopped):
+        train_alone(trial, uneven, tmp_path / "parts", listener=Listener(should_stop=stop_after(4)))
+    parts = run_trial(trial, uneven, tmp_path / "parts")
+    assert outcome(whole) == outcome(parts)

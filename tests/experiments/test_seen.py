@@ -14,7 +14,7 @@ from tests.trials import DIGITS, make_digits_trial, make_photo_trial, outcome, s
 
 from reslab.data.photos import digests
 from reslab.data.photos.folder import PhotoDataset
-from reslab.data.photos.reading import read_photos
+from reslab.data.photos.reader import read_photos
 from reslab.experiments.run import run_trial
 from reslab.experiments.seen import Seen, describe_overlap, read_seen
 from reslab.experiments.starting import start_from
@@ -22,6 +22,7 @@ from reslab.experiments.trained import choose_inputs, load_file
 from reslab.networks import create_model, save_model
 from reslab.networks.create import restore_model
 from reslab.runs.directory import RunDirectory
+from reslab.runtime.listener import Listener
 from reslab.spec.codec import encode
 from reslab.spec.trial import DataSpec
 from reslab.training.loop import Stopped
@@ -33,7 +34,7 @@ def train(photos: PhotoDataset, runs: Path, *, weights: Path | None = None, **ch
     """Train shortly, and return the run with what it said of images seen before."""
     said: list[str] = []
     trial = make_photo_trial(photos, weights=str(weights) if weights else None, recipe__iterations="1", **changes)
-    run = run_trial(trial, photos, runs, weights=weights, warn=said.append)
+    run = run_trial(trial, photos, runs, weights=weights, listener=Listener(warn=said.append))
     return run, "".join(sentence for sentence in said if "was trained on" in sentence)
 
 
@@ -74,7 +75,7 @@ def test_a_copy_under_other_names(flat: Path, tmp_path: Path) -> None:
         shutil.copy(flat / file, tmp_path / "copy" / split / file.split("/")[0] / f"renamed-{number}.jpg")
     said: list[str] = []
     copy = read_photos(tmp_path / "copy")
-    choose_inputs(load_file(run.weights), copy, warn=said.append)
+    choose_inputs(load_file(run.weights), copy, listener=Listener(warn=said.append))
     (told,) = said
     assert TOLD.search(told).groups() == (str(len(copy.test)), str(len(copy.test)), "copy")
 
@@ -100,7 +101,9 @@ def test_a_run_that_goes_on_remembers_what_it_started_from(flat: Path, tmp_path:
     trial = make_photo_trial(photos, weights=str(before.weights))
     whole = run_trial(trial, photos, tmp_path / "whole", weights=before.weights)
     with pytest.raises(Stopped):
-        run_trial(trial, photos, tmp_path / "parts", weights=before.weights, should_stop=stop_after(4))
+        run_trial(
+            trial, photos, tmp_path / "parts", weights=before.weights, listener=Listener(should_stop=stop_after(4))
+        )
     assert outcome(run_trial(trial, photos, tmp_path / "parts")) == outcome(whole)
 
 
@@ -114,9 +117,9 @@ def test_splits_of_a_dataset_by_name(before: str, now: str, seen: int, tmp_path:
     trial = make_digits_trial(split=now, iterations=1)
     trial = start_from(trial, run.weights, network=trial.network, given={}, implied={})
     trained: list[str] = []
-    run_trial(trial, DIGITS, tmp_path / "b", weights=run.weights, warn=trained.append)
+    run_trial(trial, DIGITS, tmp_path / "b", weights=run.weights, listener=Listener(warn=trained.append))
     tested: list[str] = []
-    choose_inputs(load_file(run.weights), DIGITS, split=now, warn=tested.append)
+    choose_inputs(load_file(run.weights), DIGITS, split=now, listener=Listener(warn=tested.append))
     for said in (trained, tested):
         found = [TOLD.search(sentence) for sentence in said]
         assert [match[1] for match in found if match] == ([str(seen)] if seen else [])
@@ -169,7 +172,7 @@ def test_a_run_without_its_note_takes_it_again(note: str, flat: Path, tmp_path: 
     before, _ = train(swap_sides(photos), tmp_path / "before")
     trial = make_photo_trial(photos, weights=str(before.weights))
     with pytest.raises(Stopped):
-        run_trial(trial, photos, tmp_path, weights=before.weights, should_stop=stop_after(4))
+        run_trial(trial, photos, tmp_path, weights=before.weights, listener=Listener(should_stop=stop_after(4)))
     file = RunDirectory.of(trial, tmp_path).path / "seen.json"
     file.unlink()
     if note != "gone":

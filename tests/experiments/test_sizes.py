@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from reslab.data.dataset import Dataset, Split
+from reslab.data.arrays.dataset import ArrayDataset
+from reslab.data.arrays.split import ArraySplit
 from reslab.errors import UserError
 from reslab.experiments import sizes
-from reslab.experiments.sizes import COPIES, check_memory, data_bytes, measure_sizes, telling_of_memory, trial_bytes
+from reslab.experiments.sizes import COPIES, check_memory, measure_sizes, telling_of_memory, trial_bytes
 from reslab.spec import find
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
@@ -17,8 +18,8 @@ from reslab.spec.trial import DataSpec, Trial
 TRIAL = Trial(
     data=DataSpec(name="cifar10", fingerprint=""), network=find("resnet-20"), recipe=find_recipe("cifar-paper"), seed=1
 )
-_SPLIT = Split(np.zeros((10, 3, 32, 32), np.uint8), np.zeros(10, np.uint8))
-TEN = Dataset(name="cifar10", class_names=tuple("0123456789"), train=_SPLIT, test=_SPLIT)
+_SPLIT = ArraySplit(np.zeros((10, 3, 32, 32), np.uint8), np.zeros(10, np.uint8))
+TEN = ArrayDataset(name="cifar10", class_names=tuple("0123456789"), train=_SPLIT, test=_SPLIT)
 SIZES = measure_sizes(TRIAL.network)
 
 
@@ -60,14 +61,6 @@ def test_stretches_of_batches_lie_on_the_device() -> None:
     short = with_recipe(iterations="2")
     batch = 128 * 3 * 32 * 32 * 4
     assert trial_bytes(short, device="cuda") - trial_bytes(short, device="cpu") == COPIES * 2 * batch
-
-
-def test_images_are_counted_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Padded, once for all trials; streamed ones take nothing there."""
-    monkeypatch.setenv("RESLAB_BATCHES", "streamed")
-    assert data_bytes(TRIAL, TEN, device="cpu") == 0
-    monkeypatch.setenv("RESLAB_BATCHES", "resident")
-    assert data_bytes(TRIAL, TEN, device="cpu") == 2 * 10 * 3 * 40 * 40
 
 
 @pytest.mark.parametrize(("together", "remedy"), [(1, "recipe.accumulate=2 or network"), (8, "--together 1")])

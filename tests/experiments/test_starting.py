@@ -18,6 +18,7 @@ from reslab.experiments.starting import initialize
 from reslab.experiments.trials import read_trial
 from reslab.networks import build, create_model, load_model, save_model
 from reslab.runs.directory import RunDirectory, list_runs
+from reslab.runtime.listener import Listener
 from reslab.spec import NetworkSpec, cifar
 from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
 from reslab.training.loop import Stopped
@@ -64,7 +65,7 @@ def test_a_frozen_stage_keeps_its_statistics(field: str, photos: PhotoDataset, w
     value = {"exact_norms": "true", "average_decay": "0.9", "accumulate": "2"}[field]
     trial = start(photos, weights, recipe__freeze="conv3", **{f"recipe__{field}": value})
     with pytest.raises(Stopped):
-        run_trial(trial, photos, tmp_path, weights=weights, should_stop=stop_after(4))
+        run_trial(trial, photos, tmp_path, weights=weights, listener=Listener(should_stop=stop_after(4)))
     run = run_trial(trial, photos, tmp_path)
     before, after = load_model(weights).state_dict(), load_model(run.weights).state_dict()
     frozen = [name for name in before if name.startswith(("stem.", "blocks.conv2", "blocks.conv3"))]
@@ -162,7 +163,7 @@ def test_resuming_needs_no_weights(photos: PhotoDataset, weights: str, tmp_path:
     trial = start(photos, weights, recipe__freeze="conv2", recipe__optimizer__stage_decay="0.5")
     whole = run_trial(trial, photos, tmp_path / "whole", weights=weights)
     with pytest.raises(Stopped):
-        run_trial(trial, photos, tmp_path / "parts", weights=weights, should_stop=stop_after(4))
+        run_trial(trial, photos, tmp_path / "parts", weights=weights, listener=Listener(should_stop=stop_after(4)))
     parts = run_trial(trial, photos, tmp_path / "parts")
     assert outcome(whole) == outcome(parts)
 

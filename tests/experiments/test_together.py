@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -13,18 +15,21 @@ import torch
 from tests.experiments.faults import OPTIONS, make_trial
 from tests.trials import DIGITS, outcome
 
-from reslab.data.dataset import Dataset, Split
+from reslab.data.arrays.dataset import ArrayDataset
+from reslab.data.arrays.split import ArraySplit
 from reslab.errors import UserError
 from reslab.experiments import together
 from reslab.experiments.reproduce import run_missing
 from reslab.experiments.run import run_trial
 from reslab.experiments.together import choose_next, longest_first, most_together, run_together
 from reslab.runs.directory import RunDirectory
+from reslab.runtime.listener import Listener, Metrics
 from reslab.spec import find
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
 from reslab.training.loop import Stopped
 
+Progress: TypeAlias = Callable[[int, Metrics], None]
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 devices = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, needs_cuda])])
 SHORT = find_recipe("digits", OPTIONS | {"iterations": 12, "exact_norms": True, "average_decay": 0.9})
@@ -41,16 +46,14 @@ def ride(
     trials: list[Trial],
     root: Path,
     *,
-    dataset: Dataset = DIGITS,
+    dataset: ArrayDataset = DIGITS,
     device: str = "cpu",
     at_once: int = 3,
-    begin: Callable[[Trial], together.Progress] = lambda trial: lambda step, metrics: None,
-    warn: Callable[[str], None] = lambda sentence: None,
+    begin: Callable[[Trial], Progress] = lambda trial: lambda step, metrics: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> dict[str, str]:
-    return run_together(
-        trials, dataset, root, device=device, together=at_once, begin=begin, warn=warn, should_stop=should_stop
-    )
+    listener = Listener(should_stop=should_stop, enter=lambda trial, total: nullcontext(begin(trial)))
+    return run_together(trials, dataset, root, device=device, together=at_once, listener=listener)
 
 
 def outcomes(trials: list[Trial], root: Path) -> list[tuple[str, str, str]]:
@@ -64,7 +67,7 @@ def test_each_ends_as_it_would_have_alone(device: str, tmp_path: Path) -> None:
         run_trial(trial, DIGITS, tmp_path / "alone", device=device)
     meeting = threading.Barrier(len(TRIALS), timeout=60)
 
-    def begin(trial: Trial) -> together.Progress:
+    def begin(trial: Trial) -> Progress:
         return lambda step, metrics: (step == 2 and meeting.wait(), None)[1]
 
     assert ride(TRIALS, tmp_path / "together", device=device, begin=begin) == {}
@@ -102,9 +105,7 @@ def test_one_that_diverges_leaves_the_others_alone(device: str, at_once: int, tm
             tmp_path,
             device=device,
             together=at_once,
-            begin=lambda trial: lambda step, metrics: None,
-            warn=told.append,
-            should_stop=lambda: False,
+            listener=Listener(warn=told.append),
             measure=lambda run: measured.append(run.path.name),
         )
     assert len(told) == 1
@@ -140,8 +141,10 @@ def test_all_stop_and_all_go_on(device: str, tmp_path: Path) -> None:
 def test_more_trials_than_streams_by_kernels_of_our_own(tmp_path: Path) -> None:
     """Forty, three at once: the streams that networks use on the side come round again, and disturb no one."""
     chance = np.random.default_rng(0)
-    noise = Split(chance.integers(0, 256, (64, 3, 32, 32), dtype=np.uint8), chance.integers(0, 10, 64, dtype=np.uint8))
-    dataset = Dataset(name="noise", class_names=tuple("0123456789"), train=noise, test=noise)
+    noise = ArraySplit(
+        chance.integers(0, 256, (64, 3, 32, 32), dtype=np.uint8), chance.integers(0, 10, 64, dtype=np.uint8)
+    )
+    dataset = ArrayDataset(name="noise", class_names=tuple("0123456789"), train=noise, test=noise)
     first = Trial(
         data=DataSpec(name="noise", fingerprint=dataset.fingerprint),
         network=find("cifar-resnet-8"),
@@ -161,8 +164,8 @@ def test_a_bug_in_one_stops_the_others_and_keeps_its_traceback(tmp_path: Path) -
     """Those under way save their state."""
     first_step = threading.Event()
 
-    def begin(trial: Trial) -> together.Progress:
-        def progress(step: int, metrics: dict[str, float]) -> None:
+    def begin(trial: Trial) -> Progress:
+        def progress(step: int, metrics: Metrics) -> None:
             if trial == TRIALS[0]:
                 assert first_step.wait(60)
                 raise RuntimeError("a bug")
@@ -223,3 +226,14 @@ def test_the_longest_begin_first(tmp_path: Path) -> None:
 def test_how_many_suit_a_device() -> None:
     """A CPU is busy with one."""
     assert (most_together("cpu"), most_together("cuda")) == (1, 8)
+
+
+def test_each_keeps_weights_along_its_own_way(tmp_path: Path) -> None:
+    """Parts of a run are of each one's own iterations; what does not fit one is told before any begins."""
+    short = replace(TRIALS[2], recipe=replace(SHORT, iterations=6))
+    run_together([TRIALS[2], short], DIGITS, tmp_path, device="cpu", snapshots="0.5")
+    for trial, step in ((TRIALS[2], 6), (short, 3)):
+        assert RunDirectory.of(trial, tmp_path).snapshot(step).exists()
+    with pytest.raises(UserError, match="snapshots are '7'; give steps from 1 to 6"):
+        run_together([TRIALS[2], short], DIGITS, tmp_path / "others", device="cpu", snapshots="7")
+    assert not (tmp_path / "others").exists()

@@ -106,3 +106,14 @@ def test_mistakes_are_told_as_on_the_command_line(tmp_path: Path) -> None:
         reslab.train("digits", "resnet-20", runs=tmp_path, fields={"epochs": 3})
     with pytest.raises(reslab.UserError, match=r"data\.held_out_seed is 'x'"):
         reslab.train("digits", "resnet-20", runs=tmp_path, fields={"data.held_out_seed": "x"})
+
+
+def test_weights_are_kept_along_the_way(tmp_path: Path) -> None:
+    """After iterations, or parts of the run; what is neither is told before anything is trained."""
+    options = {"runs": tmp_path, "fields": {"recipe.iterations": 4, "recipe.batch": 8}}
+    with pytest.raises(UserError, match="snapshots are '5'; give steps from 1 to 4"):
+        reslab.train("digits", "cifar-resnet-8", snapshots="5", **options)
+    assert not list(tmp_path.iterdir())
+    run = reslab.train("digits", "cifar-resnet-8", snapshots="0.25,0.5", **options)
+    assert [run.snapshot(step).exists() for step in (1, 2, 3, 4)] == [True, True, False, False]
+    assert reslab.load_model(run.snapshot(2)).class_names == tuple("0123456789")

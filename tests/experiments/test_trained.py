@@ -14,15 +14,15 @@ from tests.counting import count_weights
 from tests.photographs import make_photos
 from tests.trials import DIGITS, make_digits_trial, make_photo_trial
 
-from reslab.data.dataset import Split
+from reslab.data.arrays.split import ArraySplit
 from reslab.data.photos.editions import Edition
 from reslab.data.photos.folder import read_folder
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import Trained, choose_inputs, load_file, load_run
 from reslab.networks import create_model, foreign_state_dict, load_model, save_model
-from reslab.networks.weights.sealed import write_tensors
 from reslab.runs.directory import RunDirectory
+from reslab.runtime.sealed import write_tensors
 from reslab.spec import Preprocess
 from reslab.spec.preprocess import TORCHVISION
 from reslab.spec.trial import DataSpec
@@ -77,7 +77,7 @@ def test_every_image_comes_once_and_in_order(run: RunDirectory) -> None:
     assert trained.network.mean_image is not None
     assert torch.equal(once, torch.from_numpy(DIGITS.test.images) / 16 - trained.network.mean_image)
     labels = torch.cat([labels for _, labels in inputs.batches(100)])
-    assert labels.tolist() == DIGITS.test.labels.tolist()
+    assert labels.tolist() == DIGITS.test.targets.tolist()
     few = choose_inputs(trained, DIGITS, split="full", images=9)
     assert torch.equal(next(few.batches(500))[0], once[:9])
 
@@ -118,7 +118,7 @@ def test_other_data_under_the_old_name_is_refused(run: RunDirectory) -> None:
     """By its fingerprint."""
     changed = DIGITS.train.images.copy()
     changed[0, 0, 0, 0] += 1
-    other = replace(DIGITS, train=Split(changed, DIGITS.train.labels))
+    other = replace(DIGITS, train=ArraySplit(changed, DIGITS.train.targets))
     with pytest.raises(UserError, match=r"digits is not here what .* was trained on"):
         choose_inputs(load_run(run), other)
 

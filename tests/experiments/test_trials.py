@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from tests.photographs import make_photos
-from tests.trials import DIGITS
+from tests.trials import DIGITS, PHOTO_FIELDS
 
-from reslab.data import catalogue
+from reslab.data.photos import reader
 from reslab.data.photos.editions import Edition
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.errors import UserError
 from reslab.experiments.trials import go_on_with_earlier, read_trial, read_trial_file
 from reslab.networks import create_model, save_model
 from reslab.runs.directory import RunDirectory
+from reslab.runtime.listener import Listener
 from reslab.spec import NetworkSpec, cifar
 from reslab.spec.codec import encode
 from reslab.spec.recipe import RECIPES
@@ -183,12 +184,12 @@ def test_runs_that_an_earlier_version_began_go_on(seeds: int, tmp_path: Path) ->
     flat, make = make_photos(tmp_path / "photos", train=20) / "train", make_trials(seeds)
     now, then = read_folder(flat), read_folder(flat, edition=Edition.FIRST)
     assert len(now.train) != len(then.train)
-    assert go_on_with_earlier(make, now, tmp_path, warn=pytest.fail) == (make(now), now)
+    assert go_on_with_earlier(make, now, tmp_path, listener=Listener(warn=pytest.fail)) == (make(now), now)
     RunDirectory.of(make(then)[-1], tmp_path).path.mkdir()
-    found, data = go_on_with_earlier(make, now, tmp_path, warn=pytest.fail)
+    found, data = go_on_with_earlier(make, now, tmp_path, listener=Listener(warn=pytest.fail))
     assert (found, data.test.files) == (make(then), then.test.files)
     RunDirectory.of(make(now)[0], tmp_path).path.mkdir()
-    assert go_on_with_earlier(make, now, tmp_path, warn=pytest.fail) == (make(now), now)
+    assert go_on_with_earlier(make, now, tmp_path, listener=Listener(warn=pytest.fail)) == (make(now), now)
 
 
 def test_what_an_earlier_version_could_not_tell_is_said(tmp_path: Path) -> None:
@@ -200,17 +201,17 @@ def test_what_an_earlier_version_could_not_tell_is_said(tmp_path: Path) -> None:
     now, said = read_folder(tmp_path / "photos"), []
     before = read_folder(tmp_path / "photos", edition=Edition.FIRST)
     RunDirectory.of(make_trials(1)(before)[0], tmp_path).path.mkdir()
-    (found,), _ = go_on_with_earlier(make_trials(1), now, tmp_path, warn=said.append)
+    (found,), _ = go_on_with_earlier(make_trials(1), now, tmp_path, listener=Listener(warn=said.append))
     assert found.data.fingerprint == before.fingerprint
     assert re.search(r"knew images without compression by their sizes alone; if photos has others now, remove", said[0])
 
 
 def test_what_is_read_alike_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with a val, classes by name and compressed images; data by name, too."""
-    monkeypatch.setattr(catalogue, "read_as_before", lambda *words, **more: pytest.fail("read again"))
+    monkeypatch.setattr(reader, "read_as_before", lambda *words, **more: pytest.fail("read again"))
     photos = read_folder(make_photos(tmp_path / "photos"))
     for data in (photos, DIGITS):
-        go_on_with_earlier(make_trials(1), data, tmp_path, warn=pytest.fail)
+        go_on_with_earlier(make_trials(1), data, tmp_path, listener=Listener(warn=pytest.fail))
 
 
 def test_a_run_of_an_earlier_meaning_is_named(tmp_path: Path) -> None:
@@ -219,7 +220,10 @@ def test_a_run_of_an_earlier_meaning_is_named(tmp_path: Path) -> None:
     trial, said = read_trial(fields, DIGITS), []
     before = RunDirectory.of(replace(trial, network=replace(trial.network, pre_revision=1)), tmp_path)
     before.path.mkdir()
-    assert go_on_with_earlier(lambda data: [trial], DIGITS, tmp_path, warn=said.append) == ([trial], DIGITS)
+    assert go_on_with_earlier(lambda data: [trial], DIGITS, tmp_path, listener=Listener(warn=said.append)) == (
+        [trial],
+        DIGITS,
+    )
     assert said == [
         f"{before.path} is of an earlier meaning of network.order=pre; network.pre_revision=1 goes on with it"
     ]
@@ -231,10 +235,22 @@ def test_weights_of_an_earlier_version_are_tested_on_what_it_held_out(tmp_path: 
     now, then = read_folder(flat), read_folder(flat, edition=Edition.FIRST)
     data = encode(DataSpec(name=then.name, fingerprint=then.fingerprint))
     weights = save_model(create_model("cifar-resnet-8"), tmp_path / "w.safetensors", provenance={"data": data})
-    _, found = go_on_with_earlier(make_trials(1), now, tmp_path, weights=weights, warn=pytest.fail)
+    _, found = go_on_with_earlier(make_trials(1), now, tmp_path, weights=weights, listener=Listener(warn=pytest.fail))
     assert found.test.files == then.test.files
     for others in ("cifar10", str(save_model(create_model("cifar-resnet-8"), tmp_path / "others.safetensors"))):
-        assert go_on_with_earlier(make_trials(1), now, tmp_path, weights=others, warn=pytest.fail)[1] is now
+        assert (
+            go_on_with_earlier(make_trials(1), now, tmp_path, weights=others, listener=Listener(warn=pytest.fail))[1]
+            is now
+        )
     make_photos(tmp_path / "photos", train=21)
     now = read_folder(flat)
-    assert go_on_with_earlier(make_trials(1), now, tmp_path, weights=weights, warn=pytest.fail)[1] is now
+    assert (
+        go_on_with_earlier(make_trials(1), now, tmp_path, weights=weights, listener=Listener(warn=pytest.fail))[1]
+        is now
+    )
+
+
+def test_epochs_are_counted_in_images(photos: PhotoDataset) -> None:
+    """Twenty-four images in batches of eight are three iterations an epoch."""
+    fields = {name: value for name, value in PHOTO_FIELDS.items() if name != "recipe.iterations"}
+    assert read_trial(fields | {"recipe.epochs": "5"}, photos).recipe.iterations == 15

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from reslab.networks import create_model
 from reslab.networks.checkpointing import run_checkpointed
-from reslab.networks.randomness import Dropout, draw_from
+from reslab.networks.dropout import Dropout, draw_from
 
 PEAK = """
 import json, resource, sys, torch

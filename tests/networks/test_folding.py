@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from reslab.networks import Network, create_model
-from reslab.networks.execution import FAST
 from reslab.networks.folding import FoldedBlock, FoldedLayer, fold
+from reslab.runtime.execution import FAST
 
 CASES = {
     "resnet-50-v1.5": {"input_size": 64},  # projections with a stride, bottlenecks

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from torch import nn
 
 from reslab.networks import build
-from reslab.networks.network import Chain
+from reslab.networks.network import Chain, StandIn
 from reslab.spec import find
 
 SPEC = find("lenet-5")
@@ -32,6 +34,76 @@ def test_a_chain_is_its_steps_one_after_the_other() -> None:
     }
     assert list(seen) == ["first", "second", "logits"]
     assert torch.equal(chain(torch.tensor([[-1.0, 3.0]])), seen["logits"])
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("cifar-resnet-8", {}),
+        ("cifar-resnet-8", {"order": "pre", "shortcut": "C"}),
+        ("cifar-resnet-8", {"dimensions": 1}),
+        ("lenet-5", {}),
+        ("highway-19", {}),
+        ("alexnet", {"input_size": 64}),
+    ],
+)
+def test_a_network_is_its_trunk_and_its_head(name: str, fields: dict[str, object]) -> None:
+    """The head of the trunk's features gives the logits; what is observed last are the logits, and by its own name."""
+    network = build(find(name, fields)).eval()
+    x, seen = torch.randn(2, *network.spec.input_shape), []
+    logits = network(x)
+    assert torch.equal(network.head(network.trunk(x)), logits)
+    assert torch.equal(network.observe(x, lambda name, activation: seen.append(name)), logits)
+    assert list(network.activations(x)) == seen
+    assert set(network.stages.values()) | set(network.responses) <= set(seen)
+
+
+def test_stages_are_named_as_in_the_paper() -> None:
+    """Each with its last block; what is not made of stages has none."""
+    network = build(find("resnet-50"), device="meta")
+    assert network.stages == {"conv2_x": "conv2_3", "conv3_x": "conv3_4", "conv4_x": "conv4_6", "conv5_x": "conv5_3"}
+    assert network.responses["conv1.response"] == 7
+    assert [network.responses[f"conv2_1.response_{number}"] for number in (1, 2, 3)] == [1, 3, 1]
+    assert not build(find("highway-19"), device="meta").stages
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "divides"),
+    [
+        ("cifar-resnet-8", {}, True),
+        ("cifar-resnet-8", {"dimensions": 1}, False),
+        ("dense-resnet-4", {}, False),
+        ("highway-19", {}, True),
+        ("lenet-5", {}, True),
+        ("vgg-16", {}, False),
+    ],
+)
+def test_what_is_averaged_and_classified(name: str, fields: dict[str, object], divides: bool) -> None:
+    """Where a network averages a map of an image, its two parts with the average between them are the network."""
+    network = build(find(name, fields), device=None if divides else "meta").eval()
+    parts = network.dense_parts()
+    assert (parts is not None) is divides
+    if parts is not None:
+        x = torch.randn(2, *network.spec.input_shape)
+        make_map, classify = parts
+        torch.testing.assert_close(classify(make_map(x).mean((2, 3))), network(x))
+
+
+@pytest.mark.parametrize("heeds_autocast", [True, False])
+def test_something_may_stand_in_for_the_trunk_in_training(heeds_autocast: bool) -> None:
+    """The head stays the network's own; no weights come with it, evaluation and copies know nothing of it."""
+    network, x = build(find("cifar-resnet-8", {"input_size": 8})), torch.randn(2, 3, 8, 8)
+    names, own = list(network.state_dict()), network(x)
+    features = torch.randn(2, 64)
+    network.stand_in = StandIn(lambda x: features, heeds_autocast=heeds_autocast)
+    assert torch.equal(network(x), network.head(features))
+    assert torch.equal(network.weighted_logits(x)[0][1], network.head(features))
+    assert list(network.state_dict()) == names
+    assert torch.equal(copy.deepcopy(network)(x), own)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert network(x).dtype == (torch.bfloat16 if heeds_autocast else torch.float32)
+        assert network.eval()(x).dtype == torch.bfloat16
+    assert torch.equal(network(x), network.head(network.trunk(x)))
 
 
 def test_the_loss_is_of_the_logits_alone() -> None:

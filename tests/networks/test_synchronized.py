@@ -7,7 +7,7 @@ from tests.processes import run_in_processes
 from torch import Tensor, nn
 
 from reslab.networks.synchronized import synchronize_norms
-from reslab.training.processes import ALONE, Processes
+from reslab.runtime.processes import ALONE, Processes
 
 SHAPES = [(6,), (6, 5), (6, 4, 3), (6, 2, 3, 2)]
 NORMS = [nn.BatchNorm1d, nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d]

@@ -145,7 +145,7 @@ def test_exact_statistics_score_again_after_the_log(tmp_path: Path) -> None:
     error = count_error(result["confusion"])
     errors = {"error_percent": error, "test_error_percent": error, "loss": 0.1, "test_loss": 0.1}
     run.finish(result | errors | {"class_error_percent": [0.0, *result["class_error_percent"][1:]]})
-    assert read_one(tmp_path).test_error_percent == error
+    assert read_one(tmp_path).test_score == error
     run.finish(run.result() | {"train_error_percent": 0.0})
     assert "train_error_percent is 0.0, and the last line" in refused(tmp_path)
 
@@ -164,7 +164,7 @@ def test_a_sitting_that_only_tested_may_have_been_on_another_device(tmp_path: Pa
 
 def test_precisions_of_several_labels_are_compared(tmp_path: Path) -> None:
     """There is no confusion; a label that no image has is left out of the mean."""
-    run = write_run(tmp_path)
+    run = write_run(tmp_path, task="multi-label")
     scores = {"class_average_precision_percent": [50.0, *[75.0] * 8, None], "class_positives": [1] * 9 + [0]}
     result = run.result() | {"confusion": [], "class_error_percent": []} | scores
     run.finish(result | {"map_percent": 650 / 9, "test_map_percent": 650 / 9})

@@ -9,6 +9,7 @@ from tests.runs_by_hand import EVALUATIONS, count_error, groups_in, write_run
 
 from reslab.report import charts
 from reslab.report.palette import LIGHT
+from reslab.tasks.classification.panel import MOST_CLASSES
 
 
 def test_curves_stand_plain_beside_residual(tmp_path: Path) -> None:
@@ -194,7 +195,7 @@ def test_class_errors_are_means_over_seeds(tmp_path: Path) -> None:
     """A row for each network."""
     runs = [write_run(tmp_path, seed=seed, error_percent=5.0 + 9 * seed) for seed in (0, 1)]
     write_run(tmp_path, "plain-20")
-    (plot,) = charts.plot_classes(groups_in(tmp_path), key="k")
+    (plot,) = charts.plot_panels(groups_in(tmp_path), key="k")
     assert plot.content["rows"] == ["plain-20", "resnet-20"]
     errors = [run.result()["class_error_percent"][4] for run in runs]
     assert plot.content["errors"][1][4] == round(sum(errors) / 2, 2)
@@ -207,13 +208,15 @@ def test_a_class_without_images_has_no_error(tmp_path: Path) -> None:
         result = run.result()
         result["confusion"][4], result["class_error_percent"][4] = [0] * 10, written
         run.finish(result | dict.fromkeys(("error_percent", "test_error_percent"), count_error(result["confusion"])))
-    (plot,) = charts.plot_classes(groups_in(tmp_path), key="k")
+    (plot,) = charts.plot_panels(groups_in(tmp_path), key="k")
     assert [error is None for error in plot.content["errors"][0]] == [number == 4 for number in range(10)]
 
 
 def test_too_many_classes_give_no_picture(tmp_path: Path) -> None:
     """A thousand classes would be a million cells."""
-    write_run(tmp_path, classes=[str(number) for number in range(charts.MOST_CLASSES + 1)])
+    write_run(tmp_path, classes=[str(number) for number in range(MOST_CLASSES + 1)])
     (group,) = groups_in(tmp_path)
-    assert charts.plot_confusion(group.runs[0], key="k") == []
-    assert charts.plot_classes([group], key="k") == []
+    assert group.runs[0].result is not None
+    (section,) = group.runs[0].result.panel.sections()
+    assert section.plots == ()
+    assert charts.plot_panels([group], key="k") == []

@@ -7,9 +7,9 @@ import shutil
 import statistics
 from pathlib import Path
 
-from tests.runs_by_hand import labelled_groups, write_run
+from tests.runs_by_hand import groups_in, labelled_groups, write_run, write_turning_run
 
-from reslab.report.groups import group_runs, spread
+from reslab.report.groups import by_data, group_runs, spread
 from reslab.report.records import read_records
 
 
@@ -19,7 +19,7 @@ def test_seeds_share_a_mean_curve(tmp_path: Path) -> None:
         write_run(tmp_path, seed=seed)
     (group,) = labelled_groups(tmp_path).values()
     assert [run.trial.seed for run in group.runs] == [0, 1, 2]
-    last = [run.points[-1].test_error_percent or 0.0 for run in group.runs]
+    last = [run.test_score or 0.0 for run in group.runs]
     end = group.curve[-1].test
     assert end is not None
     assert (end.mean, end.std, end.n) == (statistics.fmean(last), statistics.stdev(last), 3)
@@ -88,6 +88,25 @@ def test_the_ceiling_is_of_the_later_half(tmp_path: Path) -> None:
             log.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
         (group,) = labelled_groups(tmp_path).values()
         assert group.ceiling == (30.0 + 26.0) / 2
+
+
+def test_a_low_score_flattens_nothing_where_higher_is_better(tmp_path: Path) -> None:
+    """Whatever it is, it is displayed, and the scale reaches the highest."""
+    for network, right in (("resnet-20", 90.0), ("plain-20", 5.0)):
+        write_turning_run(tmp_path, network, right=right)
+    groups = labelled_groups(tmp_path)
+    assert {label: (group.displayed, group.ceiling) for label, group in groups.items()} == {
+        "resnet-20": (True, 95.0),
+        "plain-20": (True, 10.0),
+    }
+
+
+def test_networks_with_other_headlines_stand_apart(tmp_path: Path) -> None:
+    """On the same data, too: one axis has one score."""
+    write_turning_run(tmp_path)
+    write_run(tmp_path, "plain-20", data="pictures")
+    write_run(tmp_path)
+    assert list(by_data(groups_in(tmp_path))) == ["cifar10", "pictures, error", "pictures, rate"]
 
 
 def test_a_spread_needs_two() -> None:

@@ -8,7 +8,7 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.runs_by_hand import CLASSES, SITTING, count_error, groups_in, write_run
+from tests.runs_by_hand import CLASSES, SITTING, count_error, groups_in, write_run, write_turning_run
 
 from reslab.report.groups import group_runs
 from reslab.report.pages import page_addresses, render_index, render_run, tabulate_verdicts
@@ -233,6 +233,20 @@ def test_a_class_without_test_images_has_a_dash(tmp_path: Path) -> None:
     run.finish(result | dict.fromkeys(("error_percent", "test_error_percent"), count_error(result["confusion"])))
     (group,) = groups_in(tmp_path)
     assert f"{CLASSES[4]} 0 –" in words_of(render_run(group, group.runs[0], addresses=page_addresses([group])))
+
+
+def test_a_score_that_no_task_here_has_is_shown(tmp_path: Path) -> None:
+    """By its own words and unit, and the highest is the best."""
+    for network, right in (("resnet-20", 90.0), ("plain-20", 40.0)):
+        write_turning_run(tmp_path, network, right=right)
+    groups = groups_in(tmp_path)
+    page = index_of(tmp_path)
+    assert 'resnet-20</a> has the highest test rate: <span class="whole">90.00 %</span> (one run)' in page
+    assert "test rate % training rate % state" in words_of(page)
+    assert '"axis":{"words":"rate (%)","most":101}' in page
+    (group,) = (group for group in groups if group.label == "resnet-20")
+    words = words_of(render_run(group, group.runs[0], addresses=page_addresses(groups)))
+    assert "test rate 90.00 % training rate 95.00 % angle 0.00 °" in words
 
 
 def test_bad_images_are_told(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runs_by_hand import CLASSES, EVALUATIONS, SITTING, write_run
+from tests.runs_by_hand import CLASSES, EVALUATIONS, SITTING, write_run, write_turning_run
 
 from reslab.report.records import read_records
 from reslab.runs.log import StepLog
@@ -24,8 +24,8 @@ def test_a_finished_run_is_read_whole(tmp_path: Path) -> None:
     assert not damages
     assert (record.id, record.state, record.device) == (written.path.name, "finished", "cpu")
     assert record.result is not None
-    assert record.result.classes == CLASSES
-    assert record.test_error_percent == written.result()["test_error_percent"]
+    assert record.result.panel.classes == CLASSES
+    assert record.test_score == written.result()["test_error_percent"]
     assert (record.result.params, record.timings.images_per_second) == (269_722, 900.0)
     assert record.responses is not None
     assert len(record.responses.layers) == 19
@@ -56,7 +56,7 @@ def test_a_confusion_is_checked_at_once(tmp_path: Path, monkeypatch: pytest.Monk
     (record,), damages = read_records(tmp_path)
     assert not damages
     assert record.result is not None
-    assert [list(row) for row in record.result.confusion] == run.result()["confusion"]
+    assert [list(row) for row in record.result.panel.confusion] == run.result()["confusion"]
     assert any(where.startswith("class_names") for where in converted)
     assert not [where for where in converted if where.startswith("confusion.")]
 
@@ -69,7 +69,7 @@ def test_an_early_result_may_lack_costs_and_names(tmp_path: Path) -> None:
     (record,), _ = read_records(tmp_path)
     assert record.result is not None
     assert record.result.multiply_adds is None
-    assert record.result.classes[:2] == ("0", "1")
+    assert record.result.panel.classes[:2] == ("0", "1")
 
 
 def test_class_errors_are_found_once(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_class_errors_are_found_once(tmp_path: Path) -> None:
     write_run(tmp_path)
     (record,), _ = read_records(tmp_path)
     assert record.result is not None
-    assert record.result.class_errors is record.result.class_errors
+    assert record.result.panel.class_errors is record.result.panel.class_errors
 
 
 def test_an_interrupted_run_shows_what_it_logged(tmp_path: Path) -> None:
@@ -86,7 +86,39 @@ def test_an_interrupted_run_shows_what_it_logged(tmp_path: Path) -> None:
     (record,), _ = read_records(tmp_path)
     last = StepLog(run.path / "metrics.jsonl").read()[-1]
     assert (record.state, record.result) == ("interrupted", None)
-    assert (record.step, record.test_error_percent) == (last["step"], last["test_error_percent"])
+    assert (record.step, record.test_score) == (last["step"], last["test_error_percent"])
+
+
+def test_a_result_may_describe_its_scores(tmp_path: Path) -> None:
+    """Its task's are then not asked for; what contradicts the log is told as ever."""
+    run = write_turning_run(tmp_path, right=80.0)
+    (record,), damages = read_records(tmp_path)
+    assert not damages
+    assert (record.headline.words, record.train_score, record.test_score) == ("rate", 85.0, 80.0)
+    run.finish(run.result() | {"angle_degrees": 1.0})
+    _, (damage,) = read_records(tmp_path)
+    assert "result.json says angle_degrees is 1.0, and test_angle_degrees 10.0" in damage.sentence
+
+
+@pytest.mark.parametrize(
+    ("described", "sentence"),
+    [
+        (None, "result.json is damaged"),
+        ([], "result.json is damaged"),
+        ([3], "result.json is damaged"),
+        ([{"name": "right_percent"}], "Score lacks words"),
+        ([{"name": "right_percent", "words": "rate", "better": "bigger"}], "better is 'bigger'; choose"),
+        ([{"name": "right_percent", "words": "rate", "logged": ["validation"]}], "logged.0 is 'validation'; choose"),
+    ],
+)
+def test_what_describes_no_score_is_refused(described: Any, sentence: str, tmp_path: Path) -> None:
+    """What a later version says of one besides is left alone."""
+    run = write_turning_run(tmp_path)
+    run.finish(run.result() | {"scores": [one | {"colour": "red"} for one in run.result()["scores"]]})
+    assert not read_records(tmp_path)[1]
+    run.finish(run.result() | {"scores": described})
+    _, (damage,) = read_records(tmp_path)
+    assert sentence in damage.sentence
 
 
 def test_a_run_being_trained_is_running(tmp_path: Path) -> None:
@@ -117,7 +149,7 @@ def test_a_run_that_logged_nothing_is_still_there(tmp_path: Path) -> None:
         (run.path / name).unlink()
     (record,), damages = read_records(tmp_path)
     assert not damages
-    assert (record.step, record.test_error_percent, record.timings.seconds, record.device) == (0, None, None, "")
+    assert (record.step, record.test_score, record.timings.seconds, record.device) == (0, None, None, "")
 
 
 @pytest.mark.parametrize(
@@ -161,7 +193,7 @@ def test_what_is_not_finite_is_no_number(tmp_path: Path) -> None:
     StepLog(run.path / "metrics.jsonl").append({"step": 20_000, "test_loss": float("nan"), "train_loss": 1.0})
     (record,), damages = read_records(tmp_path)
     assert not damages
-    assert (record.points[-1].test_loss, record.points[-1].train_loss) == (None, 1.0)
+    assert [record.points[-1].values[f"{part}_loss"] for part in ("test", "train")] == [None, 1.0]
 
 
 def _without(key: str) -> Callable[[str], str]:

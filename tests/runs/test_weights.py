@@ -12,8 +12,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from reslab.errors import UserError
-from reslab.networks.weights.sealed import KEY
 from reslab.runs.weights import OURS, find_damage, find_other_owner, refuse_other_weights
+from reslab.runtime.sealed import KEY
 from reslab.spec import find, spec_to_dict
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial

@@ -11,6 +11,7 @@ import pytest
 from reslab.errors import UserError
 from reslab.spec import find
 from reslab.spec.recipe import OptimizerSpec, Recipe, ScheduleSpec, find_recipe
+from reslab.spec.task import Classification, MultiLabel
 from reslab.spec.trial import DataSpec, Trial, change_trial, trial_differences, trial_from_dict, trial_to_dict
 
 TRIAL = Trial(
@@ -31,7 +32,7 @@ def test_equal_trials_share_an_id() -> None:
         replace(TRIAL, network=find("plain-20")),
         replace(TRIAL, recipe=find_recipe("cifar-paper", {"iterations": 10})),
         replace(TRIAL, data=replace(TRIAL.data, fingerprint="abd")),
-        replace(TRIAL, task="multi-label"),
+        replace(TRIAL, task=MultiLabel()),
     ]
     assert len({trial.id for trial in [TRIAL, *others]}) == 6
     assert all(trial_from_dict(trial_to_dict(trial)) == trial for trial in others)
@@ -54,6 +55,14 @@ def test_a_trial_read_back_is_the_same(trial: Trial) -> None:
     again = trial_from_dict(json.loads(json.dumps(trial_to_dict(trial))))
     assert (again, hash(again), again.id) == (trial, hash(trial), trial.id)
     assert (again == TRIAL) == (again.id == TRIAL.id)
+
+
+def test_a_task_may_be_given_by_its_name() -> None:
+    """As files and commands write it; the trial has the task itself."""
+    assert TRIAL.task == Classification()
+    named = replace(TRIAL, task="Multi-Label")  # pyright: ignore[reportArgumentType]
+    assert (named, named.id) == ((labelled := replace(TRIAL, task=MultiLabel())), labelled.id)
+    assert trial_to_dict(labelled)["task"] == "multi-label"
 
 
 def test_nonsense_is_refused() -> None:

@@ -14,8 +14,11 @@ import pytest
 import torch
 
 from reslab.errors import UserError
-from reslab.networks.weights.sealed import write_sealed
+from reslab.runtime.listener import DEAF, Listener
+from reslab.runtime.sealed import write_sealed
 from reslab.training.checkpoint import Checkpoint, load_newest, newest_step, save_checkpoint
+
+STRICT = Listener(warn=pytest.fail)
 
 
 def save(folder: Path, step: int) -> Path:
@@ -27,7 +30,7 @@ def test_two_are_kept_and_the_newest_loaded(tmp_path: Path) -> None:
     for step in (10, 20, 30):
         save(tmp_path, step)
     assert sorted(path.stem for path in tmp_path.iterdir()) == ["step-00000020", "step-00000030"]
-    newest = load_newest(tmp_path, pytest.fail)
+    newest = load_newest(tmp_path, STRICT)
     assert newest is not None
     assert newest_step(tmp_path) == newest.step
     assert (newest.step, newest.values) == (30, {"x": [30, None, 0.1]})
@@ -37,20 +40,20 @@ def test_two_are_kept_and_the_newest_loaded(tmp_path: Path) -> None:
 def test_anothers_is_refused(tmp_path: Path) -> None:
     """Weights of one shape fit any run of their network; a checkpoint of a version before does not say whose it is."""
     save_checkpoint(tmp_path, Checkpoint(1, {"a": torch.ones(1)}, {}, "resnet-8-digits-1"))
-    newest = load_newest(tmp_path, pytest.fail, trial="resnet-8-digits-1")
+    newest = load_newest(tmp_path, STRICT, trial="resnet-8-digits-1")
     assert newest is not None
     assert newest.trial == "resnet-8-digits-1"
     with pytest.raises(UserError, match=r"is a checkpoint of resnet-8-digits-1, not of plain-8-digits-2; move it back"):
-        load_newest(tmp_path, pytest.fail, trial="plain-8-digits-2")
+        load_newest(tmp_path, STRICT, trial="plain-8-digits-2")
     write_sealed(tmp_path / "step-00000002.safetensors", {"a": torch.ones(1)}, {"step": 2, "values": {}})
-    newest = load_newest(tmp_path, pytest.fail, trial="plain-8-digits-2")
+    newest = load_newest(tmp_path, STRICT, trial="plain-8-digits-2")
     assert newest is not None
     assert newest.step == 2
 
 
 def test_none_is_none(tmp_path: Path) -> None:
     """An empty or missing folder has no checkpoint."""
-    assert load_newest(tmp_path / "new", pytest.fail) is None
+    assert load_newest(tmp_path / "new", STRICT) is None
     assert newest_step(tmp_path / "new") == 0
 
 
@@ -69,7 +72,7 @@ def test_a_damaged_newest_is_named_and_the_previous_used(tmp_path: Path) -> None
     for damaged in damages:
         path.write_bytes(damaged)
         warnings: list[str] = []
-        used = load_newest(tmp_path, warnings.append)
+        used = load_newest(tmp_path, Listener(warn=warnings.append))
         assert used is not None
         assert used.step == 1
         assert "step-00000002" in warnings[0]
@@ -87,7 +90,7 @@ def test_no_whole_one_left_stops(tmp_path: Path) -> None:
     """Starting over in silence would lose the run."""
     save(tmp_path, 1).write_bytes(b"")
     with pytest.raises(UserError, match="no checkpoint"):
-        load_newest(tmp_path, lambda _: None)
+        load_newest(tmp_path, DEAF)
 
 
 FULL = """
@@ -110,7 +113,7 @@ def test_a_write_that_finds_no_room_is_told_and_the_old_one_stays(tmp_path: Path
     done = subprocess.run([sys.executable, "-c", FULL, tmp_path], capture_output=True, text=True, check=True)
     assert re.fullmatch(r"cannot write \S+step-00000002\S+ File too large .*; free some space .*\n", done.stdout)
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000001.safetensors"]
-    assert load_newest(tmp_path, pytest.fail) is not None
+    assert load_newest(tmp_path, STRICT) is not None
 
 
 def test_a_place_that_became_read_only_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

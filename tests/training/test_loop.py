@@ -30,10 +30,11 @@ from torch import Tensor
 
 from reslab.errors import UserError
 from reslab.networks import Network
+from reslab.runtime.processes import Processes
 from reslab.spec.recipe import OptimizerSpec, Recipe, ScheduleSpec, WarmupSpec
 from reslab.training import loop
+from reslab.training.checkpoint import load_newest, save_checkpoint
 from reslab.training.loop import Stopped, fit
-from reslab.training.processes import Processes
 from reslab.training.stepping import Stepper
 
 LEARNING = replace(RECIPE, optimizer=OptimizerSpec(learning_rate=0.2))
@@ -90,6 +91,23 @@ def test_stopped_after_every_iteration_it_ends_the_same(options: dict[str, objec
     assert pieces.records == whole.records
     assert pieces.rewinds == [(0, 0), (1, 0), (2, 0), (3, 3), (4, 3), (5, 3), (6, 6), (7, 6)]
     assert whole.rewinds == [(0, 0)]
+
+
+def test_a_checkpoint_of_versions_before_is_gone_on_from(tmp_path: Path) -> None:
+    """Their tally had two counts of wrong images and no names; the run ends the same to the bit, warm-up included."""
+    recipe = replace(LEARNING, warmup=WarmupSpec(learning_rate=0.01, until_error_percent=70, window=3))
+    whole, parts = Journal(tmp_path / "whole"), Journal(tmp_path / "parts", stop_at=5)
+    expected = sit(Toy(WRONGS), whole, recipe)
+    sit(Toy(WRONGS), parts, recipe)
+    saved = load_newest(parts.folder, parts.surroundings.listener)
+    assert saved is not None
+    tally = saved.values["tally"]
+    old = {"loss": tally["loss"], "wrong": 11, "last_wrong": 6, "failed_at": None}
+    assert (tally["sums"], tally["last"]) == ({"wrong": 11}, {"wrong": 6})
+    save_checkpoint(parts.folder, replace(saved, values=saved.values | {"tally": old}))
+    parts.stop_at = None
+    assert_same(sit(Toy(WRONGS), parts, recipe), expected)
+    assert parts.records == whole.records
 
 
 def test_a_stop_is_told_and_its_state_saved(tmp_path: Path) -> None:
@@ -249,6 +267,44 @@ def test_a_warm_up_remembers_its_window_over_a_stop(tmp_path: Path) -> None:
     assert [record["test_loss"] for record in journal.records] == pytest.approx([-0.09, -0.21, -0.212])
 
 
+@pytest.mark.parametrize("averaged", [False, True])
+def test_snapshots_are_of_what_is_judged_and_change_nothing(averaged: bool, tmp_path: Path) -> None:
+    """After the iterations that are named, evaluated or not; the last is what the run ends with."""
+    recipe = replace(LEARNING, average_decay=0.5 if averaged else 0.0)
+    without, journal = Journal(tmp_path / "without"), Journal(tmp_path / "with", snapshot_at=frozenset({2, 3, 8, 99}))
+    expected = sit(Toy(WRONGS), without, recipe)
+    assert_same(sit(Toy(WRONGS), journal, recipe), expected)
+    assert (journal.records, journal.moments) == (without.records, without.moments)
+    assert [step for step, _ in journal.snapshots] == [2, 3, 8]
+    assert_same(journal.snapshots[-1][1], expected)
+    early = Journal(tmp_path / "early", snapshot_at=frozenset({2}), stop_at=2)
+    sit(Toy(WRONGS), early, recipe)
+    assert_same(early.snapshots[0][1], journal.snapshots[0][1])
+
+
+def test_a_snapshot_comes_before_the_run_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run killed in between shows it again, the same; one that is saved there does not."""
+    monkeypatch.setattr(Stepper, "waiting_is_free", False)
+    journal = Journal(tmp_path, snapshot_at=frozenset({3, 5}), stop_at=4)
+    sit(Toy(WRONGS), journal)
+    journal.stop_at, journal.die_at = None, 6
+    with pytest.raises(KeyboardInterrupt):
+        sit(Toy(WRONGS), journal)
+    journal.die_at = None
+    sit(Toy(WRONGS), journal)
+    assert [step for step, _ in journal.snapshots] == [3, 5, 5]
+    assert_same(journal.snapshots[1][1], journal.snapshots[2][1])
+
+
+def test_no_snapshot_is_of_an_iteration_that_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even where nobody waits for the device: what it would show is from before it."""
+    monkeypatch.setattr(Stepper, "waiting_is_free", False)
+    journal = Journal(tmp_path, snapshot_at=frozenset({5}))
+    with pytest.raises(UserError, match="iteration 4 is not finite"):
+        sit(Toy(troubles={4: NO_LOSS}), journal)
+    assert (journal.snapshots, journal.step) == ([], 4)
+
+
 @pytest.mark.parametrize("trouble", [NO_LOSS, NO_GRADIENT])
 @pytest.mark.parametrize("waits", [True, False], ids=["told at once", "told at the next evaluation"])
 def test_what_is_not_finite_changes_nothing_and_ends_the_run(
@@ -323,14 +379,14 @@ def test_what_was_saved_before_something_was_not_finite_can_be_gone_on_from(tmp_
 @pytest.mark.parametrize(
     ("stop_at", "troubles", "ending"), [(None, {}, None), (2, {}, Stopped), (None, {2: NO_LOSS}, UserError)]
 )
-def test_what_stood_in_for_the_networks_own_methods_is_gone(
+def test_what_stood_in_for_the_networks_trunk_is_gone(
     stop_at: int | None,
     troubles: dict[int, int],
     ending: type[Exception] | None,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """However the run ends: here a compiled forward pass, which every iteration ran."""
+    """However the run ends: here a compiled trunk, which every iteration ran."""
     calls: list[int] = []
 
     def run(forward: Callable[[Tensor], object], inputs: Tensor) -> object:
@@ -339,14 +395,14 @@ def test_what_stood_in_for_the_networks_own_methods_is_gone(
 
     monkeypatch.setattr(torch, "compile", lambda forward: partial(run, forward))
     stepper = put_together(Toy(troubles=troubles), make_learner(), compile=True)
-    assert "weighted_logits" in vars(stepper.network)
+    assert stepper.network.stand_in is not None
     if ending is None:
         fit(stepper, Journal(tmp_path).surroundings)
     else:
         with pytest.raises(ending):
             fit(stepper, Journal(tmp_path, stop_at=stop_at).surroundings)
     assert calls == [BATCH] * (RECIPE.iterations if ending is None else 2 if stop_at else 3)
-    assert "weighted_logits" not in vars(stepper.network)
+    assert stepper.network.stand_in is None
 
 
 def share_run(processes: Processes, folder: Path) -> dict[str, Any]:

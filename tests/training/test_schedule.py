@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from reslab.errors import UserError
 from reslab.spec.recipe import find_recipe
-from reslab.training.schedule import crop_side, crop_stages, is_warm, learning_rate
+from reslab.training.schedule import is_warm, learning_rate, read_snapshots
 
 
 def test_the_trace_of_110_layers() -> None:
@@ -72,19 +73,26 @@ def test_one_cycle_ends_where_it_is_told(fall: str) -> None:
     assert (rates[25] > linear_first_quarter + 0.005) == (fall == "cosine")
 
 
-def test_crops_grow_in_stages_of_equal_length() -> None:
-    """Of 224 pixels in four stages from a half: 128, 160, 192, 224; the last iteration is always whole."""
-    recipe = find_recipe("imagenet-modern", {"iterations": 10})
-    assert [crop_side(recipe, step, whole=224) for step in range(10)] == [128] * 2 + [160] * 3 + [192] * 2 + [224] * 3
-    for iterations in (1, 2, 3):  # fewer than stages
-        assert crop_side(find_recipe("imagenet-modern", {"iterations": iterations}), iterations - 1, whole=224) == 224
-    two = find_recipe("imagenet-modern", {"iterations": 10, "resizing.stages": 2, "resizing.initial": 0.75})
-    assert crop_stages(two, whole=224) == [(0, 160), (5, 224)]
-    assert [crop_side(find_recipe("imagenet-modern"), step, whole=100) for step in (0, 125_113)] == [64, 100]
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        ("1000,2000", {1000, 2000}),
+        ("1", {1}),
+        (" 7 , 64000", {7, 64_000}),
+        ("0.1,0.5,1", {6400, 32_000, 64_000}),
+        ("1.0", {64_000}),
+        (".25,0.25", {16_000}),
+    ],
+)
+def test_snapshots_are_steps_or_parts_of_the_run(text: str, steps: set[int]) -> None:
+    """A dot anywhere makes parts of all of them."""
+    assert read_snapshots(text, 64_000) == steps
 
 
-@pytest.mark.parametrize("whole", [8, 100, 224])
-def test_crops_are_whole_unless_they_are_to_grow(whole: int) -> None:
-    """Whatever the size; and what is small already does not grow."""
-    assert crop_stages(find_recipe("photos"), whole=whole) == [(0, whole)]
-    assert {side for _, side in crop_stages(find_recipe("imagenet-modern"), whole=32)} == {32}
+@pytest.mark.parametrize(
+    "text", ["", "0", "0.0", "64001", "1.5", "0.5,1000", "-1", "every:10", "1e3", "1,,2", "nan", "."]
+)
+def test_other_snapshots_are_refused(text: str) -> None:
+    """What is no number, and what no iteration is."""
+    with pytest.raises(UserError, match=r"snapshots are .* give steps from 1 to 64000"):
+        read_snapshots(text, 64_000)

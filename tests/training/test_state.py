@@ -11,7 +11,7 @@ import torch
 from tests.training.toys import RECIPE, make_learner
 from torch import Tensor
 
-from reslab.training.processes import ALONE, Processes
+from reslab.runtime.processes import ALONE, Processes
 from reslab.training.state import Tally, TrainingState
 
 AVERAGED = replace(RECIPE, average_decay=0.5)
@@ -32,8 +32,12 @@ class Uneven(Processes):
             tensor.fill_(7)
 
 
+def tally(loss: float = 0.0, wrong: int = 0, last: int = 0, failed_at: int | None = None) -> Tally:
+    return Tally(loss, {"wrong": wrong}, {"wrong": last}, failed_at)
+
+
 def make_state(*, averaged: bool = False, processes: Processes = ALONE) -> TrainingState:
-    return TrainingState(make_learner(), AVERAGED if averaged else RECIPE, processes=processes)
+    return TrainingState(make_learner(), AVERAGED if averaged else RECIPE, tallied=("wrong",), processes=processes)
 
 
 def update(
@@ -52,7 +56,7 @@ def update(
     state.counters.flat.add_(1)
     state.optimizer.gradients.fill_(gradient)
     controls = torch.tensor([0.5, share, step], dtype=torch.float64)
-    state.update(torch.tensor(loss, dtype=torch.float64), torch.tensor(wrong), before=before, controls=controls)
+    state.update(torch.tensor(loss, dtype=torch.float64), torch.tensor([wrong]), before=before, controls=controls)
 
 
 def copied(state: TrainingState) -> dict[str, Tensor]:
@@ -85,21 +89,43 @@ def test_an_iteration_moves_everything() -> None:
 def test_the_tally_adds_up_until_it_is_set() -> None:
     """Losses and wrong images, and those of the last iteration alone."""
     state = make_state()
-    assert state.read_tally() == Tally(0.0, 0, 0, None)
+    assert state.read_tally() == tally(0.0, 0, 0, None)
     update(state, loss=0.5, wrong=3)
     update(state, 1, loss=0.25, wrong=1)
-    assert state.read_tally() == Tally(0.75, 4, 1, None)
+    assert state.read_tally() == tally(0.75, 4, 1, None)
     state.set_tally(Tally())
     update(state, 2, loss=2.0, wrong=5)
-    assert state.read_tally() == Tally(2.0, 5, 5, None)
+    assert state.read_tally() == tally(2.0, 5, 5, None)
 
 
-@pytest.mark.parametrize("tally", [Tally(), Tally(1 / 3, 7, 2), Tally(1.5, 7, 2, failed_at=0), Tally(failed_at=63_999)])
-def test_a_tally_comes_back_as_it_was_set(tally: Tally) -> None:
+@pytest.mark.parametrize("told", [tally(), tally(1 / 3, 7, 2), tally(1.5, 7, 2, failed_at=0), tally(failed_at=63_999)])
+def test_a_tally_comes_back_as_it_was_set(told: Tally) -> None:
     """Iteration 0 among those that may have failed."""
     state = make_state()
-    state.set_tally(tally)
-    assert state.read_tally() == tally
+    state.set_tally(told)
+    assert state.read_tally() == told
+
+
+def test_a_tally_of_versions_before_is_read() -> None:
+    """Theirs had wrong images alone; ours comes back from what a checkpoint has of it."""
+    old = {"loss": 1 / 3, "wrong": 7, "last_wrong": 2, "failed_at": None}
+    assert Tally.of(old) == tally(1 / 3, 7, 2) == Tally.of(vars(tally(1 / 3, 7, 2)))
+
+
+def test_a_task_may_count_several_things_or_none() -> None:
+    """Each under its name; what is counted must be what is named."""
+    for names, values in (((), []), (("right", "area"), [3, 4])):
+        state = TrainingState(make_learner(), RECIPE, tallied=names)
+        for _ in range(2):
+            before = state.copy_statistics()
+            state.optimizer.gradients.fill_(1.0)
+            loss, controls = torch.tensor(1.0, dtype=torch.float64), torch.tensor([0.5, 1, 0], dtype=torch.float64)
+            state.update(loss, torch.tensor(values), before=before, controls=controls)
+        told = state.read_tally()
+        assert told.sums == dict(zip(names, [2 * value for value in values], strict=True))
+        assert told.last == dict(zip(names, values, strict=True))
+        with pytest.raises(AssertionError):
+            state.update(loss, torch.tensor([1]), before=before, controls=controls)
 
 
 @pytest.mark.parametrize("step", [0, 4])
@@ -125,26 +151,26 @@ def test_what_is_not_finite_changes_nothing(bad: dict[str, float], step: int) ->
     update(state, step + 1)
     update(state, step + 2, loss=math.nan, wrong=9)
     assert_same(state.tensors(), before)
-    assert state.read_tally() == Tally(1.5 * step, 2 * step, 9, failed_at=step)
+    assert state.read_tally() == tally(1.5 * step, 2 * step, 9, failed_at=step)
 
 
 def test_a_snapshot_takes_back_all_that_happened_since() -> None:
     """Weights, velocities, statistics, counters, average and tally; it may be gone back to more than once."""
     state = make_state(averaged=True)
     update(state)
-    before, tally, snapshot = copied(state), state.read_tally(), state.snapshot()
+    before, told, snapshot = copied(state), state.read_tally(), state.snapshot()
     for loss in (1.0, math.nan):
         update(state, 1, wrong=4, gradient=2.0)
         update(state, 2, loss=loss, gradient=3.0)
         assert all(not torch.equal(tensor, before[name]) for name, tensor in state.tensors().items())
         state.restore(snapshot)
         assert_same(state.tensors(), before)
-        assert state.read_tally() == tally
+        assert state.read_tally() == told
 
 
 def test_what_a_checkpoint_has_is_loaded_in_place() -> None:
     """Another state then goes on as this one would: the network that is judged sees it, too."""
-    one, other = make_state(averaged=True), TrainingState(make_learner(seed=2), AVERAGED)
+    one, other = make_state(averaged=True), TrainingState(make_learner(seed=2), AVERAGED, tallied=("wrong",))
     update(one)
     saved = copied(one)
     other.load(saved)
@@ -176,7 +202,7 @@ def test_frozen_weights_are_kept_and_judged() -> None:
     """They have no velocity and no average of their own, and never move; a checkpoint has them all the same."""
     network = make_learner()
     network.get_parameter("steps.hidden.0.weight").requires_grad_(False)
-    state = TrainingState(network, AVERAGED)
+    state = TrainingState(network, AVERAGED, tallied=("wrong",))
     before = copied(state)
     update(state)
     frozen = [name for name, tensor in state.tensors().items() if torch.equal(tensor, before[name])]
@@ -190,11 +216,11 @@ def test_all_of_the_state_is_the_first_ones() -> None:
     """Frozen weights, average and tally included."""
     network = make_learner()
     network.get_parameter("steps.hidden.0.weight").requires_grad_(False)
-    state = TrainingState(network, AVERAGED, processes=Uneven())
+    state = TrainingState(network, AVERAGED, tallied=("wrong",), processes=Uneven())
     state.share()
     for name, tensor in state.tensors().items():
         assert bool((tensor == 7).all()), name
-    assert state.read_tally() == Tally(7.0, 7, 7, 7)
+    assert state.read_tally() == tally(7.0, 7, 7, 7)
 
 
 def test_processes_move_by_their_mean() -> None:
@@ -204,7 +230,7 @@ def test_processes_move_by_their_mean() -> None:
     update(state, wrong=3)
     torch.testing.assert_close(state.network.get_parameter("steps.logits.bias").data, bias.data - 0.5 * 2)
     assert state.network.get_buffer("steps.hidden.1.running_mean").tolist() == [2.0] * 8
-    assert state.read_tally() == Tally(3.0, 12, 12, None)
+    assert state.read_tally() == tally(3.0, 12, 12, None)
 
 
 def test_statistics_that_did_not_move_stay_what_they_are() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,11 +12,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from reslab.networks import Network, build, create_model
-from reslab.networks.execution import FAST, Execution
+from reslab.runtime.capture import capture
+from reslab.runtime.execution import FAST, Execution
+from reslab.runtime.processes import ALONE, Processes
 from reslab.spec import find
 from reslab.spec.recipe import Precision, Recipe, find_recipe
 from reslab.training import stepping
-from reslab.training.processes import ALONE, Processes
 from reslab.training.state import TrainingState
 from reslab.training.stepping import Runtime, Stepper, assemble, choose_runtime, reproducible
 
@@ -31,6 +32,9 @@ class Noise:
 
     device: str = "cpu"
     bad: int | None = None
+    tallied: tuple[str, ...] = ("wrong",)
+    execution: Execution = FAST
+    image_shape: tuple[int, ...] = (1, 8, 8)
 
     def load(self, step: int, count: int) -> tuple[Tensor, Tensor]:
         images, labels = [], []
@@ -45,7 +49,13 @@ class Noise:
     def loss(self, network: Network, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         images, labels = batch
         logits = network.weighted_logits(images)[0][1]
-        return F.cross_entropy(logits, labels), (logits.argmax(1) != labels).sum()
+        return F.cross_entropy(logits, labels), (logits.argmax(1) != labels).sum(0, keepdim=True)
+
+    def describe_tally(self, sums: Mapping[str, float], images: int) -> dict[str, float]:
+        return {}
+
+    def warmup_percent(self, sums: Mapping[str, float], images: int) -> float:
+        return 100.0
 
     def make_evaluation(self, network: Network, *, capture: bool) -> Callable[[], dict[str, float]]:
         return dict
@@ -65,7 +75,7 @@ class Sized(Noise):
         images, labels = batch
         with Execution(precision=self.precision).autocast(self.device):
             logits = network.weighted_logits(images)[0][1].float()
-        return self.size * F.cross_entropy(logits, labels), (logits.argmax(1) != labels).sum()
+        return self.size * F.cross_entropy(logits, labels), (logits.argmax(1) != labels).sum(0, keepdim=True)
 
 
 class Growing(Noise):
@@ -74,6 +84,17 @@ class Growing(Noise):
     def load(self, step: int, count: int) -> tuple[Tensor, Tensor]:
         images, labels = super().load(step, min(count, 5 - step) if step < 5 else count)
         return (images if step < 5 else F.pad(images, [2, 2, 2, 2])), labels
+
+
+@dataclass
+class Alternating(Noise):
+    """Images of 8, 10, 12 ... pixels a side in turns."""
+
+    sizes: int = 2
+
+    def load(self, step: int, count: int) -> tuple[Tensor, Tensor]:
+        images, labels = super().load(step, 1)
+        return F.pad(images, [step % self.sizes] * 4), labels
 
 
 @dataclass(frozen=True)
@@ -97,7 +118,7 @@ def make_stepper(
 ) -> Stepper:
     torch.manual_seed(1)
     network = create_model("cifar-resnet-8", in_chans=1, input_size=8, **overrides).to(task.device).train()
-    state = TrainingState(network, recipe, processes=processes)
+    state = TrainingState(network, recipe, tallied=task.tallied, processes=processes)
     return Stepper(
         state,
         task,
@@ -105,14 +126,6 @@ def make_stepper(
         seed=1,
         runtime=runtime or choose_runtime(network, recipe, task.device, image_shape=network.spec.input_shape),
     )
-
-
-@dataclass
-class Prepared(Noise):
-    """The same, with what a training is assembled by."""
-
-    execution: Execution = FAST
-    image_shape: tuple[int, ...] = (1, 8, 8)
 
 
 def advance(stepper: Stepper, steps: int) -> dict[str, Tensor]:
@@ -134,13 +147,13 @@ def test_a_training_is_assembled_as_its_task_wants_it(monkeypatch: pytest.Monkey
     """Laid out and in training, or without our own kernels; it runs as one put together by hand."""
     torch.manual_seed(1)
     network = create_model("cifar-resnet-8", in_chans=1, input_size=8).eval()
-    stepper = assemble(network, Prepared(), RECIPE, seed=1, device="cpu")
+    stepper = assemble(network, Noise(), RECIPE, seed=1, device="cpu")
     assert (stepper.network, network.training, stepper.runtime) == (network, True, Runtime())
     kernel = network.get_parameter("blocks.conv2_1.layers.0.conv.weight")
     assert kernel.is_contiguous(memory_format=torch.channels_last)
     assert_equal(advance(stepper, 3), advance(make_stepper(Noise()), 3), rtol=1e-4, atol=1e-5)  # of another layout
     monkeypatch.setattr(stepping, "choose_runtime", lambda *_, **__: Runtime(fused=True, normalized=True))
-    assert assemble(network, Prepared(), RECIPE, seed=1, device="cpu", own_kernels=False).runtime == Runtime()
+    assert assemble(network, Noise(), RECIPE, seed=1, device="cpu", own_kernels=False).runtime == Runtime()
 
 
 def test_stretches_are_the_same_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +171,7 @@ def test_twins_train_as_one() -> None:
     """Their mean gradient is that of either, and so are their statistics; their wrong images count twice."""
     one, twins = make_stepper(Noise()), make_stepper(Noise(), recipe=replace(RECIPE, batch=16), processes=Twins())
     assert_equal(advance(twins, 6), advance(one, 6), rtol=1e-5, atol=1e-6)
-    assert twins.state.read_tally().wrong == 2 * one.state.read_tally().wrong
+    assert twins.state.read_tally().sums["wrong"] == 2 * one.state.read_tally().sums["wrong"]
 
 
 def test_a_stretch_ends_where_images_grow(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,8 +242,8 @@ def test_a_compiled_network_trains_alike() -> None:
     plain = advance(make_stepper(Noise()), 3)
     stepper = make_stepper(Noise(), runtime=Runtime(compile=True))
     assert_equal(advance(stepper, 3), plain, rtol=1e-3, atol=1e-4)
-    assert "weighted_logits" in vars(stepper.network)
-    assert "weighted_logits" not in vars(stepper.state.judged)
+    assert stepper.network.stand_in is not None
+    assert stepper.state.judged.stand_in is None
 
 
 @gpu
@@ -242,7 +255,7 @@ def test_a_captured_iteration_is_the_iteration(overrides: dict[str, object]) -> 
         eager = make_stepper(Noise("cuda"), runtime=Runtime(), **overrides)
         captured = make_stepper(Noise("cuda"), runtime=Runtime(capture=True), **overrides)
         assert_equal(advance(captured, 12), advance(eager, 12), rtol=1e-4, atol=1e-6)
-        assert captured.state.read_tally().wrong == eager.state.read_tally().wrong
+        assert captured.state.read_tally().sums == eager.state.read_tally().sums
 
 
 @gpu
@@ -254,8 +267,8 @@ def test_twins_are_captured_up_to_their_sums() -> None:
         eager = make_stepper(Noise("cuda"), recipe=recipe, processes=Twins(), runtime=Runtime())
         captured = make_stepper(Noise("cuda"), recipe=recipe, processes=Twins(), runtime=Runtime(capture=True))
         assert_equal(advance(captured, 12), advance(eager, 12), rtol=1e-4, atol=1e-6)
-        assert captured.replay is not None
-        assert captured.state.read_tally().wrong == eager.state.read_tally().wrong
+        assert captured.track.replay is not None
+        assert captured.state.read_tally().sums == eager.state.read_tally().sums
 
 
 @gpu
@@ -266,7 +279,71 @@ def test_images_that_grow_are_captured_again() -> None:
         eager = make_stepper(Growing("cuda"), runtime=Runtime())
         captured = make_stepper(Growing("cuda"), runtime=Runtime(capture=True))
         assert_equal(advance(captured, 12), advance(eager, 12), rtol=1e-4, atol=1e-6)
-        assert captured.batch[0].shape[-1] == 12
+        assert captured.track.batch[0].shape[-1] == 12
+
+
+@gpu
+@needs_cuda
+@pytest.mark.parametrize("processes", [ALONE, Twins()], ids=["alone", "twins"])
+def test_shapes_that_alternate_are_captured_once(processes: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Graphs share their memory and do not disturb each other: the iterations are those that run as they stand."""
+    recorded = []
+    monkeypatch.setattr(stepping, "capture", lambda *work, **how: recorded.append(1) or capture(*work, **how))
+    recipe = replace(RECIPE, batch=8 * processes.count)
+    with torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False):
+        eager, captured = (
+            make_stepper(
+                Alternating("cuda", sizes=3),
+                recipe=recipe,
+                processes=processes,
+                runtime=Runtime(capture=captured),
+                dropout=0.2,
+            )
+            for captured in (False, True)
+        )
+        assert_equal(advance(captured, 12), advance(eager, 12), rtol=1e-4, atol=1e-6)
+    assert len(recorded) == 3
+    assert captured.state.read_tally().sums == eager.state.read_tally().sums
+
+
+@pytest.mark.parametrize(("sizes", "captures"), [(2, 2), (8, 8), (9, 18)])
+def test_shapes_seen_lately_are_not_captured_again(sizes: int, captures: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has its graph and its places, up to a number of them: then those longest unused are dropped."""
+    recorded = []
+    monkeypatch.setattr(stepping, "capture", lambda work, **_: recorded.append(work()) or work)
+    plain, captured = (make_stepper(Alternating(sizes=sizes), runtime=Runtime(capture=how)) for how in (False, True))
+    for step in range(18):
+        for stepper in (plain, captured):
+            stepper.advance(step, warmed_at=None)
+        assert (len(plain.tracks), len(captured.tracks)) == (1, min(step + 1, sizes, stepping.MOST_GRAPHS))
+    assert len(recorded) == captures
+    assert_equal(captured.state.tensors(), plain.state.tensors())
+
+
+def test_graphs_of_other_shapes_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where memory runs out for another one they are given up, and the iteration is what it would have been."""
+    stepper, plain = (make_stepper(Alternating(sizes=3), runtime=Runtime(capture=how)) for how in (True, False))
+
+    def capture(work: Callable[[], None], **_: object) -> Callable[[], None]:
+        work()
+        if len(stepper.tracks) > 2:
+            raise torch.OutOfMemoryError
+        return work
+
+    monkeypatch.setattr(stepping, "capture", capture)
+    assert_equal(advance(stepper, 3), advance(plain, 3))
+    assert len(stepper.tracks) == 1
+
+
+def test_memory_that_runs_out_for_one_shape_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is nothing to give up."""
+
+    def capture(work: Callable[[], None], **_: object) -> Callable[[], None]:
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(stepping, "capture", capture)
+    with pytest.raises(torch.OutOfMemoryError):
+        make_stepper(Noise(), runtime=Runtime(capture=True)).advance(0, warmed_at=None)
 
 
 def test_what_capturing_tries_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,7 +359,7 @@ def test_what_capturing_tries_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> 
     plain, captured = (make_stepper(Noise(), runtime=Runtime(capture=how), dropout=0.2) for how in (False, True))
     for stepper in (plain, captured):
         advance(stepper, 2)
-        stepper.replay = None  # what follows is captured anew
+        stepper.track.replay = None  # what follows is captured anew
         for step in range(2, 5):
             stepper.advance(step, warmed_at=None)
     assert len(tried) == 6
@@ -298,10 +375,10 @@ def test_capturing_leaves_no_trace() -> None:
         once, twice = (make_stepper(Noise("cuda"), runtime=Runtime(capture=True)) for _ in range(2))
         for stepper in (once, twice):
             advance(stepper, 2)
-        twice.replay = None
+        twice.track.replay = None
         for stepper in (once, twice):
             stepper.advance(2, warmed_at=None)
-    assert twice.replay is not None
+    assert twice.track.replay is not None
     assert_equal(twice.state.tensors(), once.state.tensors())
     assert twice.state.read_tally() == once.state.read_tally()
 
@@ -464,7 +541,7 @@ def test_a_captured_training_by_our_normalizations(precision: Precision) -> None
         after = advance(stepper, 6)
         assert stepper.state.read_tally().failed_at is None
         stepper.leave()
-        assert "weighted_logits" not in vars(stepper.network)
+        assert stepper.network.stand_in is None
         return after
 
     with reproducible():

@@ -5,7 +5,7 @@ A slope's loss is its only output, so its bias falls by exactly the rate at ever
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,12 +14,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from reslab.networks import Network
+from reslab.networks.dropout import Dropout
 from reslab.networks.network import Chain
-from reslab.networks.randomness import Dropout
+from reslab.runtime.execution import EAGER, Execution
+from reslab.runtime.listener import Listener, Metrics
+from reslab.runtime.processes import ALONE, Processes
 from reslab.spec import find
 from reslab.spec.recipe import OptimizerSpec, Recipe
 from reslab.training.loop import Surroundings
-from reslab.training.processes import ALONE, Processes
 from reslab.training.state import TrainingState
 from reslab.training.stepping import Runtime, Stepper
 
@@ -58,6 +60,9 @@ class Toy:
     troubles: dict[int, int] = field(default_factory=dict)
     processes: Processes = ALONE
     seen: list[float] = field(default_factory=list)
+    tallied: tuple[str, ...] = ("wrong",)
+    execution: Execution = EAGER
+    image_shape: tuple[int, ...] = (4,)
 
     def load(self, step: int, count: int) -> tuple[Tensor, ...]:
         made = [self._make(number) for number in range(step, step + count)]
@@ -72,7 +77,13 @@ class Toy:
         if trouble[0] == NO_GRADIENT:
             loss = loss + (loss * 0).sqrt()  # the root rises without bounds at zero
         self.seen.append(loss.item())
-        return loss, wrong.sum()
+        return loss, wrong.sum(0, keepdim=True)
+
+    def describe_tally(self, sums: Mapping[str, float], images: int) -> dict[str, float]:
+        return {"train_error_percent": self.warmup_percent(sums, images)}
+
+    def warmup_percent(self, sums: Mapping[str, float], images: int) -> float:
+        return 100 * sums["wrong"] / images
 
     def make_evaluation(self, network: Network, *, capture: bool) -> Callable[[], dict[str, float]]:
         inputs, labels, *_ = self._make(1000)
@@ -112,7 +123,7 @@ class Slope(Toy):
 
 def put_together(task: Toy, network: Network, recipe: Recipe = RECIPE, *, compile: bool = False) -> Stepper:
     """A training of a toy on the CPU."""
-    state = TrainingState(network, recipe, processes=task.processes)
+    state = TrainingState(network, recipe, tallied=task.tallied, processes=task.processes)
     return Stepper(state, task, recipe, seed=1, runtime=Runtime(compile=compile))
 
 
@@ -128,10 +139,12 @@ class Journal:
     die_at: int | None = None
     records: list[dict[str, float]] = field(default_factory=list)
     moments: list[tuple[str, int]] = field(default_factory=list)
-    shown: list[dict[str, float]] = field(default_factory=list)
+    shown: list[Metrics] = field(default_factory=list)
     rewinds: list[tuple[int, int]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     watch: Callable[[], None] = lambda: None
+    snapshot_at: frozenset[int] = frozenset()
+    snapshots: list[tuple[int, dict[str, Tensor]]] = field(default_factory=list)
     step: int = 0
 
     @property
@@ -141,9 +154,13 @@ class Journal:
             record=self._record,
             rewind=self._rewind,
             evaluating=lambda step: self.moments.append(("evaluating", step)),
-            progress=self._progress,
-            warn=self.warnings.append,
-            should_stop=lambda: self.step + 1 == self.stop_at,
+            listener=Listener(
+                progress=self._progress,
+                warn=self.warnings.append,
+                should_stop=lambda: self.step + 1 == self.stop_at,
+            ),
+            snapshot_at=self.snapshot_at,
+            snapshot=self._snapshot,
         )
 
     @property
@@ -155,12 +172,16 @@ class Journal:
         self.records.append(metrics)
         self.moments.append(("record", int(metrics["step"])))
 
+    def _snapshot(self, step: int, network: Network) -> None:
+        assert not network.training
+        self.snapshots.append((step, {name: tensor.clone() for name, tensor in network.state_dict().items()}))
+
     def _rewind(self, step: int, judged_at: int) -> None:
         self.rewinds.append((step, judged_at))
         self.records = [record for record in self.records if record["step"] <= step]
         self.step = step
 
-    def _progress(self, step: int, metrics: dict[str, float]) -> None:
+    def _progress(self, step: int, metrics: Metrics) -> None:
         self.step = step
         self.moments.append(("progress", step))
         self.shown.append(metrics)

@@ -20,7 +20,6 @@ from torch import Tensor
 from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.networks.finite import tell_not_finite
-from reslab.networks.resnet import ResidualNetwork
 from reslab.spec import NetworkSpec, Spec, name_of
 
 Floats = NDArray[np.float64]
@@ -62,9 +61,9 @@ def measure_responses(
 @torch.no_grad()
 def gather_moments(network: Network, batches: Iterable[Tensor]) -> Moments:
     """Run `network`, as its mode is, over prepared images and keep each response's moments, an image at a time."""
-    if not isinstance(network, ResidualNetwork):
+    if not network.responses:
         raise UserError(f"{name_of(network.spec)} has no named layer responses; choose a plain or residual network")
-    counted = counted_layers(network.spec)
+    counted = counted_layers(network)
     means: dict[str, list[Tensor]] = {name: [] for name in counted.values()}
     variances: dict[str, list[Tensor]] = {name: [] for name in counted.values()}
 
@@ -86,16 +85,12 @@ def _join(kept: dict[str, list[Tensor]]) -> Floats:
     return np.stack([torch.cat(parts).cpu().numpy() for parts in kept.values()])
 
 
-def counted_layers(spec: NetworkSpec) -> dict[str, str]:
+def counted_layers(network: Network) -> dict[str, str]:
     """Return the names of the responses that count, each with its layer's: ``conv2_1.response_2`` is ``conv2_1.2``."""
-    kernels = {"conv1.response": spec.stem.kernel}
-    for plan in spec.layout():
-        for number, layer in enumerate(plan.layers, start=1):
-            kernels[f"{plan.name}.response_{number}"] = layer.kernel
     return {
         name: name.replace(".response_", ".").removesuffix(".response")
-        for name, kernel in kernels.items()
-        if which_layers(spec) == "all" or kernel == 3
+        for name, kernel in network.responses.items()
+        if which_layers(network.spec) == "all" or kernel == 3
     }
 
 

@@ -1,18 +1,21 @@
 """The command line: `reslab VERB SUBJECT... [field=value ...] [--flags]`.
 
-Verbs load when they run, so help answers in a blink. A user's mistake ends in one sentence and exit code 2.
+A verb is a module here; it loads when it runs, so help answers in a blink. A user's mistake ends in one sentence and
+exit code 2.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
+from pathlib import Path
 
 from cyclopts import App
 from cyclopts.exceptions import CycloptsError
 
 import reslab
-from reslab.cli.legible import legible
+from reslab.cli.terminal.legible import legible
 from reslab.errors import UserError
 
 app = App(
@@ -20,23 +23,19 @@ app = App(
     help="Deep residual learning, whole. What describes a network or a run is written field=value.",
     version=reslab.__version__,
 )
-app.command("reslab.cli.demo:demo", name="demo", help="Degradation and its cure, trained here in two minutes.")
-app.command("reslab.cli.train:train", name="train", help="Train a network, or go on where it was stopped.")
-app.command("reslab.cli.evaluate:evaluate", name="evaluate", help="Errors of a trained network, a class at a time.")
-app.command("reslab.cli.predict:predict", name="predict", help="What a trained network takes photographs for.")
-app.command("reslab.cli.export:export", name="export", help="ONNX, torch.export or torchvision files, checked.")
-app.command("reslab.cli.embed:embed", name="embed", help="Features of photographs at any layer, as a file.")
-app.command("reslab.cli.probe:probe", name="probe", help="What frozen features know of a task: linear probe and kNN.")
-app.command("reslab.cli.analyze:analyze", name="analyze", help="Layer responses of trained networks.")
-app.command("reslab.cli.reproduce:reproduce", name="reproduce", help="The paper's tables and figures beside ours.")
-app.command("reslab.cli.report:report", name="report", help="Write a static site of runs, to look at and to show.")
-app.command("reslab.cli.runs:app", name="runs", help="List, show and prune runs.")
-app.command("reslab.cli.data:app", name="data", help="Fetch, check, list and shard datasets.")
-app.command("reslab.cli.networks:networks", name="networks", help="List the networks that can be built.")
-app.command("reslab.cli.describe:describe", name="describe", help="Layers, sizes, parameters, multiply-adds, memory.")
-app.command("reslab.cli.compare:compare", name="compare", help="What differs between two networks, or two runs.")
-app.command("reslab.cli.draw:draw", name="draw", help="Draw networks and their blocks as SVG.")
-app.command("reslab.cli.convert:convert", name="convert", help="Rewrite weights in another library's form.")
+
+
+def _register_verbs() -> None:
+    """Make a verb of every module here that has `HELP`, which is read without loading it: of its function, or `app`."""
+    for path in sorted(Path(__file__).parent.glob("*")):
+        file = path / "__init__.py" if path.is_dir() else path
+        text = file.read_text(encoding="utf-8") if file.is_file() else ""
+        if found := re.search(r'^HELP = "(.*)"$', text, re.MULTILINE):
+            target = "app" if re.search(r"^app = App\(", text, re.MULTILINE) else path.stem
+            app.command(f"reslab.cli.{path.stem}:{target}", name=path.stem, help=found[1])
+
+
+_register_verbs()
 
 
 def main(arguments: list[str] | None = None) -> None:

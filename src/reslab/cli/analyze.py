@@ -6,14 +6,15 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from reslab.cli.show import console, make_table, print_heading, print_json, progress_console
-from reslab.cli.subjects import runs_root, split_words
-from reslab.cli.trained import image_bar, load_inputs, load_trained, refuse_unknown
+from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console
+from reslab.cli.words.subjects import runs_root, split_words
+from reslab.cli.words.trained import image_bar, load_inputs, load_trained, refuse_unknown
 from reslab.errors import UserError, choices
 from reslab.numbers import count
 from reslab.spec import name_of
 
 SPREAD = ("mean", "median", "largest", "smallest")
+HELP = "Layer responses of trained networks."
 
 
 def analyze(*words: str, only: str | None = None, runs: Path | None = None, json: bool = False) -> None:
@@ -74,8 +75,8 @@ def _analyze_one(subject: str, fields: dict[str, str], instruments: list[str], r
         inputs = load_inputs(trained, fields)
     found: dict[str, Any] = {"subject": trained.origin, "network": name_of(trained.network.spec)}
     for instrument in instruments:
-        with image_bar(instrument, len(inputs)) as progress:
-            found[instrument] = use_instrument(trained, inputs, instrument, progress=progress)
+        with image_bar(instrument, len(inputs)) as listener:
+            found[instrument] = use_instrument(inputs, instrument, run=trained.run, listener=listener)
     return found
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reslab.cli.show import console, progress_console
-from reslab.cli.subjects import is_file, refuse_overwriting, runs_root, split_subject, split_words
-from reslab.cli.trained import load_trained
+from reslab.cli.terminal.show import console, progress_console
+from reslab.cli.words.subjects import is_file, refuse_overwriting, runs_root, split_subject, split_words
+from reslab.cli.words.trained import load_trained
 from reslab.errors import UserError, choices
 from reslab.files import slug
 from reslab.spec import Preprocess
+
+HELP = "Rewrite weights in another library's form."
 
 
 def convert(subject: str, *words: str, to: str, out: Path | None = None, runs: Path | None = None) -> None:
@@ -35,7 +37,7 @@ def convert(subject: str, *words: str, to: str, out: Path | None = None, runs: P
     with progress_console.status("converting"):
         from reslab.networks import foreign_state_dict, save_model
         from reslab.networks.weights.adapters import ADAPTERS, from_foreign
-        from reslab.networks.weights.sealed import write_tensors
+        from reslab.runtime.sealed import write_tensors
 
         if to != "reslab" and to not in ADAPTERS:
             raise UserError(f"--to is '{to}'; choose {choices(['reslab', *ADAPTERS])}")

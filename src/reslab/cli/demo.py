@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from reslab.cli.analyze import SPREAD, mean_std, spread
-from reslab.cli.progress import Rate, StopSignals
-from reslab.cli.records import read_whole
-from reslab.cli.show import console, make_table, progress_console, warn
-from reslab.cli.subjects import writable_root
-from reslab.numbers import duration
+from reslab.cli.terminal.checked_records import read_whole
+from reslab.cli.terminal.progress import Rate, StopSignals
+from reslab.cli.terminal.show import console, make_table, progress_console, warn
+from reslab.cli.words.subjects import writable_root
+from reslab.numbers import count, duration, percent
+from reslab.runtime.listener import Listener
 
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from reslab.spec.trial import Trial
 
 Key: TypeAlias = tuple[str, int]  # kind and depth
+
+HELP = "Degradation and its cure, trained here in two minutes."
 
 
 def demo(*, runs: Path | None = None) -> None:
@@ -33,9 +36,9 @@ def demo(*, runs: Path | None = None) -> None:
     """
     root = writable_root(runs)
     with progress_console.status("loading"):
-        from reslab.data.digits import load_digits
+        from reslab.data.arrays.digits import load_digits
         from reslab.experiments.degradation import degradation_trials
-        from reslab.networks.execution import choose_device
+        from reslab.runtime.execution import choose_device
 
         digits = load_digits()
         trials = degradation_trials(digits)
@@ -80,9 +83,11 @@ def _train(trials: dict[Key, Trial], digits: Dataset, root: Path, *, device: str
                 digits,
                 root,
                 device=device,
-                progress=lambda step, metrics, bar=bars[key]: progress.update(bar, completed=step),
-                warn=warn,
-                should_stop=stop.wanted,
+                listener=Listener(
+                    warn=warn,
+                    progress=lambda step, metrics, bar=bars[key]: progress.update(bar, completed=step),
+                    should_stop=stop.wanted,
+                ),
             )
             progress.update(bars[key], completed=trial.recipe.iterations)
     return finished
@@ -90,18 +95,16 @@ def _train(trials: dict[Key, Trial], digits: Dataset, root: Path, *, device: str
 
 def _print_errors(finished: dict[Key, RunDirectory]) -> None:
     from reslab.experiments.degradation import judge_degradation
-    from reslab.runs.timings import read_timings
 
-    for run in finished.values():
-        read_whole(run)  # what was finished before may contradict itself
-    results = {key: run.result() for key, run in finished.items()}
+    records = {key: read_whole(run) for key, run in finished.items()}  # what was finished before may contradict itself
     table = make_table("Degradation", "network", "parameters", "training error %", "test error %", "time")
-    for (kind, depth), result in results.items():
-        errors = [f"{result[name]:.2f}" for name in ("train_error_percent", "test_error_percent")]
-        taken = duration(read_timings(finished[kind, depth]).seconds or 0)
-        table.add_row(f"{kind}-{depth}", f"{result['params']:,}", *errors, taken)
+    for (kind, depth), record in records.items():
+        assert record.result is not None
+        errors = (percent(record.train_score), percent(record.test_score))
+        taken = duration(record.timings.seconds or 0)
+        table.add_row(f"{kind}-{depth}", count(record.result.params), *errors, taken)
     console.print(table)
-    _say(judge_degradation({key: result["train_error_percent"] for key, result in results.items()}))
+    _say(judge_degradation({key: record.train_score or 0.0 for key, record in records.items()}))
 
 
 def _print_responses(finished: dict[Key, RunDirectory], digits: Dataset, *, device: str) -> None:

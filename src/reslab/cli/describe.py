@@ -6,8 +6,8 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reslab.cli.show import console, make_table, print_heading, print_json, progress_console, shape
-from reslab.cli.subjects import read_spec, split_words, take_count
+from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console, shape
+from reslab.cli.words.subjects import read_spec, split_words, take_count
 from reslab.errors import UserError
 from reslab.numbers import count, write_size
 from reslab.spec import Spec, name_of, spec_to_dict
@@ -15,10 +15,11 @@ from reslab.spec.codec import encode
 
 if TYPE_CHECKING:
     from reslab.networks import Cost, LayerCost
-    from reslab.networks.timing import Timing
+    from reslab.runtime.timing import Timing
 
 # Operators that are told together with the layer they follow.
 TOLD_WITH = ("batch norm", "ReLU", "Dropout", "Tanh", "SiLU")
+HELP = "Layers, sizes, parameters, multiply-adds, memory."
 
 
 def describe(subject: str, *fields: str, layers: bool = False, time: bool = False, json: bool = False) -> None:
@@ -93,8 +94,8 @@ def _measure_times(spec: Spec, batch: int) -> _Times:
     import torch
 
     from reslab.networks import build
-    from reslab.networks.execution import EAGER, FAST, choose_device
-    from reslab.networks.timing import measure_time
+    from reslab.runtime.execution import EAGER, FAST, choose_device
+    from reslab.runtime.timing import measure_time
 
     device = choose_device()
     images = torch.randn(batch, *spec.input_shape, device=device)

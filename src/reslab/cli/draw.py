@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reslab.cli.show import console, progress_console
-from reslab.cli.subjects import read_spec, split_words
+from reslab.cli.terminal.show import console, progress_console
+from reslab.cli.words.subjects import read_spec, split_words
 from reslab.errors import UserError
 from reslab.files import slug, write_text
 from reslab.spec import NetworkSpec, Spec, name_of
+
+HELP = "Draw networks and their blocks as SVG."
 
 
 def draw(*words: str, out: Path = Path()) -> None:

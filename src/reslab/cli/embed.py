@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reslab.cli.show import console, print_heading, progress_console
-from reslab.cli.subjects import refuse_overwriting, runs_root
-from reslab.cli.trained import (
+from reslab.cli.terminal.show import console, print_heading, progress_console
+from reslab.cli.words.subjects import refuse_overwriting, runs_root
+from reslab.cli.words.trained import (
     ImageWord,
     image_bar,
     load_trained,
@@ -19,6 +19,8 @@ from reslab.errors import UserError
 from reslab.files import is_folder, list_folder, refuse_closed_place
 from reslab.numbers import count
 from reslab.spec import name_of
+
+HELP = "Features of photographs at any layer, as a file."
 
 
 def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", runs: Path | None = None) -> None:
@@ -51,7 +53,7 @@ def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", run
         from reslab.delivery.embedding import write_embedding
         from reslab.delivery.pictures import find_images, label_pictures, read_images
         from reslab.experiments.probe import open_extractor
-        from reslab.networks.execution import choose_device
+        from reslab.runtime.execution import choose_device
 
         labelled = len(paths) == 1 and _has_classes(Path(paths[0]))
         images = [] if labelled else find_images(paths, on_bad=on_bad)
@@ -66,9 +68,9 @@ def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", run
         else:
             pictures, class_names, total = [read_images(images, on_bad=on_bad)], None, len(images)
         status.stop()
-        with image_bar("embedding", total) as progress:
+        with image_bar("embedding", total) as listener:
             stream = (picture for part in pictures for picture in part)
-            (embedding,) = extractor.embed(stream, [layer], class_names=class_names, progress=progress)
+            (embedding,) = extractor.embed(stream, [layer], class_names=class_names, listener=listener)
     about = {
         "subject": trained.origin,
         "network": name_of(trained.network.spec),
@@ -86,7 +88,7 @@ def _has_classes(folder: Path) -> bool:
 
     Images with several labels each are images like any others.
     """
-    from reslab.data.photos.labels import find_list
+    from reslab.data.photos.label_list import find_list
     from reslab.data.photos.shards import has_shards
 
     if not is_folder(folder) or find_list(folder):

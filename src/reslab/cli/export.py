@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from reslab.cli.show import console, make_table, print_heading, print_json, progress_console
-from reslab.cli.subjects import is_file, refuse_overwriting, runs_root
-from reslab.cli.trained import ImageWord, load_trained, note_bad, preprocess_fields, read_image_words, refuse_unknown
+from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console
+from reslab.cli.words.subjects import is_file, refuse_overwriting, runs_root
+from reslab.cli.words.trained import (
+    ImageWord,
+    load_trained,
+    note_bad,
+    preprocess_fields,
+    read_image_words,
+    refuse_unknown,
+)
 from reslab.errors import UserError, choices
 from reslab.files import refuse_closed_place, slug
 from reslab.numbers import count, write_size
 from reslab.spec import name_of
+from reslab.tasks.catalogue import find_shown
 
 if TYPE_CHECKING:
-    from reslab.delivery.export import Deployed, Parity
+    from reslab.delivery.deployed import Deployed, Parity
     from reslab.delivery.quantization import OnnxScore
+    from reslab.scores import Score
+
+HELP = "ONNX, torch.export or torchvision files, checked."
 
 
 def export(
@@ -56,7 +67,7 @@ def export(
     refuse_unknown("export", fields, ("weights", "data", "data.on_bad_image"))
     with note_bad(fields) as on_bad, progress_console.status("loading") as status:
         from reslab.data.catalogue import open_data
-        from reslab.delivery.export import require_onnx
+        from reslab.delivery.deployed import require_onnx
         from reslab.delivery.pictures import find_images
         from reslab.experiments.export import FORMS, choose_int8_data, choose_pictures, deploy, export_int8
         from reslab.experiments.export import export as write_export
@@ -94,11 +105,12 @@ def export(
         if labelled is not None:
             small = path.with_name(f"{path.stem}-int8{path.suffix}")
             scores = export_int8(deployed, path, small, labelled, tell=status.update)
-            tests = [{"path": str(file), **asdict(score)} for file, score in zip((path, small), scores, strict=True)]
+            headline = find_shown(deployed.network).scores[0]
+            tests = [_tell(file, score, headline) for file, score in zip((path, small), scores, strict=True)]
             written |= {"tested_on": labelled.name, "tests": tests}
             if not json:
                 console.print(f"\nwrote {small}", soft_wrap=True)
-                _print_scores(scores, (path, small), data=labelled.name)
+                _print_scores(scores, (path, small), headline=headline, data=labelled.name)
     if json:
         print_json(written)
 
@@ -137,16 +149,20 @@ def _print_parity(parity: Parity, what: str) -> None:
     )
 
 
-def _print_scores(scores: tuple[OnnxScore, OnnxScore], paths: tuple[Path, Path], *, data: str) -> None:
-    table = make_table(f"On {count(scores[0].images)} test images of {data}", "file", "error %", "size", "ms an image")
+def _tell(path: Path, score: OnnxScore, headline: Score) -> dict[str, Any]:
+    told = asdict(score)
+    return {"path": str(path), headline.name: told.pop("headline"), **told}
+
+
+def _print_scores(scores: tuple[OnnxScore, OnnxScore], paths: tuple[Path, Path], *, headline: Score, data: str) -> None:
+    title = f"On {count(scores[0].images)} test images of {data}"
+    table = make_table(title, "file", headline.heading, "size", "ms an image")
     for score, path in zip(scores, paths, strict=True):
-        table.add_row(
-            path.name, f"{score.error_percent:.2f}", write_size(score.size_bytes), f"{score.milliseconds:.2f}"
-        )
+        table.add_row(path.name, f"{score.headline:.2f}", write_size(score.size_bytes), f"{score.milliseconds:.2f}")
     console.print(table)
     before, after = scores
     console.print(
-        f"eight bits: error {after.error_percent - before.error_percent:+.2f} points, "
+        f"eight bits: {headline.words} {after.headline - before.headline:+.2f} points, "
         f"{before.size_bytes / after.size_bytes:.1f} times smaller, "
         f"{before.milliseconds / after.milliseconds:.1f} times as fast on this CPU"
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from reslab.cli.show import console, make_table, print_json
+from reslab.cli.terminal.show import console, make_table, print_json
 from reslab.errors import UserError
 from reslab.shipped import sets_of
 from reslab.spec import NetworkSpec, find, list_models
 from reslab.spec.catalogue import FAMILIES, PUBLISHED_ONLY
+
+HELP = "List the networks that can be built."
 
 
 def networks(pattern: str = "*", *, json: bool = False) -> None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from rich.text import Text
 
-from reslab.cli.legible import legible
-from reslab.cli.show import console, make_table, print_heading, print_json, progress_console
-from reslab.cli.subjects import WHOLE, runs_root
-from reslab.cli.trained import (
+from reslab.cli.terminal.legible import legible
+from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console
+from reslab.cli.words.subjects import WHOLE, runs_root
+from reslab.cli.words.trained import (
     ImageWord,
     image_bar,
     load_trained,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from reslab.delivery.predictor import Guess, Prediction, Predictor
 
 SURE, UNSURE = 0.9, 0.5
+HELP = "What a trained network takes photographs for."
 
 
 def predict(
@@ -70,7 +71,7 @@ def predict(
             from reslab.delivery.pictures import find_images
             from reslab.delivery.predictor import Predictor, to_plain
             from reslab.experiments.trained import choose_preprocess
-            from reslab.networks.execution import choose_device
+            from reslab.runtime.execution import choose_device
 
             if not paths:
                 raise UserError("predict needs an image; give files, folders, or - for a list on standard input")
@@ -82,8 +83,8 @@ def predict(
                 channels_last=trained.channels_last,
                 device=choose_device(),
             )
-        with image_bar("looking", len(images)) as progress:
-            predictions = predictor.predict(images, top=top, threshold=threshold, on_bad=on_bad, progress=progress)
+        with image_bar("looking", len(images)) as listener:
+            predictions = predictor.predict(images, top=top, threshold=threshold, on_bad=on_bad, listener=listener)
     pictures: list[Path] = []
     trouble: UserError | None = None  # told after the guesses, which need no pictures
     if explain:
@@ -176,7 +177,7 @@ def _explain(predictor: Predictor, predictions: list[Prediction], folder: Path) 
     from PIL import Image
 
     paths: list[Path] = []
-    with image_bar("explaining", len(predictions)) as progress:
+    with image_bar("explaining", len(predictions)) as listener:
         for done, prediction in enumerate(predictions, start=1):
             stem, number = Path(prediction.image).stem, 1
             while (path := folder / f"{stem}{f'-{number}' if number > 1 else ''}.png") in paths:
@@ -185,5 +186,5 @@ def _explain(predictor: Predictor, predictions: list[Prediction], folder: Path) 
             with atomic_write(path) as temporary:
                 Image.fromarray(pixels).save(temporary, format="PNG")
             paths.append(path)
-            progress(done)
+            listener.progress(done, {})
             yield path

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from reslab.cli.show import console, make_table, print_heading, print_json, progress_console, warn
-from reslab.cli.subjects import runs_root, split_words
-from reslab.cli.trained import image_bar, load_trained, note_bad, preprocess_fields, refuse_unknown
+from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console, warn
+from reslab.cli.words.subjects import runs_root, split_words
+from reslab.cli.words.trained import image_bar, load_trained, note_bad, preprocess_fields, refuse_unknown
 from reslab.errors import UserError
 from reslab.numbers import count
 from reslab.spec import name_of
 from reslab.spec.trial import read_seed
+
+HELP = "What frozen features know of a task: linear probe and kNN."
 
 
 def probe(subject: str, *words: str, layer: str | None = None, json: bool = False, runs: Path | None = None) -> None:
@@ -41,7 +43,7 @@ def probe(subject: str, *words: str, layer: str | None = None, json: bool = Fals
         from reslab.delivery.pictures import label_pictures
         from reslab.experiments.probe import open_extractor, probe_layers
         from reslab.experiments.seen import describe_overlap
-        from reslab.networks.execution import choose_device
+        from reslab.runtime.execution import choose_device
 
         seed = read_seed(fields.get("seed", 0))
         trained = load_trained(subject, fields, runs_root(runs))
@@ -52,8 +54,8 @@ def probe(subject: str, *words: str, layer: str | None = None, json: bool = Fals
         device = choose_device()
         extractor = open_extractor(trained, preprocess_fields(fields), device=device)
         status.stop()
-        with image_bar("probing", len(data.train) + len(data.test)) as progress:
-            found = probe_layers(extractor, data, layer=layer, seed=seed, progress=progress)
+        with image_bar("probing", len(data.train) + len(data.test)) as listener:
+            found = probe_layers(extractor, data, layer=layer, seed=seed, listener=listener)
     if json:
         print_json(
             {"subject": trained.origin, "data": data.name, "layers": {name: asdict(one) for name, one in found.items()}}

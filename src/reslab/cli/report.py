@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reslab.cli.show import console, progress_console, warn
-from reslab.cli.subjects import runs_root
+from reslab.cli.terminal.show import console, progress_console, warn
+from reslab.cli.words.subjects import runs_root
+
+HELP = "Write a static site of runs, to look at and to show."
 
 
 def report(*, out: Path | None = None, runs: Path | None = None) -> None:

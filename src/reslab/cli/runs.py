@@ -13,21 +13,22 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from reslab.cli.legible import legible
-from reslab.cli.records import read_whole
-from reslab.cli.show import console, make_table, print_heading, print_json, warn
-from reslab.cli.subjects import existing_root
+from reslab.cli.terminal.checked_records import read_whole
+from reslab.cli.terminal.legible import legible
+from reslab.cli.terminal.show import console, make_table, print_heading, print_json, warn
+from reslab.cli.words.subjects import existing_root
 from reslab.numbers import duration, percent, write_size
 from reslab.report.groups import Group, group_runs, spread
+from reslab.report.notation import spread_words
 from reslab.report.records import RunRecord, read_records
-from reslab.report.words import spread_words
 from reslab.runs.directory import find_run, list_bare, list_runs
 from reslab.runs.pruning import find_spared, find_waste, prune
 from reslab.runs.timings import Timings
+from reslab.scores import list_columns
 from reslab.spec import name_of
+from reslab.tasks.catalogue import list_shown
 
-ERRORS = {"train_error_percent": "training error %", "test_error_percent": "test error %"}
-SCORES = ERRORS | {"map_percent": "mAP %"}  # the last of networks for images with several labels
+HELP = "List, show and prune runs."
 
 app = App(name="runs", help="List, show and prune runs.")
 
@@ -49,13 +50,16 @@ def list_all(*, runs: Path | None = None, json: bool = False) -> None:
         warn(f"{damage.id}: {damage.sentence}")
     left_out = [damage for damage in damages if damage.state]
     groups = group_runs(records)
-    rows = [_summarize(record, group) for group in groups for record in group.runs]
-    unknown = {"data": "", "label": "", **dict.fromkeys(("seed", *SCORES)), **asdict(Timings())}
+    known = list_columns(score for owner in (*list_shown().values(), *records) for score in owner.scores)
+    rows = [_summarize(record, group, known) for group in groups for record in group.runs]
+    unknown = {"data": "", "label": "", **dict.fromkeys(("seed", *known)), **asdict(Timings())}
     rows += [{"id": damage.id, "state": damage.state, **unknown} for damage in left_out]
     if json:
         print_json(rows)
         return
-    shown = SCORES if any(row["map_percent"] is not None for row in rows) else ERRORS
+    headlines = list_columns(owner.scores[0] for owner in records or list_shown().values())
+    told = {*headlines, *[name for name in known if any(row[name] is not None for row in rows)]}
+    shown = {name: words for name, words in known.items() if name in told}
     table = make_table(f"Runs ({root})", "id", "state<", "seed", *shown.values(), "images/s", "memory", "time")
     table.columns[0].max_width = max((len(row["id"]) for row in rows), default=None)  # what was changed takes no more
     for group in groups:
@@ -142,7 +146,7 @@ def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None
     console.print(f"{write_size(total)} freed" if yes else f"{write_size(total)} to free; --yes removes it")
 
 
-def _summarize(record: RunRecord, group: Group) -> dict[str, Any]:
+def _summarize(record: RunRecord, group: Group, scores: Iterable[str]) -> dict[str, Any]:
     """Return a run's line in the list; None where it has not come so far."""
     return {
         "id": record.id,
@@ -150,7 +154,7 @@ def _summarize(record: RunRecord, group: Group) -> dict[str, Any]:
         "label": group.label,
         "state": record.state,
         "seed": record.trial.seed,
-        **{score: getattr(record.result, score, None) for score in SCORES},
+        **{score: _read(record, score) for score in scores},
         **asdict(record.timings),
     }
 
@@ -163,12 +167,16 @@ def _add_group(table: Table, group: Group, shown: Iterable[str]) -> None:
             Lines(record.id, Padding(Text(legible(changes)), (0, 0, 0, 2))) if changes else record.id,
             record.state,
             str(record.trial.seed),
-            *[percent(getattr(record.result, score, None)) for score in shown],
+            *[percent(_read(record, score)) for score in shown],
             *_write_timings(asdict(record.timings)),
         )
     if len(group.finished) > 1:
-        means = [spread([getattr(record.result, score) for record in group.finished]) for score in shown]
+        means = [spread([_read(record, score) for record in group.finished]) for score in shown]
         table.add_row(f"mean ± std of {len(group.finished)}", "", "", *map(spread_words, means))
+
+
+def _read(record: RunRecord, score: str) -> float | None:
+    return record.result.values.get(score) if record.result else None
 
 
 def _write_timings(row: Mapping[str, Any]) -> list[str]:

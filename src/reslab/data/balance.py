@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reslab.data.randomness import Stream, numbers_for
+from reslab.runtime.randomness import Stream, numbers_for
 
 Indices = NDArray[np.int64]
 TURNS_TOGETHER = 64  # are drawn at once

@@ -1,86 +1,142 @@
-"""A dataset as plain arrays: images and labels, training and test, and a fingerprint of both."""
+"""What every dataset is, whatever holds its images: two splits, and of each image its pixels and its target.
+
+A kind of data is a folder here that keeps these contracts (arrays, photographs); whatever differs between kinds is an
+attribute of the contract, and nobody else asks which kind it is.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sized
-from dataclasses import dataclass
-from functools import cached_property
-from typing import ClassVar
+from collections.abc import Collection, Iterator, Mapping, Sized
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reslab.spec.trial import SplitName, TaskName
+from reslab.spec.task import Target
+from reslab.spec.trial import DataSpec, SplitName, Trial
 
-Bytes = NDArray[np.uint8]
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from reslab.data.feed import Feed
+    from reslab.runtime.listener import Listener
+    from reslab.runtime.processes import Processes
+
 TUNING_PARTS = 10  # one of them is held back
 
 
-@dataclass(frozen=True)
-class Split:
-    """Images (count, channels, height, width) and their labels, one byte a value."""
+class Split(Protocol):
+    """Images in an order, each with its target: a class's number, or a row of labels."""
 
-    images: Bytes
-    labels: Bytes
+    @property
+    def targets(self) -> NDArray[Any]:
+        """What is to be learnt of every image."""
+        ...
 
-    def __len__(self) -> int:
-        return len(self.labels)
+    def __len__(self) -> int: ...
 
-    def digests(self) -> None:
-        """Return nothing: what is here by name is known by its fingerprint, and not image by image."""
-        return
+    def name(self, index: int) -> str:
+        """Return what an image is called."""
+        ...
 
-    def identities(self) -> NDArray[np.int64]:
-        """Return what tells images of a dataset apart, in whatever split they are: their pixels, as digests."""
-        digests = (hashlib.sha256(np.ascontiguousarray(image).data).digest() for image in self.images)
-        return np.frombuffer(b"".join(digest[:8] for digest in digests), np.int64)
+    def read(self, index: int) -> Tensor:
+        """Return an image's bytes (channels, height, width); one that cannot be read is a `BadImage`."""
+        ...
 
-    def take(self, indices: slice | NDArray[np.int64]) -> Split:
+    def block(self, part: slice) -> Tensor | None:
+        """Return a part of the images as one tensor (count, channels, height, width), where all are of one size."""
+        ...
+
+    def take(self, indices: slice | NDArray[np.int64]) -> Self:
         """Return the part of the split at `indices`."""
-        return Split(self.images[indices], self.labels[indices])
+        ...
+
+    def digests(self) -> NDArray[np.int64] | None:
+        """Return what tells every image's content from any other; None where it is known otherwise, or too large."""
+        ...
+
+    def identities(self) -> NDArray[Any]:
+        """Return what tells images of a dataset apart, in whatever split they are."""
+        ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class Dataset:
-    """A named dataset. `brightest` is the value of a white pixel: 255, or 16 for the digits."""
+class Dataset(Protocol):
+    """A named dataset. `brightest` is the value of a white pixel; `target` is what is known of every image.
 
-    task: ClassVar[TaskName] = "classification"
-    is_known_by_size: ClassVar[bool] = False
+    `held_out` says that its test images were drawn from the training images; `is_known_by_size`, that its fingerprint
+    takes other images for the same where no file is longer or shorter. `has_files` says that images are files, which
+    may be bad, of any size, and in a folder, the `root`.
+    """
 
-    name: str
-    class_names: tuple[str, ...]
-    train: Split
-    test: Split
-    brightest: int = 255
+    target: ClassVar[Target]
+    has_files: ClassVar[bool]
 
     @property
-    def channels(self) -> int:
-        """Of every image."""
-        return self.train.images.shape[1]
-
+    def name(self) -> str: ...
     @property
-    def side(self) -> int:
-        """The width of every image."""
-        return self.train.images.shape[-1]
+    def class_names(self) -> tuple[str, ...]: ...
+    @property
+    def train(self) -> Split: ...
+    @property
+    def test(self) -> Split: ...
+    @property
+    def brightest(self) -> int: ...
+    @property
+    def channels(self) -> int: ...
+    @property
+    def side(self) -> int | None: ...
+    @property
+    def fingerprint(self) -> str: ...
+    @property
+    def usual_recipe(self) -> str: ...
+    @property
+    def held_out(self) -> bool: ...
+    @property
+    def is_known_by_size(self) -> bool: ...
+    @property
+    def root(self) -> Path | None: ...
 
     def divide(self, split: SplitName) -> tuple[Split, Split]:
-        """Return what to train and test on; for tuning, the last tenth of the training images stands in for a test."""
-        if split == "full":
-            return self.train, self.test
-        first = len(self.train) - count_held_back(self.train, split)
-        indices = np.arange(len(self.train))
-        return self.train.take(indices[:first]), self.train.take(indices[first:])
+        """Return what to train and test on."""
+        ...
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """SHA-256 over all arrays: what the data is, wherever it lies."""
-        digest = hashlib.sha256()
-        for split in (self.train, self.test):
-            for array in (split.images, split.labels):
-                digest.update(f"{array.shape}".encode())
-                digest.update(np.ascontiguousarray(array).data)
-        return digest.hexdigest()
+    def read_words(self) -> Mapping[str, str]:
+        """Return what classes are called in words, by name, where that is known."""
+        ...
+
+    def read_before(self, *, held_out_seed: int) -> Iterator[Dataset]:
+        """Yield what earlier versions made of the same data, where that was something else."""
+        ...
+
+    def find_trained(self, before: DataSpec) -> Split | None:
+        """Return the images that a training on `before` trained on; None where they are not here as they were."""
+        ...
+
+    def refuse_trial(self, trial: Trial) -> None:
+        """Refuse a trial whose recipe or split is not for such data."""
+        ...
+
+    def list_packages(self, trial: Trial) -> Collection[str]:
+        """Return the packages that make a trial's batches."""
+        ...
+
+    def count_bytes(self, trial: Trial, *, device: str) -> int:
+        """Return the memory that the images take on a device, which trials share."""
+        ...
+
+    def make_feed(
+        self,
+        trial: Trial,
+        *,
+        device: torch.device | str,
+        processes: Processes,
+        folder: Path | None,
+        listener: Listener,
+    ) -> Feed:
+        """Return what feeds a trial with batches; what is found out about the images is kept in `folder`."""
+        ...
 
 
 def count_held_back(train: Sized, split: SplitName) -> int:

@@ -6,7 +6,7 @@ A layer is one of `Network.activations`; a stage (conv3_x) stands for its last b
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,8 @@ from reslab.errors import UserError
 from reslab.json_text import to_json
 from reslab.networks import Network
 from reslab.networks.finite import rows_not_finite, tell_not_finite
-from reslab.networks.resnet import ResidualNetwork
-from reslab.networks.weights.sealed import write_tensors
+from reslab.runtime.listener import DEAF, Listener
+from reslab.runtime.sealed import write_tensors
 from reslab.spec import name_of
 
 KEY = "reslab-embedding"
@@ -45,18 +45,12 @@ def list_layers(network: Network) -> dict[str, str]:
     with torch.no_grad():
         parameter = next(network.parameters())
         seen = network.activations(torch.zeros(1, *network.spec.input_shape, device=parameter.device))
-    layers = {name: name for name in seen}
-    if isinstance(network, ResidualNetwork):
-        layers |= {f"{names[0].split('_')[0]}_x": names[-1] for names in network.stages}
-    return layers
+    return {name: name for name in seen} | network.stages
 
 
 def main_layers(network: Network) -> list[str]:
     """Return the layers that tell the story: the stem, every stage, what the classifier is given if that differs."""
-    if isinstance(network, ResidualNetwork):
-        stages = [f"{names[0].split('_')[0]}_x" for names in network.stages]
-        return ["conv1", *stages, *(["pooled"] if network.spec.order == "pre" else [])]
-    return [list(list_layers(network))[-2]]
+    return list(network.main_layers) or [list(list_layers(network))[-2]]
 
 
 def refuse_no_layer(network: Network, layer: str) -> None:
@@ -76,7 +70,7 @@ def embed(
     *,
     layers: Sequence[str],
     class_names: tuple[str, ...] | None = None,
-    progress: Callable[[int], None] = lambda done: None,
+    listener: Listener = DEAF,
 ) -> list[Embedding]:
     """Return the features of `pictures` at each of `layers`, all from one pass in evaluation mode."""
     known = list_layers(network.eval())
@@ -91,14 +85,10 @@ def embed(
 
     for held, images in make_batches(pictures, intake, size=BATCH):
         with tell_misfit(network, images):
-            if isinstance(network, ResidualNetwork):
-                network.observe(images, see)
-            else:
-                for name, activation in network.activations(images).items():
-                    see(name, activation)
+            network.observe(images, see)
         names += [picture.name for picture in held]
         labels += [picture.label for picture in held]
-        progress(len(names))
+        listener.progress(len(names), {})
     if not names:
         raise UserError("there is no image that can be read; give others")
     features = {name: torch.cat(parts[name]) for name in wanted}

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from reslab.data.photos.decoding import Pixels
+from reslab.data.geometry import Pixels
 from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.networks.finite import tell_not_finite

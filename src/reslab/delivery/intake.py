@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from reslab.data.photos.decoding import BadImage
 from reslab.data.preprocessing import preprocess_images
+from reslab.data.reading import BadImage
 from reslab.delivery.pictures import Picture, note_bad
 from reslab.errors import UserError
 from reslab.networks import Network
-from reslab.networks.execution import EAGER, Execution
+from reslab.runtime.execution import EAGER, Execution
 from reslab.spec import Preprocess, name_of
 
 # Red, green and blue in grey, in 65536ths, as Pillow has them (ITU-R 601-2); they add up, so grey stays what it is.

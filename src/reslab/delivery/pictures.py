@@ -19,9 +19,10 @@ import torch
 from torch import Tensor
 
 from reslab.data.dataset import Dataset, Split
-from reslab.data.photos.decoding import BadImage, Pixels, read_pixels, take_pixels
-from reslab.data.photos.folder import PhotoDataset, PhotoSplit
-from reslab.data.photos.walking import Trail, walk_images
+from reslab.data.geometry import Pixels
+from reslab.data.photos.image_files import Trail, walk_images
+from reslab.data.photos.pixels import read_pixels, take_pixels
+from reslab.data.reading import BadImage, decode_in_order
 from reslab.errors import UserError
 from reslab.files import is_folder
 
@@ -47,7 +48,7 @@ class Picture:
 class Pictures:
     """Labelled pictures that can be gone through again and again; bad ones go to `on_bad`, or stop the way."""
 
-    split: Split | PhotoSplit
+    split: Split
     brightest: int = 255
     on_bad: OnBad | None = None
 
@@ -55,16 +56,9 @@ class Pictures:
         return len(self.split)
 
     def __iter__(self) -> Iterator[Picture]:
-        for index, label in enumerate(self.split.labels.tolist()):
-            try:
-                if isinstance(self.split, PhotoSplit):
-                    name, pixels = self.split.files[index], _channels_first(read_pixels(self.split.path(index)))
-                else:
-                    name, pixels = f"image {index}", torch.from_numpy(self.split.images[index])
-            except BadImage as error:
-                note_bad(error, self.on_bad)
-            else:
-                yield Picture(name=name, pixels=pixels, brightest=self.brightest, label=label, on_bad=self.on_bad)
+        for index, pixels in decode_in_order(self.split, on_bad=lambda _, error: note_bad(error, self.on_bad)):
+            name, label = self.split.name(index), self.split.targets[index].tolist()
+            yield Picture(name=name, pixels=pixels, brightest=self.brightest, label=label, on_bad=self.on_bad)
 
     def spread(self, count: int) -> Pictures:
         """Return `count` of the pictures, evenly spread; all where there are not more."""
@@ -82,9 +76,9 @@ class LabelledData:
     test: Pictures
 
 
-def label_pictures(data: Dataset | PhotoDataset, *, on_bad: OnBad | None = None) -> LabelledData:
+def label_pictures(data: Dataset, *, on_bad: OnBad | None = None) -> LabelledData:
     """Return the pictures of data in which each has one class."""
-    if data.task != "classification":
+    if data.target != "class":
         raise UserError(
             f"images of {data.name} have several labels each, and here each needs one class; give other data"
         )
@@ -116,15 +110,35 @@ def find_images(words: Iterable[str | Path], *, on_bad: OnBad | None = None) -> 
 
 
 def read_images(images: Iterable[Image], *, on_bad: OnBad | None = None) -> Iterator[Picture]:
-    """Read images one by one; a bad one is handed to `on_bad` and left out, or stops the stream where there is none."""
-    for index, image in enumerate(images, start=1):
-        name = str(image) if isinstance(image, (str, Path)) else f"image {index}"
-        try:
-            pixels = _take(image, name)
-        except BadImage as error:
-            note_bad(error, on_bad)
-        else:
-            yield Picture(name=name, pixels=_channels_first(pixels), on_bad=on_bad)
+    """Read images in order; a bad one is handed to `on_bad` and left out, or stops the stream where there is none."""
+    given = Given(list(images))
+    threads = None if given.of_files else 1  # an image that Pillow has opened is one thread's at a time
+    for index, pixels in decode_in_order(given, on_bad=lambda _, error: note_bad(error, on_bad), threads=threads):
+        yield Picture(name=given.name(index), pixels=pixels, on_bad=on_bad)
+
+
+@dataclass(frozen=True)
+class Given:
+    """Images as they were given: files, Pillow images, arrays."""
+
+    images: Sequence[Image]
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    @property
+    def of_files(self) -> bool:
+        """Whether all are files."""
+        return all(isinstance(image, (str, Path)) for image in self.images)
+
+    def name(self, index: int) -> str:
+        """Return what an image is called: its path, or its number."""
+        image = self.images[index]
+        return str(image) if isinstance(image, (str, Path)) else f"image {index + 1}"
+
+    def read(self, index: int) -> Tensor:
+        """Return an image's bytes."""
+        return _channels_first(_take(self.images[index], self.name(index)))
 
 
 def as_sequence(images: Any) -> Sequence[Image]:

@@ -7,26 +7,26 @@ The preprocessing travels with the weights, so a predictor needs a network and n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from reslab.data.photos.decoding import Pixels
+from reslab.data.geometry import Pixels
 from reslab.delivery.explanation import find_evidence, paint
-from reslab.delivery.inference import FastInference
 from reslab.delivery.intake import make_batches, make_intake, tell_misfit
 from reslab.delivery.pictures import Image, OnBad, as_sequence, read_images
 from reslab.errors import UserError
 from reslab.networks import Network
-from reslab.networks.execution import Execution, choose_device
 from reslab.networks.finite import rows_not_finite, tell_not_finite
+from reslab.networks.inference import Inference, Served, serve
+from reslab.runtime.execution import Execution, choose_device
+from reslab.runtime.listener import DEAF, Listener
 from reslab.spec import Preprocess
 from reslab.spec.codec import convert
 
-Served: TypeAlias = Literal["fp32", "bf16"]
 BATCH = 32
 THRESHOLD = 0.5
 
@@ -68,12 +68,13 @@ class Predictor:
         device: str | None = None,
     ) -> None:
         device = choose_device(device)
-        bf16 = convert(Served, precision, where="precision") == "bf16"
+        precision = convert(Served, precision, where="precision")
         execution = Execution(channels_last=channels_last)
         self.intake = make_intake(network, preprocess=preprocess, execution=execution, device=device)
         self.network = network.eval().to(device)
         execution.prepare_network(self.network)
-        self.run = FastInference(self.network, device=device) if bf16 else self.network
+        served = serve(self.network, precision, device=device)
+        self.run = Inference(served, precision=precision, execution=execution, device=device)
         self.class_names = network.class_names or tuple(f"class {number}" for number in range(network.spec.classes))
 
     @torch.no_grad()
@@ -84,7 +85,7 @@ class Predictor:
         top: int = 5,
         threshold: float | None = None,
         on_bad: OnBad | None = None,
-        progress: Callable[[int], None] = lambda done: None,
+        listener: Listener = DEAF,
     ) -> list[Prediction]:
         """Return the `top` guesses for each image, in their order.
 
@@ -116,7 +117,7 @@ class Predictor:
                 guesses = self._first(row, max(top, had))
                 labels = tuple(guess.name for guess in guesses[:had]) if several else None
                 predictions.append(Prediction(picture.name, guesses, labels))
-            progress(len(predictions))
+            listener.progress(len(predictions), {})
         return predictions
 
     def explain(self, image: Image, *, target: str | None = None) -> Pixels:

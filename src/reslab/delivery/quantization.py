@@ -16,21 +16,26 @@ from typing import Any
 
 import torch
 
-from reslab.delivery.export import Deployed, onnx_runner, require_onnx
+from reslab.delivery.deployed import Deployed, onnx_runner, require_onnx
 from reslab.delivery.intake import take_in
-from reslab.delivery.pictures import Picture
+from reslab.delivery.pictures import Picture, Pictures
 from reslab.errors import UserError
 from reslab.files import atomic_write
 from reslab.networks.finite import tell_not_finite
+from reslab.tasks.catalogue import find_shown
+from reslab.tasks.task import find_task
 
 WARM_UP, TIMED = 3, 15
 
 
 @dataclass(frozen=True, kw_only=True)
 class OnnxScore:
-    """How an ONNX file does on labelled pictures, how large it is, and how long one picture takes on this CPU."""
+    """How an ONNX file does on labelled pictures, how large it is, and how long one picture takes on this CPU.
 
-    error_percent: float
+    `headline` is the first of the task's scores.
+    """
+
+    headline: float
     images: int
     size_bytes: int
     milliseconds: float
@@ -66,18 +71,19 @@ def quantize(deployed: Deployed, source: Path, target: Path, pictures: Iterable[
             temporary.write_bytes(small.read_bytes())
 
 
-def score_onnx(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -> OnnxScore:
+def score_onnx(deployed: Deployed, path: Path, pictures: Pictures) -> OnnxScore:
     """Test an ONNX file on labelled pictures, one at a time, and time it."""
     _, onnxruntime = require_onnx()
     run = onnx_runner(onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]))
-    wrong = images = 0
+    network, images = deployed.network, 0
+    meter = find_task(network.task).make_meter(outputs=network.spec.classes, images=len(pictures), device="cpu")
     frame = torch.zeros(1, *deployed.input_shape)
     for picture, entered in take_in(pictures, deployed.intake.frame):
         frame = entered.contiguous()
         logits = run(frame)
         if not logits.isfinite().all():
             raise tell_not_finite(deployed.network, f"for {picture.name}", origin=str(path))
-        wrong += int(logits.argmax(1)) != picture.label
+        meter.add(logits, torch.tensor([picture.label]))
         images += 1
     if not images:
         raise UserError("there is no image to test on that can be read; give other data")
@@ -87,7 +93,7 @@ def score_onnx(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -> O
         run(frame)
         seconds.append(time.perf_counter() - begun)
     return OnnxScore(
-        error_percent=100 * wrong / images,
+        headline=meter.read().logged()[find_shown(network).scores[0].name],
         images=images,
         size_bytes=path.stat().st_size,
         milliseconds=1000 * min(seconds[WARM_UP:]),  # another process's turn is not our speed

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from reslab.drawing.block_page import draw_block_page
 from reslab.drawing.block_parts import list_blocks
+from reslab.drawing.captions import write_order
 from reslab.drawing.columns import make_column
 from reslab.drawing.network_page import draw_network_page
-from reslab.drawing.words import write_order
 from reslab.errors import UserError
 from reslab.spec import NetworkSpec, Spec, name_of
 

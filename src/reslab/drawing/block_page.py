@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from reslab.drawing.block_parts import BlockPicture
 from reslab.drawing.block_sketch import Sketch
+from reslab.drawing.captions import explain
 from reslab.drawing.svg import FAINT_INK, Pen, text_width
-from reslab.drawing.words import explain
 
 MARGIN = 32
 ROOM = 1560

@@ -15,11 +15,12 @@ import torch
 from torch import fx, nn
 from torch.nn import functional as F
 
+from reslab.drawing.captions import write_convolution, write_extent, write_map_size, write_pool, write_stride
 from reslab.drawing.parts import Box, Shortcut, Step
-from reslab.drawing.words import write_convolution, write_extent, write_map_size, write_pool, write_stride
 from reslab.networks.build import build
 from reslab.networks.highway import HighwayLayer
-from reslab.spec import HighwaySpec, LeNetSpec, TorchvisionSpec
+from reslab.spec import TorchvisionSpec
+from reslab.spec.comparators import ImageSpec
 
 SILENT = (nn.Dropout, nn.Identity, nn.Flatten)
 WEIGHTS = (nn.Conv2d, nn.Linear)
@@ -45,7 +46,7 @@ class Link:
     after: tuple[int, ...]
 
 
-def follow_chain(spec: HighwaySpec | LeNetSpec | TorchvisionSpec) -> list[Step]:
+def follow_chain(spec: ImageSpec) -> list[Step]:
     """Return the steps of a network from its modules and the shapes that pass between them."""
     network = build(spec, device="meta").eval()
     containers: tuple[type[nn.Module], ...] = (nn.Sequential,)

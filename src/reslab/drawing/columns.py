@@ -9,10 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 
-from reslab.drawing.chains import follow_chain
-from reslab.drawing.maps import follow_map
-from reslab.drawing.parts import Box, Column, Shortcut, Step
-from reslab.drawing.words import (
+from reslab.drawing.captions import (
     INPUTS,
     NORMS,
     write_convolution,
@@ -24,6 +21,9 @@ from reslab.drawing.words import (
     write_shape,
     write_stride,
 )
+from reslab.drawing.chains import follow_chain
+from reslab.drawing.maps import follow_map
+from reslab.drawing.parts import Box, Column, Shortcut, Step
 from reslab.networks.cost import measure_cost
 from reslab.spec import BlockPlan, NetworkSpec, Spec, TorchvisionSpec, name_of
 

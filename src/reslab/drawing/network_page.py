@@ -10,10 +10,10 @@ import itertools
 from collections.abc import Sequence
 from typing import Literal
 
+from reslab.drawing.captions import explain
 from reslab.drawing.parts import LINES, Column, Shortcut, ShortcutKind
 from reslab.drawing.placement import BOX_HEIGHT, MARGIN, NOTE_SIZE, REACH, TEXT_SIZE, TITLE_SIZE, Place, place_columns
 from reslab.drawing.svg import FAINT_INK, LINE, PAPER, Pen, text_width, tone, wrap
-from reslab.drawing.words import explain
 
 TITLE_HEIGHT = 20
 LEGEND_SIZE = 11

@@ -17,11 +17,11 @@ from torch.nn import functional as F
 
 from reslab.experiments.estimate import measure_speed
 from reslab.networks import Cost, build, measure_cost
-from reslab.networks.execution import EAGER, FAST, Execution
-from reslab.networks.timing import measure_fastest, measure_time
 from reslab.numbers import count
 from reslab.paper.tables import TABLE_1, Published
 from reslab.runs.provenance import name_device
+from reslab.runtime.execution import EAGER, FAST, Execution
+from reslab.runtime.timing import measure_fastest, measure_time
 from reslab.spec import Spec, find
 from reslab.spec.network import NetworkSpec
 from reslab.spec.recipe import find_recipe

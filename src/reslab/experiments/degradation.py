@@ -31,7 +31,7 @@ class Finding:
 
 def degradation_trials(digits: Dataset, *, seed: int = 0) -> dict[tuple[str, int], Trial]:
     """Return the six trials by kind (plain, resnet) and depth."""
-    size = {"channels": 1, "input_size": digits.train.images.shape[-1], "classes": len(digits.class_names)}
+    size = {"channels": 1, "input_size": digits.side, "classes": len(digits.class_names)}
     return {
         (kind, depth): Trial(
             data=DataSpec(name=digits.name, fingerprint=digits.fingerprint),
@@ -44,9 +44,9 @@ def degradation_trials(digits: Dataset, *, seed: int = 0) -> dict[tuple[str, int
     }
 
 
-def judge_degradation(train_error_percent: dict[tuple[str, int], float]) -> list[Finding]:
+def judge_degradation(training_errors: dict[tuple[str, int], float]) -> list[Finding]:
     """Compare training errors over depth: plain ones should rise, residual ones should not."""
-    plain, residual = ([train_error_percent[kind, depth] for depth in DEPTHS] for kind in ("plain", "resnet"))
+    plain, residual = ([training_errors[kind, depth] for depth in DEPTHS] for kind in ("plain", "resnet"))
     rises, stays = plain[-1] - plain[0] > RISE, residual[-1] - residual[0] < NO_RISE
     shown = [" → ".join(f"{error:.2f}" for error in errors) for errors in (plain, residual)]
     return [

@@ -14,27 +14,27 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from reslab.data.dataset import Dataset, Split, count_held_back
-from reslab.data.memory import used_memory
-from reslab.data.photos.folder import PhotoDataset
-from reslab.experiments.arrays import make_array_task
-from reslab.experiments.sizes import data_bytes, measure_sizes, part_of, telling_of_memory, trial_bytes
-from reslab.files import refuse_full_disk
+from reslab.data.arrays.dataset import ArrayDataset
+from reslab.data.arrays.split import ArraySplit
+from reslab.data.dataset import Dataset, count_held_back
+from reslab.data.photos.resizing import crop_stages
+from reslab.experiments.sizes import measure_sizes, part_of, telling_of_memory, trial_bytes
 from reslab.networks import build
-from reslab.networks.execution import Execution
-from reslab.networks.timing import Timing, measure_fastest
 from reslab.runs.directory import RunDirectory
+from reslab.runtime.execution import Execution
+from reslab.runtime.memory import used_memory
+from reslab.runtime.timing import Timing, measure_fastest
 from reslab.spec.recipe import Recipe
 from reslab.spec.trial import Trial
+from reslab.tasks.trial_task import make_task
 from reslab.training.checkpoint import KEPT, newest_step
-from reslab.training.schedule import crop_stages
 from reslab.training.stepping import assemble, reproducible
 
 SECONDS = 2.0  # for measuring
 ENOUGH = 10  # measurements
 FEW = 4  # images to begin with
 EVALUATION_BYTES = 750  # in the metric log, the timings and the event file
-RESULT_BYTES = 10  # a cell of the confusion matrix
+RESULT_BYTES = 10  # a number of the result, of which there may be one for every two classes
 OTHER_BYTES = 6_000
 
 
@@ -56,6 +56,13 @@ class Estimate:
     seconds: float
     memory_bytes: int
     disk_bytes: int
+
+
+@dataclass(frozen=True)
+class DiskNeeds:
+    """What a run comes to on disk, and what one of its checkpoints takes."""
+
+    total_bytes: int
     checkpoint_bytes: int
 
 
@@ -68,20 +75,14 @@ class SetEstimate:
     disk_bytes: int
 
 
-def estimate_run(
-    trial: Trial, dataset: Dataset | PhotoDataset, run: RunDirectory, *, speed: Speed, device: str
-) -> Estimate:
+def estimate_run(trial: Trial, dataset: Dataset, run: RunDirectory, *, speed: Speed, device: str) -> Estimate:
     """Estimate what `trial` needs from where `run` stands."""
     recipe = trial.recipe
     held_back = count_held_back(dataset.train, trial.data.split)
     done = newest_step(run.checkpoints)
     evaluations = -(-recipe.iterations // recipe.evaluate_every)
     still = evaluations - done // recipe.evaluate_every + 1  # the saved weights are tested once more, for all scores
-    sizes = measure_sizes(trial.network)
-    average = sizes.weight_bytes if recipe.average_decay else 0
-    checkpoint = sizes.weight_bytes + sizes.parameter_bytes + average
-    data = data_bytes(trial, dataset, device=device)
-    papers = evaluations * EVALUATION_BYTES + trial.network.classes**2 * RESULT_BYTES + OTHER_BYTES
+    data = dataset.count_bytes(trial, device=device)
     return Estimate(
         iterations=recipe.iterations,
         done=done,
@@ -89,9 +90,18 @@ def estimate_run(
         seconds=_whole_iterations(trial, done) * speed.iteration_seconds
         + still * (held_back or len(dataset.test)) * speed.test_seconds,
         memory_bytes=used_memory(device) + trial_bytes(trial, device=device) + data,
-        disk_bytes=KEPT * checkpoint + sizes.weight_bytes + papers,
-        checkpoint_bytes=checkpoint,
+        disk_bytes=disk_needs(trial).total_bytes,
     )
+
+
+def disk_needs(trial: Trial) -> DiskNeeds:
+    """Count what a run of a trial comes to on disk."""
+    recipe, sizes = trial.recipe, measure_sizes(trial.network)
+    average = sizes.weight_bytes if recipe.average_decay else 0
+    checkpoint = sizes.weight_bytes + sizes.parameter_bytes + average
+    evaluations = -(-recipe.iterations // recipe.evaluate_every)
+    papers = evaluations * EVALUATION_BYTES + trial.network.classes**2 * RESULT_BYTES + OTHER_BYTES
+    return DiskNeeds(KEPT * checkpoint + sizes.weight_bytes + papers, checkpoint)
 
 
 def _whole_iterations(trial: Trial, done: int) -> float:
@@ -103,9 +113,7 @@ def _whole_iterations(trial: Trial, done: int) -> float:
     return sum(length * (side / whole) ** 2 for length, (_, side) in zip(lengths, stages, strict=True))
 
 
-def estimate_set(
-    trials: Sequence[Trial], dataset: Dataset | PhotoDataset, root: Path, *, together: int, device: str
-) -> SetEstimate:
+def estimate_set(trials: Sequence[Trial], dataset: Dataset, root: Path, *, together: int, device: str) -> SetEstimate:
     """Estimate what unfinished trials need in all, `together` of them at a time; one trial is there at least.
 
     The smallest network of those that run alike is timed, and the others are taken to be slower as their multiply-adds
@@ -130,7 +138,7 @@ def estimate_set(
         run = RunDirectory.of(trial, root)
         estimates.append(estimate_run(trial, dataset, run, speed=scaled, device=device))
     needs = sorted((trial_bytes(trial, device=device) for trial in trials), reverse=True)
-    data = max(data_bytes(trial, dataset, device=device) for trial in trials)
+    data = max(dataset.count_bytes(trial, device=device) for trial in trials)
     return SetEstimate(
         seconds=sum(estimate.seconds for estimate in estimates),
         memory_bytes=used_memory(device) + data + sum(needs[:together]),
@@ -191,13 +199,13 @@ def measure_speed(trial: Trial, *, device: str) -> Speed:
 
 def _measure_captured(trial: Trial, *, device: str) -> Speed:
     """Time iterations as they will run there, captured, and the testing of a batch."""
-    black = Split(
+    black = ArraySplit(
         np.zeros((trial.recipe.batch, *trial.network.input_shape), np.uint8), np.zeros(trial.recipe.batch, np.uint8)
     )
-    dataset = Dataset(name="black", class_names=("",), train=black, test=black)
+    dataset = ArrayDataset(name="black", class_names=("",), train=black, test=black)
     trial = replace(trial, data=replace(trial.data, split="full"))
     with torch.random.fork_rng(), reproducible():
-        task = make_array_task(trial, dataset, device=device)
+        task = make_task(trial, dataset, device=device)
         stepper = assemble(build(trial.network), task, trial.recipe, seed=0, device=device)
 
         def seconds(run: Callable[[], object]) -> float:
@@ -215,17 +223,6 @@ def _measure_captured(trial: Trial, *, device: str) -> Speed:
     return Speed(iteration_seconds=min(steps), test_seconds=min(tests) / len(black))
 
 
-def check_disk(estimate: Estimate, run: RunDirectory) -> None:
-    """Refuse a run for which the disk has no room."""
-    needed = estimate.disk_bytes + estimate.checkpoint_bytes - _size_on_disk(run)
-    refuse_full_disk(run.path, needed, remedy="choose another place with --runs")
-
-
-def check_disk_for_set(estimate: SetEstimate, trials: Sequence[Trial], root: Path) -> None:
-    """Refuse runs for which the disk has no room."""
-    there = sum(_size_on_disk(RunDirectory.of(trial, root)) for trial in trials)
-    refuse_full_disk(root, estimate.disk_bytes - there, remedy="choose another place with --runs")
-
-
-def _size_on_disk(run: RunDirectory) -> int:
+def size_on_disk(run: RunDirectory) -> int:
+    """Return what a run takes already."""
     return sum(path.stat().st_size for path in run.path.rglob("*") if path.is_file())

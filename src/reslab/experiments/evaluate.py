@@ -1,177 +1,166 @@
-"""Trained networks tried on labelled images, alone and as an ensemble: their errors, confusion and calibration."""
+"""Trained networks tried on labelled images, alone and as an ensemble: their scores."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
 from reslab.data.dataset import Dataset
-from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
-from reslab.evaluation.classification import Counts, Scores
-from reslab.evaluation.crops import ProtocolName, Viewing
-from reslab.evaluation.multilabel import LabelCounts, LabelScores
-from reslab.evaluation.protocols import Judge
-from reslab.experiments.arrays import EVALUATION_BATCH
-from reslab.experiments.trained import Inputs, Trained, choose_inputs, load_run
+from reslab.experiments.trained import choose_inputs, load_run
 from reslab.networks.finite import tell_not_finite
+from reslab.networks.inference import Served
 from reslab.runs.directory import RunDirectory
+from reslab.runtime.listener import DEAF, Listener
 from reslab.spec import name_of
+from reslab.tasks.protocols import Judge
+from reslab.tasks.subject import Subject
+from reslab.tasks.task import Scores
+from reslab.tasks.views import Viewing
 
-# What a network is shown at once: sixty-four crops of 224.
-MOST_PIXELS = 64 * 224**2
+MOST_AT_ONCE = {"cpu": 500, "cuda": 1024}  # images: on CUDA so many that those of like shape are several
 LEAST_ABOVE_CHANCE = 0.02  # of the way to the truth: weights scored against labels in another order come no further
 ENOUGH_IMAGES = 20  # fewer may all be wrong by bad luck
-LARGE = ("confusion", *Scores.BY_CLASS, *LabelScores.BY_CLASS)  # with a thousand classes, a million numbers
 
 
 def evaluate(
-    trained: Trained,
-    inputs: Inputs,
-    *,
-    protocol: ProtocolName = "1-crop",
-    progress: Callable[[int], None] = lambda done: None,
-    warn: Callable[[str], None] = lambda sentence: None,
+    subject: Subject, *, protocol: str = "1-crop", precision: Served = "fp32", listener: Listener = DEAF
 ) -> dict[str, Any]:
-    """Score a network on every image of `inputs`, in float32 as it is; return the scores as plain data."""
-    return evaluate_ensemble([(trained, inputs)], protocol=protocol, progress=progress, warn=warn)["members"][0]
+    """Score a network on every image of a subject; return the scores as plain data."""
+    return evaluate_ensemble([subject], protocol=protocol, precision=precision, listener=listener)["members"][0]
 
 
 def score_run(
-    run: RunDirectory,
-    dataset: Dataset | PhotoDataset,
-    protocol: ProtocolName,
-    *,
-    device: str = "cpu",
-    progress: Callable[[int], None] = lambda done: None,
+    run: RunDirectory, dataset: Dataset, protocol: str, *, device: str = "cpu", listener: Listener = DEAF
 ) -> dict[str, Any]:
-    """Return the errors of a run by a protocol on all it is tested on, kept in its `analysis/`, measured once."""
-    trained = load_run(run)
-    inputs = choose_inputs(trained, dataset, device=device)
-    if not inputs.own:
+    """Return the scores of a run by a protocol on all it is tested on, kept in its `analysis/`, measured once."""
+    subject = choose_inputs(load_run(run), dataset, device=device)
+    if not subject.own:
         raise UserError(f"{run.path} was not trained on {dataset.name}; give the data it was trained on")
     kept = run.kept(protocol)
-    if inputs.covered_by(kept):
+    if subject.covered_by(kept):
         return kept
-    found = evaluate(trained, inputs, protocol=protocol, progress=progress)
-    kept = {name: value for name, value in found.items() if name not in LARGE}
+    kept = _without_large(evaluate(subject, protocol=protocol, listener=listener), subject)
     run.keep(protocol, kept)
     return kept
 
 
 def score_ensemble(
     runs: Mapping[RunDirectory, str],
-    dataset: Dataset | PhotoDataset,
-    protocol: ProtocolName,
+    dataset: Dataset,
+    protocol: str,
     *,
     device: str = "cpu",
-    progress: Callable[[int], None] = lambda done: None,
+    listener: Listener = DEAF,
 ) -> dict[str, Any]:
-    """Return the errors of runs together, given each with its network's name, kept in the first's `analysis/`."""
-    first, members = next(iter(runs)), []
-    for run in runs:
-        trained = load_run(run)
-        members.append((trained, choose_inputs(trained, dataset, device=device)))
+    """Return the scores of runs together, given each with its network's name, kept in the first's `analysis/`."""
+    first = next(iter(runs))
+    members = [choose_inputs(load_run(run), dataset, device=device) for run in runs]
     about = {"networks": list(runs.values()), "runs": [run.path.name for run in runs], "protocol": protocol}
     kept = first.kept("ensemble")
-    if members[0][1].covered_by(kept) and about.items() <= kept.items():
+    if members[0].covered_by(kept) and about.items() <= kept.items():
         return kept
-    found = evaluate_ensemble(members, protocol=protocol, progress=progress)
-    kept = {name: value for name, value in found.items() if name not in (*LARGE, "members")} | about
+    found = evaluate_ensemble(members, protocol=protocol, listener=listener)
+    kept = _without_large({name: found[name] for name in found if name != "members"}, members[0]) | about
     first.keep("ensemble", kept)
     return kept
 
 
 @torch.no_grad()
 def evaluate_ensemble(
-    members: Sequence[tuple[Trained, Inputs]],
+    members: Sequence[Subject],
     *,
-    protocol: ProtocolName = "1-crop",
-    progress: Callable[[int], None] = lambda done: None,
-    warn: Callable[[str], None] = lambda sentence: None,
+    protocol: str = "1-crop",
+    precision: Served = "fp32",
+    listener: Listener = DEAF,
 ) -> dict[str, Any]:
     """Score networks on the same images, each with its own preprocessing, and the average of their probabilities.
 
-    An image is read once, and shown to all of them; `warn` is told of networks that are no better than chance.
+    An image is read once, and shown to all of them; the listener is told of networks that are no better than chance.
     """
-    inputs = members[0][1]
-    for trained, other in members[1:]:
-        if other.split != inputs.split:
+    first = members[0]
+    for other in members[1:]:
+        if other.split != first.split:
             raise UserError(
-                f"{members[0][0].origin} is tested on data.split={inputs.split} and {trained.origin} on "
+                f"{first.origin} is tested on data.split={first.split} and {other.origin} on "
                 f"data.split={other.split}; say which for all"
             )
-    judges = [Judge(trained.network, own.viewing(protocol), own.execution) for trained, own in members]
-    size = min(EVALUATION_BATCH, max(1, MOST_PIXELS // max(judge.viewing.pixels for judge in judges)))
-    counts = [_make_counts(members[0][0], inputs) for _ in range(len(members) + 1)]
+    judges = [Judge(one.network, one.viewing(protocol), one.execution, precision=precision) for one in members]
+    meters = [_make_meter(first) for _ in range(len(members) + 1)]
     done = 0
-    for images, labels in inputs.stored(size):
-        logits = [judge.judge(images) for judge in judges]
-        for count, guessed in zip(counts, [*logits, judges[0].average(torch.stack(logits, 1))], strict=True):
-            count.add(guessed, labels)
-        done += len(labels)
-        progress(done)
+    for images, targets in first.stored(_choose_size(first, judges)):
+        for question in range(first.task.questions):
+            outputs = [judge.judge(images, question) for judge in judges]
+            for meter, guessed in zip(meters, [*outputs, first.task.average(torch.stack(outputs, 1))], strict=True):
+                meter.add(guessed, first.task.answers(targets, question))
+        done += len(targets)
+        listener.progress(done, {})
     about = {
-        "data": inputs.data,
-        "split": inputs.split,
+        "data": first.data,
+        "split": first.split,
         "images": done,
-        "skipped_images": len(inputs) - done,
+        "skipped_images": len(first) - done,
         "protocol": protocol,
     }
-    read = [count.read() for count in counts]
-    for (trained, _), scores in zip(members, read, strict=False):
+    read = [meter.read() for meter in meters]
+    for subject, scores in zip(members, read, strict=False):
         if scores.not_finite:
-            raise tell_not_finite(trained.network, f"for {scores.not_finite:,} of {done:,} images of {inputs.data}")
+            raise tell_not_finite(subject.network, f"for {scores.not_finite:,} of {done:,} images of {subject.data}")
         if done >= ENOUGH_IMAGES and scores.above_chance < LEAST_ABOVE_CHANCE:
-            warn(_describe_chance(trained, inputs))
-    *alone, together = [_describe_scores(scores, inputs.class_names) for scores in read]
+            listener.warn(_describe_chance(subject))
+    *alone, together = [_describe_scores(scores, first) for scores in read]
     return {
-        "subject": " + ".join(trained.origin for trained, _ in members),
+        "subject": " + ".join(subject.origin for subject in members),
         **about,
         **together,
         "members": [
             {
-                "subject": trained.origin,
-                "network": name_of(trained.network.spec),
+                "subject": subject.origin,
+                "network": name_of(subject.network.spec),
                 **about,
                 **_describe_viewing(judge.viewing),
                 **scores,
             }
-            for (trained, _), judge, scores in zip(members, judges, alone, strict=True)
+            for subject, judge, scores in zip(members, judges, alone, strict=True)
         ],
     }
 
 
-def _make_counts(trained: Trained, inputs: Inputs) -> Counts | LabelCounts:
-    classes = len(inputs.class_names)
-    if trained.network.task == "multi-label":
-        return LabelCounts(images=len(inputs), classes=classes, device=inputs.device)
-    return Counts(classes=classes, device=inputs.device)
+def _choose_size(subject: Subject, judges: Sequence[Judge]) -> int:
+    """Return how many images are read at once: on the CPU no more than a network is shown at once."""
+    if subject.device.startswith("cuda"):
+        return MOST_AT_ONCE["cuda"]
+    fitting = min(judge.most_pixels // judge.viewing.pixels for judge in judges)
+    return min(MOST_AT_ONCE["cpu"], max(1, fitting))
 
 
-def _describe_chance(trained: Trained, inputs: Inputs) -> str:
+def _make_meter(subject: Subject):
+    images = subject.task.questions * len(subject)
+    return subject.task.make_meter(outputs=len(subject.class_names), images=images, device=subject.device)
+
+
+def _without_large(found: dict[str, Any], subject: Subject) -> dict[str, Any]:
+    large = subject.task.large
+    return {name: value for name, value in found.items() if name not in large}
+
+
+def _describe_chance(subject: Subject) -> str:
     """Say what may be wrong where a network is no better than chance."""
-    sentence = f"{trained.origin} is no better than chance on {inputs.data}; check how its images are prepared"
-    if trained.network.class_names is None:
-        first = ", ".join(inputs.class_names[:3])
+    sentence = f"{subject.origin} is no better than chance on {subject.data}; check how its images are prepared"
+    if subject.network.class_names is None:
+        first = ", ".join(subject.class_names[:3])
         sentence += f", and that it has the classes in this order: {first}, …"
     return sentence
 
 
 def _describe_viewing(viewing: Viewing) -> dict[str, Any]:
     """Say how images were prepared; several sizes are beside the preprocessing, which has but one."""
-    done, sides = viewing.preprocess, viewing.shorter_sides
-    if viewing.protocol == "10-crop":
-        done = replace(done, resize=sides[0], crop=viewing.side)
-    elif viewing.protocol == "multi-scale":
-        done = replace(done, resize=None, crop=None)
-    return {"preprocess": done.describe(), "shorter_sides": list(sides)}
+    return {"preprocess": viewing.describe().describe(), "shorter_sides": list(viewing.shorter_sides)}
 
 
-def _describe_scores(scores: Scores | LabelScores, class_names: Sequence[str]) -> dict[str, Any]:
+def _describe_scores(scores: Scores, subject: Subject) -> dict[str, Any]:
     recorded = scores.recorded()
-    named = {name: dict(zip(class_names, recorded[name], strict=True)) for name in scores.BY_CLASS}
+    named = {name: dict(zip(subject.class_names, recorded[name], strict=True)) for name in subject.task.by_class}
     return recorded | named

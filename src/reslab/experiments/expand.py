@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from reslab.data.arrays.store import data_root
 from reslab.data.dataset import Dataset
 from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.imagenet import WHOLE
-from reslab.data.photos.labels import find_list
-from reslab.data.photos.reading import read_as_before, read_photos
-from reslab.data.store import data_root
+from reslab.data.photos.label_list import find_list
+from reslab.data.photos.reader import read_as_before, read_photos
 from reslab.errors import UserError
 from reslab.experiments.trials import refuse_without_files, take_epochs, with_epochs
 from reslab.paper.claim import IMAGENET, Claim, Setting
@@ -52,14 +52,14 @@ def _read_as_recorded(dataset: PhotoDataset, runs: Path) -> PhotoDataset:
     return next((then for then in read_as_before(dataset.root, seed=0) if then.fingerprint in known), dataset)
 
 
-def on_these(claims: Iterable[Claim], dataset: PhotoDataset) -> list[Claim]:
-    """Return claims about ImageNet as far as `dataset` can test them: if it is another, in a reduced setting."""
-    if _is_imagenet(dataset):
-        return list(claims)
+def on_these(claims: Iterable[Claim], dataset: Dataset) -> tuple[Claim, ...]:
+    """Return claims as far as `dataset` can test them: of photographs other than ImageNet, in a reduced setting."""
+    if not dataset.has_files or _is_imagenet(dataset):
+        return tuple(claims)
     data = DataSpec(name=dataset.name, fingerprint=dataset.fingerprint)
     lacks = f"ImageNet: {len(dataset.train):,} and {len(dataset.test):,} images of {dataset.name} instead"
     classes = len(dataset.class_names)
-    return [
+    return tuple(
         replace(
             claim,
             settings=tuple(
@@ -67,15 +67,15 @@ def on_these(claims: Iterable[Claim], dataset: PhotoDataset) -> list[Claim]:
             ),
         )
         for claim in claims
-    ]
+    )
 
 
-def _is_imagenet(dataset: PhotoDataset) -> bool:
+def _is_imagenet(dataset: Dataset) -> bool:
     return (len(dataset.class_names), len(dataset.train), len(dataset.test)) == WHOLE
 
 
 def expand(
-    claims: Iterable[Claim], dataset: Dataset | PhotoDataset, *, seeds: int, overrides: Mapping[str, Any] | None = None
+    claims: Iterable[Claim], dataset: Dataset, *, seeds: int, overrides: Mapping[str, Any] | None = None
 ) -> dict[Trial, Setting]:
     """Return the trials of seeds 1 to `seeds` that `claims` need, dotted fields overridden, and the setting of each.
 

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from reslab.data.dataset import Dataset
-from reslab.data.photos.folder import PhotoDataset
-from reslab.delivery.export import Deployed, Parity, make_pictures, write_onnx, write_program
+from reslab.delivery.deployed import Deployed, Parity, make_pictures, write_onnx, write_program
 from reslab.delivery.intake import make_intake
 from reslab.delivery.pictures import LabelledData, OnBad, Picture, Pictures, label_pictures, read_images
 from reslab.delivery.quantization import OnnxScore, quantize, score_onnx
-from reslab.delivery.torchvision import write_torchvision
+from reslab.delivery.torchvision_file import write_torchvision
 from reslab.errors import UserError, choices
-from reslab.experiments.tasks import refuse_other_classes
+from reslab.experiments.fitting import refuse_other_classes
 from reslab.experiments.trained import Trained, choose_preprocess
 
 CALIBRATION, CHECKED = 128, 32  # pictures
@@ -53,7 +52,7 @@ def choose_pictures(
     deployed: Deployed,
     *,
     images: Sequence[Path] = (),
-    data: Dataset | PhotoDataset | None = None,
+    data: Dataset | None = None,
     on_bad: OnBad | None = None,
 ) -> tuple[str, Iterable[Picture]]:
     """Return what to check a file on, in words and as pictures: the `images` given, else test images of `data`."""
@@ -65,14 +64,12 @@ def choose_pictures(
     return f"test images of {data.name}", tested.spread(CHECKED)
 
 
-def choose_int8_data(
-    deployed: Deployed, data: Dataset | PhotoDataset | None, *, on_bad: OnBad | None = None
-) -> LabelledData:
+def choose_int8_data(deployed: Deployed, data: Dataset | None, *, on_bad: OnBad | None = None) -> LabelledData:
     """Return the pictures that eight bits are tried on, of the classes the network knows."""
     if data is None:
         raise UserError("--int8 takes its ranges from images and is measured on some; write data=NAME|FOLDER")
     labelled = label_pictures(data, on_bad=on_bad)
-    refuse_other_classes(deployed.intake.network, deployed.network, data)
+    refuse_other_classes(deployed.intake.network, deployed.network, data, data.class_names)
     return labelled
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,8 @@ from reslab.delivery.intake import Intake, make_intake
 from reslab.delivery.pictures import LabelledData, Picture
 from reslab.delivery.probing import Probe, probe
 from reslab.experiments.trained import Trained, choose_preprocess
-from reslab.networks.execution import Execution
+from reslab.runtime.execution import Execution
+from reslab.runtime.listener import DEAF, Listener
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,13 +28,13 @@ class Extractor:
         layers: Sequence[str],
         *,
         class_names: tuple[str, ...] | None = None,
-        progress: Callable[[int], None] = lambda done: None,
+        listener: Listener = DEAF,
     ) -> list[Embedding]:
         """Return the features of pictures at layers."""
         for layer in layers:
             refuse_no_layer(self.trained.network, layer)
         network = self.trained.network
-        return embed(network, self.intake, pictures, layers=layers, class_names=class_names, progress=progress)
+        return embed(network, self.intake, pictures, layers=layers, class_names=class_names, listener=listener)
 
 
 def open_extractor(trained: Trained, preprocess: Mapping[str, Any], *, device: str = "cpu") -> Extractor:
@@ -53,12 +54,13 @@ def probe_layers(
     *,
     layer: str | None = None,
     seed: int = 0,
-    progress: Callable[[int], None] = lambda done: None,
+    listener: Listener = DEAF,
 ) -> dict[str, Probe]:
     """Probe one layer, or the stem and every stage: learn on the training images, test on the test images."""
     layers = [layer] if layer else main_layers(extractor.trained.network)
-    train = extractor.embed(data.train, layers, progress=progress)
-    test = extractor.embed(data.test, layers, progress=lambda done: progress(len(data.train) + done))
+    train = extractor.embed(data.train, layers, listener=listener)
+    moved = listener.moved_by(lambda done, metrics: listener.progress(len(data.train) + done, metrics))
+    test = extractor.embed(data.test, layers, listener=moved)
     found = {}
     for learned, tested in zip(train, test, strict=True):
         assert learned.labels is not None and tested.labels is not None

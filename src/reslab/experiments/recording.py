@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-from reslab.data.memory import peak_memory
-from reslab.experiments.board import Board
+from reslab.experiments.tensorboard import Board
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
+from reslab.runtime.memory import peak_memory
 
 
 class Recorder:

@@ -7,27 +7,22 @@ judge_runs(plan.claims, plan.root).verdicts
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from reslab.data.dataset import Dataset
-from reslab.data.photos.folder import PhotoDataset
-from reslab.evaluation.crops import ProtocolName
 from reslab.experiments.analyze import responses_of
 from reslab.experiments.evaluate import score_ensemble, score_run
 from reslab.experiments.expand import expand, on_these
-from reslab.experiments.together import Progress, most_together, refuse_failures, run_together
-from reslab.networks.execution import choose_device
+from reslab.experiments.together import most_together, refuse_failures, run_together
 from reslab.paper.claim import Claim, Setting
 from reslab.paper.measurements import ByEnsemble, ByProtocol, ResponseStd
 from reslab.runs.directory import RunDirectory
+from reslab.runtime.execution import choose_device
+from reslab.runtime.listener import ALOUD, DEAF, Listener
 from reslab.spec.trial import Trial
-
-Testing = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +30,7 @@ class Plan:
     """What claims need, as far as `dataset` can test them: trials, each with its setting, so many `together`."""
 
     claims: tuple[Claim, ...]
-    dataset: Dataset | PhotoDataset
+    dataset: Dataset
     root: Path
     seeds: int
     trials: Mapping[Trial, Setting]
@@ -54,7 +49,7 @@ class Plan:
 
 def plan_runs(
     claims: Iterable[Claim],
-    dataset: Dataset | PhotoDataset,
+    dataset: Dataset,
     root: Path,
     *,
     seeds: int = 1,
@@ -66,17 +61,15 @@ def plan_runs(
     A GPU is used where there is one; unless said, as many trials at once as suit it, of photographs one.
     """
     device = choose_device()
-    if isinstance(dataset, PhotoDataset):
-        claims = on_these(claims, dataset)
-        together = together or 1  # one of these fills a device
-    claims = tuple(claims)
+    claims = on_these(claims, dataset)
+    together = together or (1 if dataset.has_files else most_together(device))  # one of these fills a device
     return Plan(
         claims=claims,
         dataset=dataset,
         root=root,
         seeds=seeds,
         trials=expand(claims, dataset, seeds=seeds, overrides=fields),
-        together=together or most_together(device),
+        together=together,
         device=device,
     )
 
@@ -85,26 +78,21 @@ def reproduce(
     plan: Plan,
     *,
     compile: bool = False,
-    begin: Callable[[Trial], Progress] = lambda trial: lambda step, metrics: None,
-    testing: Testing = lambda what, images: nullcontext(lambda done: None),
-    warn: Callable[[str], None] = warnings.warn,
-    should_stop: Callable[[], bool] = lambda: False,
+    listener: Listener = ALOUD,
 ) -> None:
     """Run what a plan lacks, and measure all that its claims ask for; what is there already is not done again.
 
-    `begin` returns who hears of a trial's progress; `testing` is entered around each test of so many images, and gives
-    who hears of that.
+    The listener is told of each trial and of each test of so many images.
     """
 
     def measure(run: RunDirectory) -> None:
         setting = settings[run.path.name]
         asked = [claim.measurement for claim in plan.claims if setting in claim.settings]
-        if any(isinstance(one, ResponseStd) for one in asked) and isinstance(plan.dataset, Dataset):
+        if any(isinstance(one, ResponseStd) for one in asked) and not plan.dataset.has_files:
             responses_of(run, plan.dataset, device=plan.device)
-        protocols: set[ProtocolName] = {one.protocol for one in asked if isinstance(one, ByProtocol)}
-        for protocol in protocols:
-            with testing(f"{run.path.name}: {protocol}", len(plan.dataset.test)) as progress:
-                score_run(run, plan.dataset, protocol, device=plan.device, progress=progress)
+        for protocol in {one.protocol for one in asked if isinstance(one, ByProtocol)}:
+            with listener.enter(f"{run.path.name}: {protocol}", len(plan.dataset.test)) as progress:
+                score_run(run, plan.dataset, protocol, device=plan.device, listener=Listener(progress=progress))
 
     settings = {trial.id: setting for trial, setting in plan.trials.items()}
     run_missing(
@@ -114,39 +102,35 @@ def reproduce(
         device=plan.device,
         together=plan.together,
         compile=compile,
-        begin=begin,
-        warn=warn,
-        should_stop=should_stop,
+        listener=listener,
         measure=measure,
     )
     for claim in plan.claims:
         if isinstance(claim.measurement, ByEnsemble):
-            _test_ensembles(plan, claim, claim.measurement.protocol, testing)
+            _test_ensembles(plan, claim, claim.measurement.protocol, listener)
 
 
-def _test_ensembles(plan: Plan, claim: Claim, protocol: ProtocolName, testing: Testing) -> None:
+def _test_ensembles(plan: Plan, claim: Claim, protocol: str, listener: Listener) -> None:
     """Test the networks of a claim together, those of each seed."""
     found = {(setting, trial.seed): plan.run_of(trial) for trial, setting in plan.trials.items()}
     for seed in range(1, plan.seeds + 1):
         runs = {found[member]: member[0].network for member in claim.members(seed)}
-        with testing(f"{len(runs)} networks: {protocol}", len(plan.dataset.test)) as progress:
-            score_ensemble(runs, plan.dataset, protocol, device=plan.device, progress=progress)
+        with listener.enter(f"{len(runs)} networks: {protocol}", len(plan.dataset.test)) as progress:
+            score_ensemble(runs, plan.dataset, protocol, device=plan.device, listener=Listener(progress=progress))
 
 
 def run_missing(
     trials: Collection[Trial],
-    dataset: Dataset | PhotoDataset,
+    dataset: Dataset,
     root: Path,
     *,
     device: str,
     together: int = 1,
     compile: bool = False,
-    begin: Callable[[Trial], Progress],
-    warn: Callable[[str], None],
-    should_stop: Callable[[], bool],
+    listener: Listener = DEAF,
     measure: Callable[[RunDirectory], None] = lambda run: None,
 ) -> None:
-    """Run each trial that is not finished, and `measure` each run; `begin` returns who hears of a trial's progress."""
+    """Run each trial that is not finished, and `measure` each run."""
     runs = {trial: RunDirectory.of(trial, root) for trial in trials}
     failures = run_together(
         [trial for trial, run in runs.items() if run.state != "finished"],
@@ -155,9 +139,7 @@ def run_missing(
         device=device,
         together=together,
         compile=compile,
-        begin=begin,
-        warn=warn,
-        should_stop=should_stop,
+        listener=listener,
     )
     for run in runs.values():
         if run.state == "finished":

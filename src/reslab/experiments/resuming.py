@@ -6,14 +6,14 @@ draws and decodes, which may. What an old record does not tell is not compared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
 from reslab.data.dataset import Dataset
-from reslab.data.photos.folder import PhotoDataset
 from reslab.json_text import to_json
 from reslab.runs.directory import RunDirectory
+from reslab.runtime.listener import Listener
 from reslab.spec import TorchvisionSpec
 from reslab.spec.trial import Trial
 from reslab.training.checkpoint import newest_step
@@ -28,8 +28,8 @@ def warn_of_other_means(
     sitting: Mapping[str, Any],
     *,
     trial: Trial,
-    dataset: Dataset | PhotoDataset,
-    warn: Callable[[str], None],
+    dataset: Dataset,
+    listener: Listener,
 ) -> None:
     """Say what changes where a run goes on by other means than in its last sitting."""
     if not newest_step(run.checkpoints):
@@ -54,7 +54,7 @@ def warn_of_other_means(
             part = trial.recipe.batch // trial.recipe.accumulate // sitting["processes"]
             effects.append(f"{part} images at a time are normalized")
     ends = "will not" if means else "may not"
-    warn(
+    listener.warn(
         f"the run goes on with {', '.join(changes)}: {', '.join(effects)}, "
         f"and it {ends} end bit for bit as it would have"
     )
@@ -65,13 +65,7 @@ def _find_changed(names: Iterable[str], before: Mapping[str, Any], now: Mapping[
     return [name for name in names if name in before and name in now and before[name] != now[name]]
 
 
-def _name_packages(trial: Trial, dataset: Dataset | PhotoDataset) -> tuple[set[str], set[str]]:
+def _name_packages(trial: Trial, dataset: Dataset) -> tuple[set[str], set[str]]:
     """Return the packages that make a trial's batches, and those that compute with them."""
-    drawing, computing = {"numpy"}, {"torch"}
-    if isinstance(dataset, PhotoDataset):
-        drawing |= {"pillow", "simplejpeg", "torch"}  # torch resizes the crops
-        if trial.recipe.augmentation.policy != "none":
-            drawing.add("torchvision")
-    if isinstance(trial.network, TorchvisionSpec):
-        computing.add("torchvision")
-    return drawing, computing
+    computing = {"torch", "torchvision"} if isinstance(trial.network, TorchvisionSpec) else {"torch"}
+    return set(dataset.list_packages(trial)), computing

@@ -6,7 +6,7 @@ A finished one is not run again, unless its weights are lost.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,36 +14,36 @@ from typing import Any
 import torch
 
 from reslab.data.dataset import Dataset
-from reslab.data.memory import forget_peak_memory
-from reslab.data.photos.folder import PhotoDataset
-from reslab.data.photos.words import read_words
 from reslab.errors import UserError
-from reslab.evaluation.classification import Scores
-from reslab.evaluation.multilabel import LabelScores
-from reslab.experiments.labelled import LabelledTask, log_scores
-from reslab.experiments.mending import announce_mending, compare_mended, find_loss
+from reslab.experiments.fitting import refuse_unfit_trial
 from reslab.experiments.recording import Recorder
+from reslab.experiments.repair import announce_mending, compare_mended, find_loss
 from reslab.experiments.resuming import warn_of_other_means
 from reslab.experiments.seen import Seen, describe_overlap, find_noted, note_seen, read_seen
 from reslab.experiments.sizes import telling_of_memory
 from reslab.experiments.starting import initialize, load_start, read_start, warn_of_other_preparation
-from reslab.experiments.tasks import make_task, refuse_unfit_trial
 from reslab.networks import Network, Weights, measure_cost, save_model
-from reslab.networks.capture import alone
 from reslab.networks.finite import tell_not_finite
 from reslab.networks.freezing import freeze
 from reslab.runs.directory import RunDirectory
 from reslab.runs.provenance import describe_surroundings, name_device
+from reslab.runtime.capture import alone
+from reslab.runtime.listener import DEAF, Listener
+from reslab.runtime.memory import forget_peak_memory
+from reslab.runtime.processes import ALONE, Processes
+from reslab.scores import describe_scores
 from reslab.spec.trial import Trial
+from reslab.tasks.catalogue import find_shown
+from reslab.tasks.task import Scores
+from reslab.tasks.trial_task import TrialTask, log_scores, make_task
 from reslab.training.checkpoint import newest_step
 from reslab.training.loop import Stopped, Surroundings, fit
-from reslab.training.processes import ALONE, Processes
 from reslab.training.stepping import assemble, reproducible
 
 
 def run_trial(
     trial: Trial,
-    dataset: Dataset | PhotoDataset,
+    dataset: Dataset,
     root: Path,
     *,
     weights: str | Path | None = None,
@@ -51,15 +51,15 @@ def run_trial(
     together: int = 1,
     processes: Processes = ALONE,
     compile: bool = False,
-    progress: Callable[[int, dict[str, float]], None] = lambda step, metrics: None,
-    warn: Callable[[str], None] = lambda sentence: None,
-    should_stop: Callable[[], bool] = lambda: False,
+    snapshots: frozenset[int] = frozenset(),
+    listener: Listener = DEAF,
 ) -> RunDirectory:
     """Run `trial` under `root`, or go on where it was left; return its directory.
 
     A finished run whose weights are gone or damaged is made again, from its last checkpoint if that is there.
     `weights` is what it starts from, if it does, needed at its beginning only.
     On CUDA an iteration is captured as one graph, where the network allows it; `compile` puts torch.compile under it.
+    After the iterations `snapshots` the weights are kept in the run's `snapshots/`; the trial stays the same.
     `together` is how many trials share the device at most, for the record: timings are of this one among them, and
     the peak of memory is that of all. Of several `processes`, all call this; the first alone reads and writes the run.
     """
@@ -76,10 +76,10 @@ def run_trial(
                 return run
             if processes.first:
                 recorded = run.result()
-                announce_mending(run, trial, lost, warn)
-        words = read_words(dataset.root) if isinstance(dataset, PhotoDataset) else {}
-        task = make_task(trial, dataset, device=device, processes=processes, run=run, warn=warn)
-        network, started = _begin_network(trial, run, task, weights=weights, warn=warn)
+                announce_mending(run, trial, lost, listener)
+        words = dataset.read_words()
+        task = make_task(trial, dataset, device=device, processes=processes, folder=run.path, listener=listener)
+        network, started = _begin_network(trial, run, task, weights=weights, listener=listener)
         stepper = assemble(
             network, task, trial.recipe, seed=trial.seed, device=device, compile=compile, processes=processes
         )
@@ -87,8 +87,8 @@ def run_trial(
         if processes.first:
             shared = {"together": together, "processes": processes.count}
             sitting = _describe_sitting(dataset, device) | asdict(stepper.runtime) | shared
-            warn_of_other_means(run, sitting, trial=trial, dataset=dataset, warn=warn)
-            _warn_of_seen_images(started, trial, dataset, warn)
+            warn_of_other_means(run, sitting, trial=trial, dataset=dataset, listener=listener)
+            _warn_of_seen_images(started, trial, dataset, listener)
             run.begin(trial, sitting)
             seen = note_seen(run, trial, dataset, started)
         recorder = Recorder(run, batch=trial.recipe.batch, device=device)
@@ -98,7 +98,11 @@ def run_trial(
         def evaluating(step: int) -> None:
             if processes.first:
                 recorder.pause(step)
-            task.share_skipped()
+            task.feed.share_skipped()
+
+        def snapshot(step: int, judged: Network) -> None:
+            _label(judged, task, dataset, words)
+            save_model(judged, run.snapshot(step), provenance={"trial": trial.id, "step": step} | seen.describe())
 
         try:
             fit(
@@ -109,29 +113,29 @@ def run_trial(
                     record=recorder.record if processes.first else lambda metrics: None,
                     rewind=recorder.rewind,
                     evaluating=evaluating,
-                    progress=progress,
-                    warn=warn,
-                    should_stop=should_stop,
+                    listener=listener,
+                    snapshot_at=snapshots,
+                    snapshot=snapshot,
                 ),
             )
         except Stopped:  # in all processes at once
-            task.share_skipped()
+            task.feed.share_skipped()
             raise
         del stepper  # what iterations needed is free for the test
         scores = _test(network, task, run)
-        skipped = task.share_skipped()
+        skipped = task.feed.share_skipped()
         if processes.first:
             _label(network, task, dataset, words)
             result = recorder.last() | _describe_result(scores, task, dataset, skipped=skipped)
             _finish(run, network, trial, result, seen)
             if recorded is not None:
-                compare_mended(run, recorded, warn)
+                compare_mended(run, recorded, listener)
         processes.ask_first(None)  # until the result is written
     return run
 
 
 def _begin_network(
-    trial: Trial, run: RunDirectory, task: LabelledTask, *, weights: str | Path | None, warn: Callable[[str], None]
+    trial: Trial, run: RunDirectory, task: TrialTask, *, weights: str | Path | None, listener: Listener
 ) -> tuple[Network, Weights | None]:
     """Return the network, a part of it frozen, and what it starts from; a run that goes on loads its own later."""
     network, started = initialize(trial), None
@@ -142,34 +146,32 @@ def _begin_network(
     else:
         started = load_start(network, trial, weights)
         if started is not None:
-            warn_of_other_preparation(started, task.preprocess, warn)
+            warn_of_other_preparation(started, task.feed.preprocess, listener)
     if trial.recipe.freeze is not None:
         freeze(network, trial.recipe.freeze)
     return network, started
 
 
-def _warn_of_seen_images(
-    started: Weights | None, trial: Trial, dataset: Dataset | PhotoDataset, warn: Callable[[str], None]
-) -> None:
+def _warn_of_seen_images(started: Weights | None, trial: Trial, dataset: Dataset, listener: Listener) -> None:
     """Say where what a run starts from was trained on images that the run is tested on."""
     if started is None:
         return
     _, tested = dataset.divide(trial.data.split)
     if overlap := describe_overlap(read_seen(started.provenance), dataset, tested, weights="what this run starts from"):
-        warn(overlap)
+        listener.warn(overlap)
 
 
-def _describe_sitting(dataset: Dataset | PhotoDataset, device: str) -> dict[str, Any]:
+def _describe_sitting(dataset: Dataset, device: str) -> dict[str, Any]:
     """Say where and on what this sitting runs."""
     surroundings = describe_surroundings() | {"device": name_device(device) if device.startswith("cuda") else device}
     if device == "cpu":
         surroundings["threads"] = torch.get_num_threads()
-    if isinstance(dataset, PhotoDataset):
+    if dataset.root is not None:
         surroundings["data_at"] = str(dataset.root.resolve())
     return surroundings
 
 
-def _test(network: Network, task: LabelledTask, run: RunDirectory) -> Scores | LabelScores:
+def _test(network: Network, task: TrialTask, run: RunDirectory) -> Scores:
     """Score the trained network once more: exact statistics, where the recipe asks for them, change what it says.
 
     One that gives no numbers has no result. Tests on the way only log it: it may come back.
@@ -188,24 +190,24 @@ def _test(network: Network, task: LabelledTask, run: RunDirectory) -> Scores | L
     return scores
 
 
-def _label(network: Network, task: LabelledTask, dataset: Dataset | PhotoDataset, words: Mapping[str, str]) -> None:
+def _label(network: Network, task: TrialTask, dataset: Dataset, words: Mapping[str, str]) -> None:
     """Tell the network what its classes are and how images are prepared for it: its weights bring that along."""
-    network.class_names, network.task = dataset.class_names, task.trial.task
-    network.class_words = {name: words[name] for name in dataset.class_names if name in words}
-    network.preprocess, network.mean_image = task.preprocess, task.mean_image
+    names = task.trial.task.name_outputs(dataset.class_names)
+    network.class_names, network.task = names, task.trial.task.name
+    network.class_words = {name: words[name] for name in names if name in words}
+    network.preprocess, network.mean_image = task.feed.preprocess, task.feed.mean_image
 
 
-def _describe_result(
-    scores: Scores | LabelScores, task: LabelledTask, dataset: Dataset | PhotoDataset, *, skipped: int
-) -> dict[str, Any]:
+def _describe_result(scores: Scores, task: TrialTask, dataset: Dataset, *, skipped: int) -> dict[str, Any]:
     """Return what came out, as plain data: the scores, of how many images, and what the network costs."""
     cost = measure_cost(task.trial.network, input_shape=task.image_shape)
     return {
         **log_scores(scores),
         **scores.recorded(),
-        "class_names": dataset.class_names,
+        "scores": describe_scores(find_shown(task.trial).scores),
+        "class_names": task.trial.task.name_outputs(dataset.class_names),
         "data_images": [len(dataset.train), len(dataset.test)],
-        "skipped_images": len(dataset.test) - scores.images if isinstance(dataset, PhotoDataset) else 0,
+        "skipped_images": task.feed.num_skipped_tests,
         "skipped_training_images": skipped,
         "params": cost.params,
         "multiply_adds": cost.multiply_adds,
@@ -216,5 +218,6 @@ def _describe_result(
 def _finish(run: RunDirectory, network: Network, trial: Trial, result: dict[str, Any], seen: Seen) -> None:
     """Write the weights, and then the result, which makes the run a finished one."""
     provenance = {"trial": trial.id} | seen.describe()
-    save_model(network, run.weights, metrics={"error_percent": result["error_percent"]}, provenance=provenance)
+    headline = find_shown(trial).scores[0].name
+    save_model(network, run.weights, metrics={headline: result[headline]}, provenance=provenance)
     run.finish(result)

@@ -16,9 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reslab.data.catalogue import find_trained
 from reslab.data.dataset import Dataset, Split
-from reslab.data.photos.folder import PhotoDataset, PhotoSplit
 from reslab.errors import UserError
 from reslab.networks import Weights
 from reslab.runs.directory import RunDirectory
@@ -70,7 +68,7 @@ def find_noted(run: RunDirectory) -> Seen | None:
     return None
 
 
-def note_seen(run: RunDirectory, trial: Trial, dataset: Dataset | PhotoDataset, started: Weights | None) -> Seen:
+def note_seen(run: RunDirectory, trial: Trial, dataset: Dataset, started: Weights | None) -> Seen:
     """Return what a run's weights will have been trained on, what they start from included; noted when it begins."""
     if (noted := find_noted(run)) is not None:
         return noted
@@ -87,14 +85,14 @@ def note_seen(run: RunDirectory, trial: Trial, dataset: Dataset | PhotoDataset, 
     return seen
 
 
-def describe_overlap(seen: Seen, dataset: Dataset | PhotoDataset, tested: Split | PhotoSplit, *, weights: str) -> str:
+def describe_overlap(seen: Seen, dataset: Dataset, tested: Split, *, weights: str) -> str:
     """Say how many of the images to test on `weights` were trained on; nothing where none were, as far as is known."""
     found, unknown = np.zeros(len(tested), bool), False
     digests = tested.digests() if seen.digested else None
     if digests is not None and seen.digests is not None:
         found |= np.isin(digests, seen.digests)
     for before in seen.data:
-        trained = find_trained(dataset, before)
+        trained = dataset.find_trained(before)
         if trained is not None:
             found |= np.isin(tested.identities(), trained.identities())
         elif before.name == dataset.name and (digests is None or before.fingerprint not in seen.digested):

@@ -15,14 +15,12 @@ import torch
 from torch import Tensor
 
 from reslab.data.dataset import Dataset
-from reslab.data.memory import free_memory
-from reslab.data.photos.folder import PhotoDataset
-from reslab.data.streaming import is_resident, padded_bytes
 from reslab.errors import UserError
 from reslab.networks import build, measure_cost
-from reslab.networks.execution import NARROW
 from reslab.networks.fused import can_fuse
 from reslab.numbers import write_size
+from reslab.runtime.execution import NARROW
+from reslab.runtime.memory import free_memory
 from reslab.spec import Spec
 from reslab.spec.recipe import Recipe
 from reslab.spec.trial import Trial
@@ -54,7 +52,7 @@ def telling_of_memory(*, together: int = 1) -> Iterator[None]:
         raise UserError(f"memory ran out; {remedy}") from error
 
 
-def check_memory(trial: Trial, dataset: Dataset | PhotoDataset, *, device: str, num_processes: int = 1) -> str | None:
+def check_memory(trial: Trial, dataset: Dataset, *, device: str, num_processes: int = 1) -> str | None:
     """Refuse a trial that needs far more memory than is free; return a warning where that looks short.
 
     Of several processes each needs this, for its share of a batch.
@@ -62,7 +60,7 @@ def check_memory(trial: Trial, dataset: Dataset | PhotoDataset, *, device: str, 
 
     def needed(accumulate: int) -> int:
         recipe = replace(trial.recipe, batch=trial.recipe.batch // num_processes, accumulate=accumulate)
-        return trial_bytes(replace(trial, recipe=recipe), device=device) + data_bytes(trial, dataset, device=device)
+        return trial_bytes(replace(trial, recipe=recipe), device=device) + dataset.count_bytes(trial, device=device)
 
     recipe, free = trial.recipe, free_memory(device)
     if (need := needed(recipe.accumulate)) <= free:
@@ -95,15 +93,6 @@ def trial_bytes(trial: Trial, *, device: str) -> int:
         batches = COPIES * min(STRETCH_BYTES, recipe.iterations * batch)
     # Besides the weights: gradients as they arise and gathered, velocities, and room to update in.
     return sizes.weight_bytes + 4 * parameters + average + activations + batches
-
-
-def data_bytes(trial: Trial, dataset: Dataset | PhotoDataset, *, device: str) -> int:
-    """Return the memory that a trial's images take on the device; it shares them with others that train on them."""
-    if isinstance(dataset, PhotoDataset):
-        return 0
-    padding = trial.recipe.augmentation.padding
-    splits = [split for split in (dataset.train, dataset.test) if is_resident(split, padding, device)]
-    return sum(padded_bytes(split, padding) for split in splits)
 
 
 @functools.cache

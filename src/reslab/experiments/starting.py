@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from reslab.data.randomness import torch_seeded
 from reslab.errors import UserError
 from reslab.networks import Network, Weights, build, read_weights
 from reslab.networks.create import adopt_weights, create_trained
 from reslab.networks.finite import find_not_finite
-from reslab.networks.weights.sealed import seal
+from reslab.runtime.listener import Listener
+from reslab.runtime.randomness import torch_seeded
+from reslab.runtime.sealed import seal
 from reslab.spec import Preprocess, Spec
-from reslab.spec.material import contradictions
+from reslab.spec.contradictions import contradictions
 from reslab.spec.trial import Trial
 
 
@@ -77,7 +78,7 @@ def load_start(network: Network, trial: Trial, weights: str | Path | None) -> We
     return read
 
 
-def warn_of_other_preparation(started: Weights, preprocess: Preprocess, warn: Callable[[str], None]) -> None:
+def warn_of_other_preparation(started: Weights, preprocess: Preprocess, listener: Listener) -> None:
     """Say where images will be prepared in another way than the weights to start from were trained with."""
     before = started.preprocess
     if before is None:
@@ -85,7 +86,7 @@ def warn_of_other_preparation(started: Weights, preprocess: Preprocess, warn: Ca
     fields = ("channel_order", "pixel_range", "per_pixel_mean", "mean", "std")
     differing = [field for field in fields if getattr(before, field) != getattr(preprocess, field)]
     if differing:
-        warn(
+        listener.warn(
             f"the weights to start from were trained with {before.describe()}; "
             f"this run prepares images with {preprocess.describe()}"
         )

@@ -7,30 +7,28 @@ with the others but the images, so it ends as it would have alone. Long ones beg
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
 from reslab.data.dataset import Dataset
-from reslab.data.memory import free_memory
-from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
-from reslab.experiments.sizes import data_bytes, measure_sizes, trial_bytes
+from reslab.experiments.sizes import measure_sizes, trial_bytes
 from reslab.runs.directory import RunDirectory
+from reslab.runtime.listener import ALOUD, Listener
+from reslab.runtime.memory import free_memory
 from reslab.spec.trial import Trial
 from reslab.training.checkpoint import newest_step
 from reslab.training.loop import Stopped
+from reslab.training.schedule import read_snapshots
 from reslab.training.stepping import reproducible
 
 MOST_ON_CUDA = 8  # docs/log.md: more gain little
 USABLE = 0.8  # of the free memory: what libraries and allocators take besides is not counted
-
-Progress = Callable[[int, dict[str, float]], None]
 
 
 def most_together(device: str) -> int:
@@ -63,60 +61,63 @@ def longest_first(trials: Sequence[Trial], root: Path) -> list[Trial]:
 
 def run_together(
     trials: Sequence[Trial],
-    dataset: Dataset | PhotoDataset,
+    dataset: Dataset,
     root: Path,
     *,
     weights: str | Path | None = None,
     device: str,
     together: int = 1,
     compile: bool = False,
-    begin: Callable[[Trial], Progress] = lambda trial: lambda step, metrics: None,
-    warn: Callable[[str], None] = warnings.warn,
-    should_stop: Callable[[], bool] = lambda: False,
+    snapshots: str | None = None,
+    listener: Listener = ALOUD,
 ) -> dict[str, str]:
-    """Run `trials` to their ends, `together` at once at most; `begin` returns who hears of a trial's progress.
+    """Run `trials` to their ends, `together` at once at most; the listener is told when one begins.
 
-    `weights` are what all of them start from, if they do. One that fails leaves the others alone: `warn` is told at
-    once, and what went wrong is returned in the end, by the trial's id. A wish to stop stops all of them.
+    `weights` are what all of them start from, if they do. One that fails leaves the others alone: it is told at once,
+    and what went wrong is returned in the end, by the trial's id. A wish to stop stops all of them.
     """
     together = min(together, max(1, len(trials)))
     halt = threading.Event()
     failures: dict[str, str] = {}
+    wanted = {
+        trial: read_snapshots(snapshots, trial.recipe.iterations) if snapshots else frozenset() for trial in trials
+    }
+    halting = replace(listener, should_stop=lambda: halt.is_set() or listener.should_stop())
 
     def run(trial: Trial) -> bool:
         """Run a trial and return whether it was stopped."""
         try:
-            run_trial(
-                trial,
-                dataset,
-                root,
-                weights=weights,
-                device=device,
-                together=together,
-                compile=compile,
-                progress=begin(trial),
-                warn=warn,
-                should_stop=lambda: halt.is_set() or should_stop(),
-            )
+            with listener.enter(trial, trial.recipe.iterations) as progress:
+                run_trial(
+                    trial,
+                    dataset,
+                    root,
+                    weights=weights,
+                    device=device,
+                    together=together,
+                    compile=compile,
+                    snapshots=wanted[trial],
+                    listener=replace(halting, progress=progress),
+                )
         except Stopped:
             return True
         except UserError as error:
             # Its sentence is kept, not the error, which would hold on to the trial's memory.
             failures[trial.id] = str(error)
-            warn(f"{trial.id}: {error}")
+            listener.warn(f"{trial.id}: {error}")
         return False
 
     with reproducible():
         ordered = longest_first(trials, root)
         if together == 1:
             for trial in ordered:
-                if should_stop() or run(trial):
+                if listener.should_stop() or run(trial):
                     raise Stopped
         else:
             budget = int(USABLE * free_memory(device))
-            budget -= max((data_bytes(trial, dataset, device=device) for trial in trials), default=0)
+            budget -= max((dataset.count_bytes(trial, device=device) for trial in trials), default=0)
             rides = [Ride(trial, trial_bytes(trial, device=device)) for trial in ordered]
-            _ride(rides, run, together=together, budget=budget, device=device, should_stop=should_stop, halt=halt)
+            _ride(rides, run, together=together, budget=budget, device=device, listener=listener, halt=halt)
     return failures
 
 
@@ -143,7 +144,7 @@ def _ride(
     together: int,
     budget: int,
     device: str,
-    should_stop: Callable[[], bool],
+    listener: Listener,
     halt: threading.Event,
 ) -> None:
     """Let each begin as soon as there is room; `halt` tells those under way when something here went wrong."""
@@ -154,7 +155,7 @@ def _ride(
             while waiting or riding:
                 needs = [ride.need for ride in waiting]
                 taken = [ride.need for ride in riding.values()]
-                place = None if should_stop() else choose_next(needs, taken, budget=budget, together=together)
+                place = None if listener.should_stop() else choose_next(needs, taken, budget=budget, together=together)
                 if place is not None:
                     ride = waiting.pop(place)
                     riding[threads.submit(run, ride.trial)] = ride

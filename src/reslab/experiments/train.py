@@ -9,13 +9,15 @@ from typing import Any
 
 from reslab.data.catalogue import open_data
 from reslab.errors import UserError
+from reslab.experiments.preflight import preflight, refuse_short_disk
 from reslab.experiments.run import run_trial
-from reslab.experiments.tasks import list_doubts
 from reslab.experiments.trials import go_on_with_earlier, read_held_out_seed, read_trial
-from reslab.networks.execution import choose_device
 from reslab.runs.directory import RunDirectory, default_root
+from reslab.runtime.execution import choose_device
+from reslab.runtime.listener import Listener, Metrics
 from reslab.spec import Spec
 from reslab.spec.recipe import Recipe
+from reslab.training.schedule import read_snapshots
 
 NAMED = ("data", "network", "weights", "recipe", "seed")  # arguments, and no fields
 
@@ -30,7 +32,8 @@ def train(
     seed: int = 0,
     device: str | None = None,
     fields: Mapping[str, Any] | None = None,
-    progress: Callable[[int, dict[str, float]], None] = lambda step, metrics: None,
+    snapshots: str | None = None,
+    progress: Callable[[int, Metrics], None] = lambda step, metrics: None,
     warn: Callable[[str], None] = warnings.warn,
 ) -> RunDirectory:
     """Train `network` on a dataset or a folder of photographs, or go on where it was left; return the run.
@@ -38,10 +41,12 @@ def train(
     `network` is a name or a spec, whose classes, channels and image size the data decides. `recipe` is a name, a TOML
     file or a Recipe, by default the data's own; `fields` are those of the command line, such as {"recipe.epochs": 20},
     as text or as values; `weights` are what it starts from, if anything; `runs` is the folder for runs, by default
-    RESLAB_RUNS, or runs; `device` is a GPU where there is one. `warn` is told of bad images that are skipped, and the
+    RESLAB_RUNS, or runs; `device` is a GPU where there is one. `snapshots` says after
+    which iterations the weights are kept in the run's `snapshots/`, as "1000,2000" or, in parts of the run, "0.1,0.5";
+    `warn` is told of bad images that are skipped, and the
     like. The run has `result()`, and `weights` to load.
     """
-    device = choose_device(device)
+    device, listener = choose_device(device), Listener(warn=warn, progress=progress)
     fields = dict(fields or {})
     for name in NAMED:
         if name in fields:
@@ -52,8 +57,15 @@ def train(
     dataset = open_data(str(data), held_out_seed=read_held_out_seed(fields))
     root = Path(runs) if runs else default_root()
     (trial,), dataset = go_on_with_earlier(
-        lambda data: [read_trial(named | fields, data, weights=weights)], dataset, root, weights=weights, warn=warn
+        lambda data: [read_trial(named | fields, data, weights=weights)],
+        dataset,
+        root,
+        weights=weights,
+        listener=listener,
     )
-    for doubt in list_doubts(trial, dataset, device=device):
-        warn(doubt)
-    return run_trial(trial, dataset, root, weights=weights, device=device, progress=progress, warn=warn)
+    run = RunDirectory.of(trial, root)
+    if run.state != "finished":
+        preflight(trial, dataset, device=device, listener=listener)
+        refuse_short_disk([(trial, run)])
+    kept = frozenset() if snapshots is None else read_snapshots(snapshots, trial.recipe.iterations)
+    return run_trial(trial, dataset, root, weights=weights, device=device, snapshots=kept, listener=listener)

@@ -6,33 +6,33 @@ mean something else (other classes, other channels, other data under the old nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
-from reslab.data.catalogue import LOADERS, find_trained, open_data
-from reslab.data.dataset import Dataset, Split
-from reslab.data.photos.folder import PhotoDataset, PhotoSplit
-from reslab.data.photos.skipping import BadImages
-from reslab.data.stored import read_images
+from reslab.data.catalogue import LOADERS, open_data
+from reslab.data.dataset import Dataset
+from reslab.data.photos.bad_images import BadImages
 from reslab.delivery.intake import tell_misfit
 from reslab.errors import UserError
-from reslab.evaluation.crops import ProtocolName, Viewing
+from reslab.experiments.fitting import refuse_misfit, refuse_other_classes
 from reslab.experiments.seen import Seen, describe_overlap, read_seen
-from reslab.experiments.tasks import refuse_misfit, refuse_other_classes
 from reslab.networks import Network
 from reslab.networks.create import restore_model
-from reslab.networks.execution import Execution
 from reslab.networks.finite import tell_not_finite
 from reslab.runs.directory import RunDirectory
 from reslab.runs.weights import refuse_other_weights
+from reslab.runtime.execution import Execution
+from reslab.runtime.listener import DEAF, Listener
 from reslab.spec import Preprocess
 from reslab.spec.codec import override
+from reslab.spec.task import find_task as find_spec
+from reslab.spec.task import tasks_for
 from reslab.spec.trial import DataSpec, SplitName
+from reslab.tasks.subject import Subject
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,56 +74,6 @@ class Trained:
         return self.data is not None and self.network.preprocess is not None and bool(self.network.preprocess.crop)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Inputs:
-    """Labelled images, handed out in batches as they are stored, or as a network's preprocessing wants them.
-
-    `own` is true for all the images a network's own training tested it on, prepared as then; `side` is that of the
-    crops the network was made for; `bad` takes note of photographs that cannot be read.
-    """
-
-    own: bool
-    data: str
-    split: SplitName
-    images: Split | PhotoSplit
-    class_names: tuple[str, ...]
-    brightest: int
-    preprocess: Preprocess
-    side: int
-    mean_image: Tensor | None
-    execution: Execution
-    device: str
-    bad: BadImages | None
-
-    def __len__(self) -> int:
-        return len(self.images)
-
-    def covered_by(self, kept: Mapping[str, Any]) -> bool:
-        """Whether what was kept of an analysis is about all of these images, those included that could not be read."""
-        return kept.get("data") == self.data and kept.get("images", 0) + kept.get("skipped_images", 0) == len(self)
-
-    def viewing(self, protocol: ProtocolName) -> Viewing:
-        """Return how the network is shown the images by a protocol."""
-        return Viewing(
-            protocol=protocol,
-            preprocess=self.preprocess,
-            side=self.side,
-            brightest=self.brightest,
-            mean_image=self.mean_image,
-        )
-
-    def stored(self, size: int) -> Iterator[tuple[list[Tensor], Tensor]]:
-        """Yield images as they are stored, tensors of one size each, and labels; every image once, in order."""
-        for images, labels in read_images(self.images, size, bad=self.bad):
-            yield [group.to(self.device) for group in images], labels.to(self.device)
-
-    def batches(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield prepared images and labels, every image once, in order."""
-        viewing = self.viewing("1-crop")
-        for images, labels in self.stored(size):
-            yield self.execution.prepare(torch.cat([viewing.show(group)[0][:, 0] for group in images])), labels
-
-
 def load_run(run: RunDirectory) -> Trained:
     """Load the network of a finished run, by weights that are its own."""
     if run.state != "finished":
@@ -163,20 +113,20 @@ def load_file(path: str | Path, *, name: str | None = None, overrides: Mapping[s
 
 def choose_inputs(
     trained: Trained,
-    dataset: Dataset | PhotoDataset,
+    dataset: Dataset,
     *,
     split: SplitName | None = None,
     preprocess: Mapping[str, Any] | None = None,
     images: int | None = None,
     skip_bad: bool | None = None,
-    warn: Callable[[str], None] = lambda sentence: None,
+    listener: Listener = DEAF,
     device: str = "cpu",
-) -> Inputs:
+) -> Subject:
     """Put the network on `device` and pair it with the images to test it on, the first `images` of them if given.
 
     By default they are the test images, or what a run on the tuning split held back. `preprocess` overrides fields of
     the preprocessing that came with the weights. `skip_bad` passes over photographs that cannot be read, up to one in a
-    hundred, and `warn` is told of each; by default, where the training did so on the same data.
+    hundred, and the listener is told of each; by default, where the training did so on the same data.
     """
     network, data = trained.network, trained.data
     if data is not None and data.name != dataset.name:
@@ -188,7 +138,7 @@ def choose_inputs(
         )
     _refuse(trained, dataset)
     prepared = choose_preprocess(trained, preprocess or {})
-    if isinstance(dataset, PhotoDataset) and prepared.crop is None:
+    if dataset.side is None and prepared.crop is None:
         raise UserError(
             f"{trained.origin} does not say to what size photographs are cropped; "
             "give preprocess.resize=... and preprocess.crop=..."
@@ -204,28 +154,29 @@ def choose_inputs(
         )
     chosen = tested if images is None else tested.take(slice(images))
     if overlap := describe_overlap(trained.seen, dataset, chosen, weights=trained.origin):
-        warn(overlap)
+        listener.warn(overlap)
     execution = Execution(channels_last=trained.channels_last)
     execution.prepare_network(network.to(device))
-    inputs = Inputs(
+    subject = Subject(
+        origin=trained.origin,
+        network=network,
         own=data is not None and split == data.split and images is None and not preprocess,
         data=dataset.name,
         split=split,
         images=chosen,
-        class_names=dataset.class_names,
+        class_names=find_spec(network.task).name_outputs(dataset.class_names),
         brightest=dataset.brightest,
         preprocess=prepared,
         side=prepared.crop or network.spec.input_size,
-        mean_image=network.mean_image,
         execution=execution,
         device=device,
-        bad=BadImages(dataset, skip=skip_bad, warn=warn) if isinstance(dataset, PhotoDataset) else None,
+        bad=BadImages(dataset, skip=skip_bad, listener=listener) if dataset.has_files else None,
     )
-    _try_one(trained, inputs)
-    return inputs
+    _try_one(subject)
+    return subject
 
 
-def find_own_data(trained: Trained) -> Dataset | PhotoDataset | None:
+def find_own_data(trained: Trained) -> Dataset | None:
     """Open what a network was trained on: a dataset by its name, a folder where its run last found it, unchanged."""
     if trained.data is None:
         return None
@@ -239,10 +190,10 @@ def find_own_data(trained: Trained) -> Dataset | PhotoDataset | None:
         return None
 
 
-def refuse_other_draws(members: Sequence[Trained], dataset: Dataset | PhotoDataset) -> None:
+def refuse_other_draws(members: Sequence[Trained], dataset: Dataset) -> None:
     """Refuse to test networks together on images drawn by the seed of one: others were trained on some of them."""
     drawn = {trained.held_out_seed: trained.origin for trained in members if trained.of_photographs}
-    if len(drawn) > 1 and isinstance(dataset, PhotoDataset) and dataset.held_out:
+    if len(drawn) > 1 and dataset.held_out:
         said = [f"{origin} held out what data.held_out_seed={seed} draws" for seed, origin in drawn.items()]
         raise UserError(
             f"{said[0]} and {said[1]}: either was trained on some of the other's; "
@@ -250,11 +201,11 @@ def refuse_other_draws(members: Sequence[Trained], dataset: Dataset | PhotoDatas
         )
 
 
-def _find_remedy(trained: Trained, dataset: Dataset | PhotoDataset) -> str:
+def _find_remedy(trained: Trained, dataset: Dataset) -> str:
     """Say what to give where data under the old name is other data."""
-    if trained.data is not None and find_trained(dataset, trained.data) is not None:
+    if trained.data is not None and dataset.find_trained(trained.data) is not None:
         return "an earlier version of this package read the folder otherwise: test networks of before by themselves"
-    if not isinstance(dataset, PhotoDataset):
+    if not dataset.has_files:
         of_folder = f"that was a folder of photographs: write data=./{dataset.name}, or where it lies"
         return of_folder if trained.of_photographs else "fetch it again"
     if dataset.held_out:  # by another name it would be drawn anew, and some of what was trained on be tested on
@@ -282,24 +233,26 @@ def choose_preprocess(trained: Trained, fields: Mapping[str, Any]) -> Preprocess
     return chosen
 
 
-def _refuse(trained: Trained, dataset: Dataset | PhotoDataset) -> None:
-    """Refuse data whose labels or pixels mean something else to this network."""
-    if trained.network.task != dataset.task:
+def _refuse(trained: Trained, dataset: Dataset) -> None:
+    """Refuse data whose targets or pixels mean something else to this network."""
+    served = tasks_for(dataset.target)
+    if trained.network.task not in served:
         raise UserError(
-            f"{trained.origin} was trained for {trained.network.task} and {dataset.name} is for {dataset.task}; "
+            f"{trained.origin} was trained for {trained.network.task} and {dataset.name} is for {served[0]}; "
             "give the data it was trained for"
         )
-    refuse_misfit(trained.origin, trained.network.spec, dataset, remedy="give the data it was trained for")
-    refuse_other_classes(trained.origin, trained.network, dataset)
+    names = find_spec(trained.network.task).name_outputs(dataset.class_names)
+    refuse_misfit(trained.origin, trained.network.spec, dataset, names, remedy="give the data it was trained for")
+    refuse_other_classes(trained.origin, trained.network, dataset, names)
 
 
 @torch.no_grad()
-def _try_one(trained: Trained, inputs: Inputs) -> None:
+def _try_one(subject: Subject) -> None:
     """Show the network one image, so that what does not pass, or gives no numbers, is told before the work begins."""
-    image, _ = next(inputs.batches(1), (None, None))
+    image, _ = next(subject.batches(1), (None, None))
     if image is None:
-        raise UserError(f"none of the {len(inputs):,} images of {inputs.data} can be read; give others")
-    with tell_misfit(trained.network, image):
-        logits = trained.network(image)
+        raise UserError(f"none of the {len(subject):,} images of {subject.data} can be read; give others")
+    with tell_misfit(subject.network, image):
+        logits = subject.network(image)
     if not logits.isfinite().all():
-        raise tell_not_finite(trained.network, f"for the first image of {inputs.data}")
+        raise tell_not_finite(subject.network, f"for the first image of {subject.data}")

@@ -11,30 +11,22 @@ from reslab.data.dataset import count_held_back
 from reslab.errors import UserError
 from reslab.runs.directory import RunDirectory
 from reslab.runs.weights import read_fingerprint
+from reslab.runtime.listener import Listener
 from reslab.spec import NetworkSpec, Spec, find
 from reslab.spec.codec import convert, override
 from reslab.spec.network import PRE_REVISION
 from reslab.spec.recipe import Recipe, change_recipe, find_recipe
+from reslab.spec.task import TaskSpec, find_task, tasks_for
 from reslab.spec.toml import read_toml
 from reslab.spec.trial import DataSpec, Trial, change_trial, group_fields, read_seed, trial_from_dict
 
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
-    from reslab.data.photos.folder import PhotoDataset
 
 MOST_EPOCHS = 1_000_000
-RECIPE_OF = {
-    "digits": "digits",
-    "cifar10": "cifar-paper",
-    "cifar100": "cifar-paper",
-    "svhn": "svhn",
-    "fashion-mnist": "cifar-paper",
-}
 
 
-def read_trial(
-    fields: Mapping[str, Any], dataset: Dataset | PhotoDataset, *, weights: str | Path | None = None
-) -> Trial:
+def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Path | None = None) -> Trial:
     """Make the trial that fields ask for; the data decides image size, channels and classes unless they say so.
 
     Photographs have no size of their own: they are cropped to what the network takes. With `weights` to start from,
@@ -45,17 +37,17 @@ def read_trial(
     groups = group_fields(fields)
     if "network" not in fields:
         raise UserError("train needs a network: write network=resnet-20")
-    implied = {"classes": len(dataset.class_names), "channels": dataset.channels}
+    task = _choose_task(dataset, fields.get("task"), groups["task"])
+    implied = {"classes": len(task.name_outputs(dataset.class_names)), "channels": dataset.channels}
     if dataset.side is not None:
         implied["input_size"] = dataset.side
-    usual = "photos" if dataset.side is None else RECIPE_OF.get(dataset.name, "cifar-paper")
     network, given = fields["network"], groups["network"]
     trial = Trial(
         data=_choose_data(dataset, groups["data"]),
         network=_choose_network(network, implied | given),
-        recipe=_choose_recipe(fields.get("recipe", usual), groups["recipe"]),
+        recipe=_choose_recipe(fields.get("recipe", dataset.usual_recipe), groups["recipe"]),
         seed=read_seed(fields.get("seed", 0)),
-        task=dataset.task,
+        task=task,
     )
     trial = with_epochs(trial, epochs, dataset)
     if weights is None:
@@ -66,33 +58,31 @@ def read_trial(
 
 
 def go_on_with_earlier(
-    make: Callable[[Dataset | PhotoDataset], list[Trial]],
-    dataset: Dataset | PhotoDataset,
+    make: Callable[[Dataset], list[Trial]],
+    dataset: Dataset,
     root: Path,
     *,
     weights: str | Path | None = None,
-    warn: Callable[[str], None],
-) -> tuple[list[Trial], Dataset | PhotoDataset]:
+    listener: Listener,
+) -> tuple[list[Trial], Dataset]:
     """Return the trials that `make` makes of the data, and it, as an earlier version had it if it began their runs.
 
     Or if it trained the `weights` they start from on this very data: what it held out then is held out again.
     """
-    from reslab.data.catalogue import open_as_before
-
     trials = make(dataset)
     if not _has_begun(trials, root):
-        for then in open_as_before(dataset, held_out_seed=trials[0].data.held_out_seed):
+        for then in dataset.read_before(held_out_seed=trials[0].data.held_out_seed):
             if weights is not None and then.fingerprint == read_fingerprint(Path(weights)):
                 return make(then), then
             if _has_begun(before := make(then), root):
                 if then.is_known_by_size:
-                    warn(
+                    listener.warn(
                         f"an earlier version began this run, and knew images without compression by their sizes alone; "
                         f"if {dataset.name} has others now, remove {RunDirectory.of(before[0], root).path}"
                     )
                 return before, then
     for trial in trials:
-        _tell_of_earlier_network(trial, root, warn)
+        _tell_of_earlier_network(trial, root, listener)
     return trials, dataset
 
 
@@ -100,17 +90,24 @@ def _has_begun(trials: Iterable[Trial], root: Path) -> bool:
     return any(RunDirectory.of(trial, root).path.exists() for trial in trials)
 
 
-def _tell_of_earlier_network(trial: Trial, root: Path, warn: Callable[[str], None]) -> None:
+def _tell_of_earlier_network(trial: Trial, root: Path, listener: Listener) -> None:
     """Say where an earlier version, by which pre-activation meant something else, has begun what looks the same."""
     if isinstance(trial.network, NetworkSpec) and trial.network.pre_revision == PRE_REVISION:
         before = RunDirectory.of(replace(trial, network=replace(trial.network, pre_revision=1)), root)
         if before.path.exists() and not _has_begun([trial], root):
-            warn(f"{before.path} is of an earlier meaning of network.order=pre; network.pre_revision=1 goes on with it")
+            listener.warn(
+                f"{before.path} is of an earlier meaning of network.order=pre; network.pre_revision=1 goes on with it"
+            )
 
 
 def read_held_out_seed(fields: Mapping[str, Any]) -> int:
     """Return what is to draw the images held out, which decides what the data is."""
     return convert(int, fields.get("data.held_out_seed", "0"), where="data.held_out_seed")
+
+
+def _choose_task(dataset: Dataset, name: str | None, fields: Mapping[str, Any]) -> TaskSpec:
+    """Return the task that is asked for, or the first that the data serve."""
+    return find_task(name or tasks_for(dataset.target)[0], fields)
 
 
 def _choose_recipe(recipe: str | Recipe, changes: Mapping[str, Any]) -> Recipe:
@@ -137,7 +134,7 @@ def take_epochs(fields: dict[str, Any]) -> float | None:
     return epochs
 
 
-def with_epochs(trial: Trial, epochs: float | None, dataset: Dataset | PhotoDataset) -> Trial:
+def with_epochs(trial: Trial, epochs: float | None, dataset: Dataset) -> Trial:
     """Return the trial with as many iterations as so many epochs of its images have, if any were asked for."""
     if epochs is None:
         return trial
@@ -146,19 +143,19 @@ def with_epochs(trial: Trial, epochs: float | None, dataset: Dataset | PhotoData
     return replace(trial, recipe=replace(trial.recipe, iterations=iterations))
 
 
-def refuse_without_files(dataset: Dataset | PhotoDataset) -> None:
+def refuse_without_files(dataset: Dataset) -> None:
     """Refuse data.on_bad_image where there are no files that could be bad."""
-    if dataset.side is not None:
+    if not dataset.has_files:
         raise UserError(f"data.on_bad_image is for folders of photographs; {dataset.name} has no files: leave it out")
 
 
-def _choose_data(dataset: Dataset | PhotoDataset, fields: dict[str, Any]) -> DataSpec:
+def _choose_data(dataset: Dataset, fields: dict[str, Any]) -> DataSpec:
     for field in ("name", "fingerprint"):
         if field in fields:
             raise UserError(f"data.{field} follows from the data; write data=NAME|FOLDER")
     if "on_bad_image" in fields:
         refuse_without_files(dataset)
-    if "held_out_seed" in fields and not getattr(dataset, "held_out", False):
+    if "held_out_seed" in fields and not dataset.held_out:
         raise UserError(f"{dataset.name} has images to test on, so none are drawn: leave data.held_out_seed out")
     return override(DataSpec(name=dataset.name, fingerprint=dataset.fingerprint), fields, where="data.")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from reslab.networks.dropout import StochasticDepth
 from reslab.networks.layers import Layer, Observer, make_convolution, make_layer, make_norm_activation
-from reslab.networks.randomness import StochasticDepth
 from reslab.networks.shortcuts import Gate, make_shortcut
 from reslab.spec.network import BlockPlan, NetworkSpec
 

@@ -22,7 +22,7 @@ def build(spec: Spec, *, device: torch.device | str | None = None) -> Network:
             case LeNetSpec():
                 return LeNet(spec)
             case TorchvisionSpec():
-                from reslab.networks.borrowed import TorchvisionNetwork  # torchvision is slow to import
+                from reslab.networks.torchvision_models import TorchvisionNetwork  # torchvision is slow to import
 
                 return TorchvisionNetwork(spec)
             case _:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from reslab.networks.randomness import generator_of
+from reslab.networks.dropout import generator_of
 
 
 def run_checkpointed(blocks: Sequence[nn.Module], x: Tensor) -> Tensor:

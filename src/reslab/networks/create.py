@@ -16,7 +16,7 @@ from reslab.networks.weights.reading import load_tensors, read_weights
 from reslab.spec import Spec, find, name_of
 from reslab.spec.catalogue import asserted_fields
 from reslab.spec.codec import override
-from reslab.spec.material import contradictions
+from reslab.spec.contradictions import contradictions
 
 # What a name and a file must agree on even if nothing was overridden.
 STRUCTURE = (

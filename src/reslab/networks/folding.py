@@ -85,7 +85,7 @@ class FoldedBlock(nn.Module):
         return self.last.add_activate(residual, self.shortcut(x))
 
 
-def fold(network: Network) -> nn.Module:
+def fold(network: Network) -> Network:
     """Return a copy for inference that gives the same logits, but for rounding, and no other activations."""
     folded = copy.deepcopy(network).eval().requires_grad_(requires_grad=False)
     _replace(folded)

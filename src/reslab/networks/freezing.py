@@ -11,7 +11,6 @@ from reslab.errors import UserError, choices
 from reslab.networks.build import build
 from reslab.networks.layers import FrozenBatchNorm
 from reslab.networks.network import Network
-from reslab.networks.resnet import ResidualNetwork
 from reslab.spec import Spec, name_of
 
 BODY = "body"
@@ -65,9 +64,7 @@ def count_stages_ahead(network: Network) -> dict[str, int]:
 
 
 def _parts(network: Network) -> list[str]:
-    if not isinstance(network, ResidualNetwork):
-        return [BODY]
-    return ["stem", *dict.fromkeys(name.split("_")[0] for name in network.blocks), BODY]
+    return ["stem", *[name.removesuffix("_x") for name in network.stages], BODY] if network.stages else [BODY]
 
 
 def _prefix(part: str) -> str:

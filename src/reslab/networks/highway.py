@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from reslab.networks.dropout import Dropout
 from reslab.networks.network import Chain
-from reslab.networks.randomness import Dropout
 from reslab.spec import HighwaySpec
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from reslab.networks.randomness import Dropout
+from reslab.networks.dropout import Dropout
 from reslab.spec.network import LayerPlan, NetworkSpec, Norm
 
 Observer: TypeAlias = Callable[[str, Tensor], None]

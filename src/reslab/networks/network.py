@@ -1,17 +1,40 @@
-"""What every network here is, whatever its family: logits, named activations, and what its weights were made for."""
+"""What every network here is, whatever its family: a trunk with named stages, and a head that reads its features."""
 
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
+import torch
 from torch import Tensor, nn
 
+from reslab.networks.layers import Observer
 from reslab.spec import Preprocess, Spec
-from reslab.spec.trial import TaskName
+
+DenseParts: TypeAlias = tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """What gives a network's features in place of its own trunk while it trains, by the same weights.
+
+    Where it heeds no autocast, nor does the head.
+    """
+
+    trunk: Callable[[Tensor], Any]
+    heeds_autocast: bool = True
 
 
 class Network(nn.Module, abc.ABC):
     """A network that knows its spec. `preprocess`, `mean_image`, `class_names` and `task` come with trained weights.
+
+    `stages` are the parts of the trunk by name, each with the activation that leaves it; `main_layers` are those that
+    tell the story: the stem, every stage, what the head reads if that differs. Networks without stages have neither.
+    `responses` are the kernel sizes of the layers whose responses can be observed, by the response's name.
+
+    `stand_in` is none of its parts: no weights come with it, and copies of the network have none.
 
     `class_words` say in words what classes are, by name, where names alone do not: ImageNet's are numbers of WordNet.
     The mean image (channels, height, width) is no weight and not in the state dict; `preprocess` says if it is used.
@@ -21,41 +44,97 @@ class Network(nn.Module, abc.ABC):
     def __init__(self, spec: Spec) -> None:
         super().__init__()
         self.spec = spec
+        self.stages: dict[str, str] = {}
+        self.main_layers: tuple[str, ...] = ()
+        self.responses: dict[str, int] = {}
+        self.checkpointing = False
+        self.stand_in: StandIn | None = None
         self.preprocess: Preprocess | None = None
         self.mean_image: Tensor | None = None
         self.class_names: tuple[str, ...] | None = None
         self.class_words: dict[str, str] = {}
-        self.task: TaskName = "classification"
+        self.task: str = "classification"
         self.origin = ""
 
-    @abc.abstractmethod
     def forward(self, x: Tensor) -> Tensor:
         """Return the logits."""
+        stand_in = self._acting
+        if stand_in is None or stand_in.heeds_autocast:
+            return self.head(self.features(x))
+        with torch.autocast(x.device.type, enabled=False):
+            return self.head(self.features(x))
+
+    def features(self, x: Tensor) -> Any:
+        """Return the features that the head reads, by the trunk or by what stands in for it."""
+        return self.trunk(x) if self._acting is None else self._acting.trunk(x)
+
+    @property
+    def _acting(self) -> StandIn | None:
+        return self.stand_in if self.training else None
 
     @abc.abstractmethod
+    def trunk(self, x: Tensor) -> Any:
+        """Return the features that the head reads, by the network's own layers."""
+
+    @abc.abstractmethod
+    def head(self, features: Any) -> Tensor:
+        """Return the logits of what the trunk made."""
+
+    @abc.abstractmethod
+    def observe(self, x: Tensor, see: Observer) -> Tensor:
+        """Run forward and hand each intermediate result to `see` as it arises, so that none need be kept."""
+
     def activations(self, x: Tensor) -> dict[str, Tensor]:
         """Return the intermediate results by name, in the order they arise; the last is the logits."""
+        seen: dict[str, Tensor] = {}
+        self.observe(x, seen.__setitem__)
+        return seen
+
+    def dense_parts(self) -> DenseParts | None:
+        """Return what makes the last map, and what classifies an average of it; not every network has such a map."""
+        return None
 
     def weighted_logits(self, x: Tensor) -> list[tuple[float, Tensor]]:
         """Return what the training loss sums over: each set of logits with its weight."""
         return [(1.0, self(x))]
 
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"stand_in": None}
+
 
 class Chain(Network):
-    """A network that is one step after the other; the last step gives the logits."""
+    """A network that is one step after the other; the last step, its head, gives the logits.
+
+    A step called `pooled` averages the last map.
+    """
 
     def __init__(self, spec: Spec, steps: dict[str, nn.Module]) -> None:
         super().__init__(spec)
         self.steps = nn.ModuleDict(steps)
 
-    def forward(self, x: Tensor) -> Tensor:
-        for step in self.steps.values():
+    def trunk(self, x: Tensor) -> Tensor:
+        """Return what the last step is given."""
+        return self._run(x, slice(None, -1))
+
+    def head(self, features: Tensor) -> Tensor:
+        """Return what the last step gives."""
+        return self._run(features, slice(-1, None))
+
+    def observe(self, x: Tensor, see: Observer) -> Tensor:
+        """Hand what leaves each step to `see`, by the step's name."""
+        for name, step in self.steps.items():
             x = step(x)
+            see(name, x)
         return x
 
-    def activations(self, x: Tensor) -> dict[str, Tensor]:
-        """Return what leaves each step, by its name."""
-        seen: dict[str, Tensor] = {}
-        for name, step in self.steps.items():
-            x = seen[name] = step(x)
-        return seen
+    def dense_parts(self) -> DenseParts | None:
+        """Return the steps before the average and those after it, where there is one."""
+        if "pooled" not in self.steps:
+            return None
+        at = list(self.steps).index("pooled")
+        return lambda x: self._run(x, slice(at)), lambda x: self._run(x, slice(at + 1, None))
+
+    def _run(self, x: Tensor, which: slice) -> Tensor:
+        for step in list(self.steps.values())[which]:
+            x = step(x)
+        return x

@@ -13,7 +13,7 @@ from reslab.networks.blocks import Block
 from reslab.networks.checkpointing import run_checkpointed
 from reslab.networks.initialization import initialize
 from reslab.networks.layers import MAX_POOLS, Observer, make_layer, make_norm_activation
-from reslab.networks.network import Network
+from reslab.networks.network import DenseParts, Network
 from reslab.spec.network import NetworkSpec
 
 
@@ -28,19 +28,32 @@ class ResidualNetwork(Network):
         self.stem = make_layer(spec, spec.stem_plan, bias=spec.stem.bias)
         self.pool = _make_pool(spec)
         self.blocks = nn.ModuleDict({plan.name: Block(spec, plan) for plan in plans})
-        self.stages = [[plan.name for plan in group] for _, group in itertools.groupby(plans, lambda plan: plan.stage)]
         self.final = make_norm_activation(spec, plans[-1].out_width) if spec.order == "pre" else nn.Identity()
         self.classifier = nn.Linear(plans[-1].out_width, spec.classes)
+        grouped = itertools.groupby(plans, lambda plan: plan.stage)
+        self.stage_blocks = [[plan.name for plan in group] for _, group in grouped]
+        self.stages = {plan.stage: plan.name for plan in plans}
+        self.main_layers = ("conv1", *self.stages, *(["pooled"] if spec.order == "pre" else []))
+        self.responses = {"conv1.response": spec.stem.kernel}
+        for plan in plans:
+            self.responses |= {
+                f"{plan.name}.response_{n}": layer.kernel for n, layer in enumerate(plan.layers, start=1)
+            }
         self.checkpointing = spec.checkpointing
         initialize(self)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.classifier(self.average(self.feature_map(x)))
+    def trunk(self, x: Tensor) -> Tensor:
+        """Return the average of the last map."""
+        return self.average(self.feature_map(x))
+
+    def head(self, features: Tensor) -> Tensor:
+        """Return the logits of an average."""
+        return self.classifier(features)
 
     def feature_map(self, x: Tensor) -> Tensor:
         """Return the last map, which is averaged and classified."""
         x = self.pool(self.stem(x))
-        for names in self.stages:
+        for names in self.stage_blocks:
             blocks = [self.blocks[name] for name in names]
             if self.checkpointing and x.requires_grad:
                 x = run_checkpointed(blocks, x)
@@ -49,19 +62,17 @@ class ResidualNetwork(Network):
                     x = block(x)
         return self.final(x)
 
-    def activations(self, x: Tensor) -> dict[str, Tensor]:
-        """Return named intermediate results in order.
+    def dense_parts(self) -> DenseParts | None:
+        """Return what makes the last map of an image, and the classifier."""
+        return (self.feature_map, self.head) if self.spec.dimensions == 2 else None
+
+    def observe(self, x: Tensor, see: Observer) -> Tensor:
+        """Hand named intermediate results to `see`, in order.
 
         ``conv1``, ``pool1``, each block (``conv2_1``, ...), ``pooled`` and ``logits`` are what leaves that part;
         ``conv2_1.response_2`` is the response of the block's second layer: after its normalization, before
         the nonlinearity or the addition.
         """
-        seen: dict[str, Tensor] = {}
-        self.observe(x, seen.__setitem__)
-        return seen
-
-    def observe(self, x: Tensor, see: Observer) -> Tensor:
-        """Run forward and hand each intermediate result to `see` as it arises, so that none need be kept."""
         x = self.stem(x, see, "conv1.response")
         see("conv1", x)
         if not isinstance(self.pool, nn.Identity):
@@ -74,7 +85,7 @@ class ResidualNetwork(Network):
             see("final", x)
         x = self.average(x)
         see("pooled", x)
-        x = self.classifier(x)
+        x = self.head(x)
         see("logits", x)
         return x
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 import re
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reslab.errors import UserError
+from reslab.scores import Score
 from reslab.spec import name_of
-from reslab.spec.material import contradictions
+from reslab.spec.contradictions import contradictions
 from reslab.spec.parameters import count_parameters
 from reslab.spec.trial import Trial
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 HASH = re.compile(r"(?<=-)[0-9a-f]{12}(?![0-9a-f])")  # what a trial's id ends with
 REMEDY = "put back what was changed, or remove the run and train it again"
-TWICE = ("error_percent", "top5_error_percent", "map_percent", "loss")  # of the test; under the log's names, too
 ROUNDING = 1e-6  # of a percentage that is computed again
 
 
@@ -36,7 +35,13 @@ def refuse_other_name(name: str, trial: Trial) -> None:
 
 
 def refuse_contradictions(
-    trial: Trial, *, recorded: Mapping[str, Any], result: Result, log: Sequence[Mapping[str, Any]], tested_later: bool
+    trial: Trial,
+    *,
+    scores: Sequence[Score],
+    recorded: Mapping[str, Any],
+    result: Result,
+    log: Sequence[Mapping[str, Any]],
+    tested_later: bool,
 ) -> None:
     """Refuse a finished run whose trial, log and result, as `recorded` and as it was read, contradict each other.
 
@@ -45,7 +50,7 @@ def refuse_contradictions(
     scored_again = tested_later or trial.recipe.exact_norms  # exact statistics are taken after the log's last line
     for sentence in (
         *_compare_with_log(trial, recorded, log, scored_again=scored_again),
-        *_compare_scores(recorded, result),
+        *_compare_scores(scores, recorded, result),
         *_compare_with_network(trial, result),
     ):
         raise UserError(f"{sentence}; {REMEDY}")
@@ -59,7 +64,7 @@ def split_copies(records: Sequence[RunRecord]) -> tuple[list[RunRecord], dict[st
     originals: dict[tuple[object, ...], list[RunRecord]] = {}
     copies: dict[str, str] = {}
     for record in sorted(records, key=lambda record: record.id != record.trial.id):
-        alike = originals.setdefault(record.points, []) if record.points else []
+        alike = originals.setdefault(_logged(record), []) if record.points else []
         found = [(other.id, difference) for other in alike if (difference := _tell_apart(record.trial, other.trial))]
         if found:
             (original, difference), *_ = found
@@ -67,6 +72,12 @@ def split_copies(records: Sequence[RunRecord]) -> tuple[list[RunRecord], dict[st
         else:
             alike.append(record)
     return [record for record in records if record.id not in copies], copies
+
+
+def _logged(record: RunRecord) -> tuple[object, ...]:
+    """Return what tells logs apart: rate, loss and headline score at each step."""
+    names = ("learning_rate", "train_loss", "test_loss", record.headline.key("train"), record.headline.key("test"))
+    return tuple((point.step, *map(point.values.get, names)) for point in record.points)
 
 
 def _compare_with_log(
@@ -84,12 +95,12 @@ def _compare_with_log(
             yield f"result.json says {field} is {said!r}, and the last line of metrics.jsonl {logged!r}"
 
 
-def _compare_scores(recorded: Mapping[str, Any], result: Result) -> Iterator[str]:
+def _compare_scores(scores: Sequence[Score], recorded: Mapping[str, Any], result: Result) -> Iterator[str]:
     """Yield what the result contradicts itself in: scores that stand there twice, or follow from the classes'."""
-    for field in (field for field in TWICE if {field, f"test_{field}"} <= recorded.keys()):
-        if not _is_same(one := recorded[field], other := recorded[f"test_{field}"]):
-            yield f"result.json says {field} is {one!r}, and test_{field} {other!r}"
-    for field, said, counted in _count_again(result):
+    for name, logged in [(score.name, score.key("test")) for score in scores if "test" in score.logged]:
+        if {name, logged} <= recorded.keys() and not _is_same(one := recorded[name], other := recorded[logged]):
+            yield f"result.json says {name} is {one!r}, and {logged} {other!r}"
+    for field, said, counted in result.panel.recount(result.values):
         if not math.isclose(said, counted, abs_tol=ROUNDING):
             yield f"result.json says {field} is {said!r}, and its classes come to {counted!r}"
 
@@ -97,28 +108,11 @@ def _compare_scores(recorded: Mapping[str, Any], result: Result) -> Iterator[str
 def _compare_with_network(trial: Trial, result: Result) -> Iterator[str]:
     """Yield what is another network's in the result."""
     name, params = name_of(trial.network), count_parameters(trial.network)
-    classes = len(result.confusion) or len(result.class_positives)
+    classes = result.panel.num_classes
     if classes and classes != trial.network.classes:
         yield f"result.json is of {classes} classes, and {name} has {trial.network.classes} outputs"
     if params and result.params and params != result.params:
         yield f"result.json counts {result.params:,} parameters, and {name} has {params:,}"
-
-
-def _count_again(result: Result) -> Iterator[tuple[str, float, float]]:
-    """Yield each score that follows from those of the classes: its name, what it is said to be, and what follows."""
-    if images := sum(map(sum, result.confusion)):
-        right = sum(row[truth] for truth, row in enumerate(result.confusion))
-        yield "test_error_percent", result.test_error_percent, 100 * (1 - right / images)
-        errors = []
-        for truth, (row, said) in enumerate(zip(result.confusion, result.class_errors, strict=True)):
-            if said is not None:
-                errors.append(100 * (1 - row[truth] / sum(row)))
-                yield f"class_error_percent of {result.classes[truth]}", said, errors[-1]
-        if result.balanced_error_percent is not None and errors:
-            yield "balanced_error_percent", result.balanced_error_percent, statistics.fmean(errors)
-    precisions = [precision for precision in result.class_average_precision_percent if precision is not None]
-    if result.map_percent is not None and precisions:
-        yield "map_percent", result.map_percent, statistics.fmean(precisions)
 
 
 def _is_same(one: Any, other: Any) -> bool:

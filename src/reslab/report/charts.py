@@ -8,27 +8,18 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from reslab.files import slug
 from reslab.report.groups import Family, Group, Spread, shown_at_first, spread
 from reslab.report.palette import LIGHT
 from reslab.report.records import Layer, RunRecord
+from reslab.scores import PARTS
+from reslab.tasks.display import Plot
 
 TEN_THOUSAND = 10_000
-PANELS: dict[Family, str] = {"plain": "Plain networks", "residual": "Residual networks", "other": "Other networks"}
-MOST_CLASSES = 200
-
-
-@dataclass(frozen=True)
-class Plot:
-    """One chart or a few with one legend. Plots with the same `share` keep one scale."""
-
-    key: str
-    kind: str
-    title: str
-    content: dict[str, Any]
-    share: str = ""
+FAMILIES: dict[Family, str] = {"plain": "Plain networks", "residual": "Residual networks", "other": "Other networks"}
 
 
 def plot_curves(groups: Sequence[Group], *, key: str) -> list[Plot]:
@@ -36,39 +27,44 @@ def plot_curves(groups: Sequence[Group], *, key: str) -> list[Plot]:
     drawn = _variants_last(group for group in groups if group.curve)
     unit = choose_unit(drawn)
     plots = []
-    for family, title in PANELS.items():
+    for family, title in FAMILIES.items():
         members = [group for group in drawn if group.family == family]
         if members:
-            content = {"unit": unit, "series": _hiding(members, [_curve(group) for group in members])}
+            content = {
+                "unit": unit,
+                "axis": _axis(members),
+                "series": _hiding(members, [_curve(group) for group in members]),
+            }
             plots.append(Plot(f"{key}-{family}", "curves", title, content, share=key))
     return plots
 
 
 def plot_run_curve(group: Group, record: RunRecord, *, key: str) -> list[Plot]:
-    """Error and loss of one run, with the steps at which the learning rate changed."""
+    """Headline score and loss of one run, with the steps at which the learning rate changed."""
     if not record.points:
         return []
     alone = replace(group, runs=(record,))
-    rates = [(point.step, point.learning_rate) for point in record.points]
+    rates = [(point.step, point.values["learning_rate"]) for point in record.points]
     drops = [step for (step, rate), (_, after) in itertools.pairwise(rates) if after != rate]
     unit = choose_unit([alone])
-    errors = [error for point in record.points for error in (point.train_error_percent, point.test_error_percent)]
-    whole = _curve(alone) | {"ceiling": max((error for error in errors if error is not None), default=0.0)}
+    headline = record.headline
+    values = [point.values.get(headline.key(part)) for point in record.points for part in PARTS]
+    whole = _curve(alone) | {"ceiling": max((value for value in values if value is not None), default=0.0)}
     losses = {
         "name": group.label,
         "shade": group.shade,
         "x": [point.step for point in record.points],
-        "train": _rounded(point.train_loss for point in record.points),
-        "test": _rounded(point.test_loss for point in record.points),
+        **{part: _rounded(point.values.get(f"{part}_loss") for point in record.points) for part in PARTS},
     }
+    content = {"unit": unit, "axis": _axis([alone]), "series": [whole], "drops": drops}
     return [
-        Plot(f"{key}-error", "curves", "Error", {"unit": unit, "series": [whole], "drops": drops}),
+        Plot(f"{key}-{slug(headline.words)}", "curves", headline.title, content),
         Plot(f"{key}-loss", "losses", "Loss", {"unit": unit, "series": [losses], "drops": drops}),
     ]
 
 
 def plot_depth(groups: Sequence[Group], *, key: str) -> list[Plot]:
-    """The errors at the end against depth, a line for each kind of network that has at least two depths.
+    """The headline score at the end against depth, a line for each kind of network that has at least two depths.
 
     A line joins only what was trained alike: a shortened run would look like what depth does. Towards a network that
     curves do not display it leaves the scale. A line of variants waits to be clicked, unless there is no other.
@@ -90,7 +86,10 @@ def plot_depth(groups: Sequence[Group], *, key: str) -> list[Plot]:
         }
         for shade, (kind, line) in zip(_from_the_last(), deep, strict=False)
     ]
-    return [Plot(key, "depth", "Error against depth", {"series": series}, share=key)] if series else []
+    if not series:
+        return []
+    content = {"axis": _axis(groups), "series": series}
+    return [Plot(key, "depth", f"{groups[0].headline.title} against depth", content, share=key)]
 
 
 def plot_responses(groups: Sequence[Group], *, key: str) -> list[Plot]:
@@ -100,33 +99,24 @@ def plot_responses(groups: Sequence[Group], *, key: str) -> list[Plot]:
     return [Plot(key, "responses", "Layer responses", {"series": series})] if series else []
 
 
-def plot_classes(groups: Sequence[Group], *, key: str) -> list[Plot]:
-    """The error of each class, a row for each network: means over seeds."""
-    with_classes = [(group, runs) for group in groups if (runs := _counted(group))]
-    if not with_classes or len(with_classes[0][1][0].classes) > MOST_CLASSES:
-        return []
-    names = with_classes[0][1][0].classes
-    rows = [
-        (group.label, [_mean(run.class_errors[i] for run in runs) for i in range(len(names))])
-        for group, runs in with_classes
-        if runs[0].classes == names
-    ]
-    content = {"classes": list(names), "rows": [row[0] for row in rows], "errors": [row[1] for row in rows]}
-    return [Plot(key, "classes", "Error of each class", content)]
-
-
-def plot_confusion(record: RunRecord, *, key: str) -> list[Plot]:
-    """One run's confusion matrix; too many classes for a picture give none."""
-    result = record.result
-    if result is None or not 0 < len(result.confusion) <= MOST_CLASSES:
-        return []
-    return [Plot(key, "confusion", "Confusion", {"classes": list(result.classes), "counts": result.confusion})]
+def plot_panels(groups: Sequence[Group], *, key: str) -> list[Plot]:
+    """What the tasks of the networks on one dataset show of several beside each other."""
+    rows = [(group.label, [run.result.panel for run in group.finished if run.result]) for group in groups]
+    kinds = dict.fromkeys(type(panel) for _, panels in rows for panel in panels)
+    alike = {kind: [row for row in rows if row[1] and type(row[1][0]) is kind] for kind in kinds}
+    return [plot for kind, members in alike.items() for plot in kind.compare(members, key=key)]
 
 
 def choose_unit(groups: Sequence[Group]) -> int:
     """Count iterations in 1e4, as the paper does, unless the runs are too short for it."""
     longest = max((group.curve[-1].step for group in groups), default=0)
     return TEN_THOUSAND if longest >= TEN_THOUSAND else 1
+
+
+def _axis(groups: Sequence[Group]) -> dict[str, Any]:
+    """What an axis is called, and where it ends at the latest."""
+    headline = groups[0].headline
+    return {"words": headline.axis, "most": 101 if headline.unit == "%" else None}
 
 
 def _variants_last(groups: Iterable[Group]) -> list[Group]:
@@ -152,25 +142,25 @@ def _curve(group: Group) -> dict[str, Any]:
         "interrupted": not group.finished,
         "ceiling": group.ceiling,
         "x": [step.step for step in group.curve],
-        **_errors([step.train for step in group.curve], [step.test for step in group.curve]),
+        **_spreads([step.train for step in group.curve], [step.test for step in group.curve]),
     }
 
 
 def _ends(line: Sequence[Group]) -> dict[str, Any]:
     inside = [group for group in line if group.displayed] or line
-    errors = [error for group in inside for run in group.finished if (error := run.test_error_percent) is not None]
+    values = [value for group in inside for run in group.finished if (value := run.test_score) is not None]
     return {
         "x": [group.depth for group in line],
         "beyond": [group.label for group in line if group not in inside],
-        "ceiling": max(errors, default=0.0),
-        **_errors(
-            [spread([run.train_error_percent for run in group.finished]) for group in line],
-            [spread([run.test_error_percent for run in group.finished]) for group in line],
+        "ceiling": max(values, default=0.0),
+        **_spreads(
+            [spread([run.train_score for run in group.finished]) for group in line],
+            [spread([run.test_score for run in group.finished]) for group in line],
         ),
     }
 
 
-def _errors(train: Sequence[Spread | None], test: Sequence[Spread | None]) -> dict[str, Any]:
+def _spreads(train: Sequence[Spread | None], test: Sequence[Spread | None]) -> dict[str, Any]:
     return {
         "train": _rounded(point.mean if point else None for point in train),
         "trainStd": _rounded(point.std if point else None for point in train),
@@ -192,15 +182,6 @@ def _response(group: Group) -> dict[str, Any]:
 
 def _layers(layers: Sequence[Layer]) -> list[list[Any]]:
     return [[layer.name, *_rounded((layer.std, layer.low, layer.high))] for layer in layers]
-
-
-def _counted(group: Group) -> list[Any]:
-    return [run.result for run in group.finished if run.result and run.result.confusion]
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    found = spread([value for value in values if value is not None])
-    return None if found is None else round(found.mean, 2)
 
 
 def _rounded(values: Iterable[float | None]) -> list[float | None]:

@@ -7,12 +7,13 @@ letters are drawn as paths, ids come from a fixed salt, no date is written.
 from __future__ import annotations
 
 import io
+import math
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from reslab.files import slug
-from reslab.report.charts import PANELS, choose_unit
+from reslab.report.charts import FAMILIES, choose_unit
 from reslab.report.groups import Group, by_data, shown_at_first
 from reslab.report.palette import LIGHT
 
@@ -63,10 +64,10 @@ def draw_figures(groups: Sequence[Group]) -> dict[str, dict[str, tuple[str, str]
 
 
 def draw_curves(groups: Sequence[Group]) -> Figure:
-    """Draw training error dashed and test error bold, plain networks beside residual ones on one scale."""
+    """Draw training dashed and test bold, plain networks beside residual ones on one scale."""
     panels = {
         title: members
-        for family, title in PANELS.items()
+        for family, title in FAMILIES.items()
         if (members := shown_at_first([group for group in groups if group.family == family]))
     }
     unit = choose_unit(groups)
@@ -77,10 +78,11 @@ def draw_curves(groups: Sequence[Group]) -> Figure:
         axis.set_title(title, fontsize=10)
         axis.set_xlabel("iter." if unit == 1 else "iter. (1e4)")
         axis.set_xlim(left=0)
-    axes[0].set_ylabel("error (%)")
+    axes[0].set_ylabel(groups[0].headline.axis)
     drawn = [group for members in panels.values() for group in members]
     whole = [group for group in drawn if not group.reduced] or drawn  # what was cut short may leave the scale
-    axes[0].set_ylim(0, min(100.0, 1.12 * max(1.0, *(group.ceiling for group in whole))))
+    most = 100.0 if groups[0].headline.unit == "%" else math.inf
+    axes[0].set_ylim(0, min(most, 1.12 * max(1.0, *(group.ceiling for group in whole))))
     _add_legends(figure, axes, inside="lower left")  # below the early errors, as in the paper's
     return figure
 

@@ -18,6 +18,7 @@ from reslab.report.labels import data_label, find_departing, label_trials, neare
 from reslab.report.palette import LIGHT
 from reslab.report.records import Layer, Point, RunRecord
 from reslab.report.verdicts import IMMATERIAL, PRECISIONS
+from reslab.scores import PARTS, Score
 from reslab.spec import NetworkSpec, Spec, natural_key
 from reslab.spec.codec import encode, flatten
 from reslab.spec.trial import Trial, trial_to_dict
@@ -62,6 +63,11 @@ class Group:
     shade: int = 0
 
     @property
+    def headline(self) -> Score:
+        """The score that it is judged by."""
+        return self.runs[0].headline
+
+    @property
     def recipe(self) -> str:
         """The name of the recipe it was trained by, or of the nearest to that."""
         return nearest_recipe(self.runs[0].trial.recipe)
@@ -102,8 +108,7 @@ class Group:
         return tuple(
             Step(
                 step,
-                spread([point.train_error_percent for point in points]),
-                spread([point.test_error_percent for point in points]),
+                *[spread([point.values.get(self.headline.key(part)) for point in points]) for part in PARTS],
             )
             for step, points in sorted(at.items())
         )
@@ -128,12 +133,13 @@ class Group:
     @property
     def displayed(self) -> bool:
         """Whether a figure shows it at first: one that ended with so large an error would flatten the others."""
-        errors = [run.test_error_percent for run in self.finished if run.test_error_percent is not None]
-        return not errors or statistics.fmean(errors) <= HIGHEST_DISPLAYED
+        ended = spread([run.test_score for run in self.finished])
+        flattens = self.headline.better == "lower" and self.headline.unit == "%"
+        return ended is None or not flattens or ended.mean <= HIGHEST_DISPLAYED
 
     @property
     def ceiling(self) -> float:
-        """The largest error in the second half of the curve: what an axis must reach to show how it ends."""
+        """The largest value in the second half of the curve: what an axis must reach to show how it ends."""
         later = self.curve[len(self.curve) // 2 :]
         return max((spread.mean for step in later for spread in (step.train, step.test) if spread), default=0.0)
 
@@ -171,10 +177,14 @@ def group_runs(records: Sequence[RunRecord]) -> list[Group]:
 
 
 def by_data(groups: Sequence[Group]) -> dict[str, list[Group]]:
-    """Split groups by the data they were trained on."""
+    """Split groups by the data they were trained on, and by headline score where networks on it have several."""
+    headlines: dict[str, set[str]] = {}
+    for group in groups:
+        headlines.setdefault(group.data, set()).add(group.headline.heading)
     found: dict[str, list[Group]] = {}
     for group in groups:
-        found.setdefault(group.data, []).append(group)
+        name = group.data if len(headlines[group.data]) == 1 else f"{group.data}, {group.headline.words}"
+        found.setdefault(name, []).append(group)
     return found
 
 

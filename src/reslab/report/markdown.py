@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from reslab.numbers import signed
+from reslab.report.notation import ours
 from reslab.report.verdicts import Verdict
-from reslab.report.words import ours
 
 
 def write_verdicts(verdicts: Sequence[Verdict]) -> str:

@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reslab.files import slug
+from reslab.numbers import percent
 from reslab.report import charts
 from reslab.report.groups import HIGHEST_DISPLAYED, Group, Spread, by_data, spread
 from reslab.report.labels import network_label, shared_departures
+from reslab.report.notation import FILTERS
 from reslab.report.palette import DARK, LIGHT
 from reslab.report.records import Damage, Result, RunRecord
-from reslab.report.words import FILTERS
 from reslab.spec import name_of
 from reslab.spec.codec import flatten
 from reslab.spec.trial import trial_to_dict
+from reslab.tasks.display import Plot
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -42,7 +44,7 @@ def render_index(
 ) -> str:
     """Render the first page. `figures` are the file names of the static ones by data, then kind."""
     addresses = page_addresses(groups)
-    sections = []
+    sections, panels = [], {}
     for number, (data, members) in enumerate(by_data(groups).items()):
         curves = charts.plot_curves(members, key=f"curves-{number}")
         hidden = {series["name"] for plot in curves for series in plot.content["series"] if series["hidden"]}
@@ -60,7 +62,7 @@ def render_index(
             ],
             "responses": charts.plot_responses(members, key=f"responses-{number}"),
             "responding": [group.responding for group in members if group.responding],
-            "classes": charts.plot_classes(members, key=f"classes-{number}"),
+            "panels": charts.plot_panels(members, key=f"classes-{number}"),
             "seeds": max(len(group.shown) for group in members),
             "departures": shared_departures([run.trial for group in members for run in group.runs]),
             "undisplayed": [group.label for group in members if not group.displayed and group.label in hidden],
@@ -69,8 +71,10 @@ def render_index(
             "figures": {"curves": "", "responses": ""} | dict(figures.get(data, {})),
         }
         sections.append(section)
+        for plot in section["panels"]:
+            panels.setdefault(plot.title, []).append((data, plot))
     plots = [
-        plot for section in sections for kind in ("curves", "depth", "responses", "classes") for plot in section[kind]
+        plot for section in sections for kind in ("curves", "depth", "responses", "panels") for plot in section[kind]
     ]
     costs, speeds = [(group, cost) for group in groups if (cost := _cost(group))], _speeds(groups)
     return (
@@ -80,6 +84,8 @@ def render_index(
             up="",
             networks=len({network_label(run.trial.network) for group in groups for run in group.runs}),
             runs=[(group, run) for group in groups for run in group.runs],
+            scores=" or ".join(dict.fromkeys(group.headline.words for group in groups)),
+            units=" or ".join(dict.fromkeys(group.headline.unit for group in groups)),
             repeated=[(group, *_seed_spreads(group)) for group in groups if len(group.finished) > 1],
             best=[best for members in by_data(groups).values() if (best := _best(members))],
             costs=costs,
@@ -87,6 +93,7 @@ def render_index(
             speeds=speeds,
             fastest=_largest_alone(speeds),
             sections=sections,
+            panels=panels,
             tables=tabulate_verdicts(verdicts),
             damages=damages,
             addresses=addresses,
@@ -101,9 +108,10 @@ def render_run(group: Group, record: RunRecord, *, addresses: Mapping[str, str])
     """Render the page of one run."""
     parts = {
         "curves": charts.plot_run_curve(group, record, key="curve"),
-        "confusion": charts.plot_confusion(record, key="confusion"),
         "responses": charts.plot_responses([replace(group, runs=(record,))], key="responses"),
     }
+    panel = record.result.panel.sections() if record.result else ()
+    drawn = [*parts["curves"], *[plot for section in panel for plot in section.plots], *parts["responses"]]
     trial = flatten(trial_to_dict(record.trial))
     return (
         _environment()
@@ -117,8 +125,9 @@ def render_run(group: Group, record: RunRecord, *, addresses: Mapping[str, str])
             recipe={key: value for key, value in trial.items() if key.startswith("recipe.")},
             trial={key: value for key, value in trial.items() if not key.startswith("recipe.")},
             addresses=addresses,
-            plots=_embed([plot for part in parts.values() for plot in part]),
-            confused=_confused(record),
+            facts=_list_scores(record),
+            panel=panel,
+            plots=_embed(drawn),
             **parts,
         )
     )
@@ -172,25 +181,25 @@ def _environment() -> Environment:
     return environment
 
 
-def _embed(plots: Sequence[charts.Plot]) -> dict[str, Any]:
+def _embed(plots: Sequence[Plot]) -> dict[str, Any]:
     return {plot.key: {"kind": plot.kind, "share": plot.share or plot.key, **plot.content} for plot in plots}
 
 
 def _best(members: Sequence[Group]) -> list[tuple[Group, Spread]]:
-    """Return the network with the lowest test error on one dataset, in the mean over its seeds.
+    """Return the network with the best test score on one dataset, in the mean over its seeds.
 
-    Only means of enough runs compete while there are any; a lower one of fewer follows.
+    Only means of enough runs compete while there are any; a better one of fewer follows.
     """
     means = [(group, found) for group in members if (found := _seed_spreads(group)[1]) is not None]
-    means.sort(key=lambda pair: pair[1].mean)
+    means.sort(key=lambda pair: pair[1].mean if pair[0].headline.better == "lower" else -pair[1].mean)
     first = next((pair for pair in means if pair[1].n >= ENOUGH_RUNS), None)
     return [first, means[0]] if first and first is not means[0] else means[:1]
 
 
 def _seed_spreads(group: Group) -> tuple[Any, Any]:
     return (
-        spread([run.train_error_percent for run in group.finished]),
-        spread([run.test_error_percent for run in group.finished]),
+        spread([run.train_score for run in group.finished]),
+        spread([run.test_score for run in group.finished]),
     )
 
 
@@ -230,16 +239,12 @@ def _median(values: Sequence[float | None]) -> float | None:
     return statistics.median(known) if known else None
 
 
-def _confused(record: RunRecord) -> list[tuple[str, str, int]]:
-    """Return the pairs of classes most often confused: truth, guess, images."""
-    if record.result is None:
-        return []
-    names = record.result.classes
-    pairs = [
-        (count, truth, guess)
-        for truth, row in enumerate(record.result.confusion)
-        for guess, count in enumerate(row)
-        if truth != guess and count
+def _list_scores(record: RunRecord) -> list[tuple[str, str, str]]:
+    """Return what a run came to, as words, number and unit: the headline score always, others where they are."""
+    headline, values = record.headline, record.result.values if record.result else {}
+    others = [score for score in record.scores[1:] if values.get(score.name) is not None]
+    return [
+        (f"test {headline.words}", percent(record.test_score), headline.unit),
+        (f"training {headline.words}", percent(record.train_score), headline.unit),
+        *[(score.words, percent(values[score.name]), score.unit) for score in others],
     ]
-    worst = sorted(pairs, key=lambda pair: (-pair[0], pair[1:]))[:6]
-    return [(names[truth], names[guess], count) for count, truth, guess in worst]

@@ -1,4 +1,4 @@
-"""What a run directory holds, read and checked for showing. A damaged run costs itself, never the report.
+"""What a run directory holds, read and checked for showing. A damaged run recorded itself, never the report.
 
 So does one that contradicts itself (agreement.py): verdicts, pages, lists and comparisons begin with what is read here.
 """
@@ -7,74 +7,50 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-import numpy as np
-
-from reslab.errors import UserError
+from reslab.errors import UserError, choices
 from reslab.report.agreement import refuse_contradictions, refuse_other_name, split_copies
 from reslab.runs.directory import RunDirectory, list_runs
-from reslab.runs.reading import ReadOnce
+from reslab.runs.read_once import ReadOnce
 from reslab.runs.timings import Timings, last_sitting, list_timings, sum_up
-from reslab.spec.codec import decode
+from reslab.scores import Score
+from reslab.spec.codec import convert, decode
 from reslab.spec.trial import Trial, trial_from_dict
+from reslab.tasks.catalogue import find_shown
+from reslab.tasks.display import Panel
 
 T = TypeVar("T")
 PARTS = ("provenance.json", "metrics.jsonl", "result.json")
+ALWAYS_LOGGED = ("learning_rate", "train_loss", "test_loss")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One evaluation during training; what was not finite is None."""
+    """One evaluation during training: what was logged, by name; what was not finite is None."""
 
     step: int
-    learning_rate: float | None = None
-    train_loss: float | None = None
-    train_error_percent: float | None = None
-    test_loss: float | None = None
-    test_error_percent: float | None = None
+    values: Mapping[str, float | None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What a finished run came to. Costs are of one image; runs of early versions lack some.
+    """What a finished run came to: its scores by name, and what its task has beyond them.
 
-    The balanced error, the mean of the class errors, is there where classes have different numbers of images. Where
-    images have several labels, there is no confusion: the average precision of each class, None where no image has it,
-    and the mean of those.
+    Costs are of one image; runs of early versions lack some.
     """
 
-    train_error_percent: float
-    test_error_percent: float
-    top5_error_percent: float | None = None
-    balanced_error_percent: float | None = None
-    confusion: tuple[tuple[int, ...], ...] = ()
-    class_error_percent: tuple[float | None, ...] = ()
-    map_percent: float | None = None
-    class_average_precision_percent: tuple[float | None, ...] = ()
-    class_positives: tuple[int, ...] = ()
+    values: Mapping[str, float | None] = field(default_factory=dict)
+    panel: Panel = field(default_factory=Panel)
     class_names: tuple[str, ...] = ()
     skipped_images: int = 0
     skipped_training_images: int = 0
     params: int | None = None
     multiply_adds: int | None = None
     activation_bytes: int | None = None
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The classes' names, or numbers where a run did not record names."""
-        return self.class_names or tuple(map(str, range(len(self.confusion))))
-
-    @cached_property
-    def class_errors(self) -> tuple[float | None, ...]:
-        """The error of each class; None where no test image is of it, for which early versions wrote 0."""
-        return tuple(
-            error if sum(row) else None for error, row in zip(self.class_error_percent, self.confusion, strict=True)
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +95,7 @@ class RunRecord:
 
     directory: RunDirectory
     trial: Trial
+    scores: tuple[Score, ...]
     points: tuple[Point, ...]
     result: Result | None
     responses: Responses | None
@@ -143,18 +120,23 @@ class RunRecord:
         return self.points[-1].step if self.points else 0
 
     @property
-    def train_error_percent(self) -> float | None:
-        """The training error: the result's, or the last one logged."""
-        if self.result:
-            return self.result.train_error_percent
-        return self.points[-1].train_error_percent if self.points else None
+    def headline(self) -> Score:
+        """The score that curves, tables and rankings go by."""
+        return self.scores[0]
 
     @property
-    def test_error_percent(self) -> float | None:
-        """The test error: the result's, or the last one logged."""
-        if self.result:
-            return self.result.test_error_percent
-        return self.points[-1].test_error_percent if self.points else None
+    def train_score(self) -> float | None:
+        """The headline score of training: the result's, or the last one logged."""
+        return self._last(self.headline.key("train"))
+
+    @property
+    def test_score(self) -> float | None:
+        """The headline score of the test: the result's, or the last one logged."""
+        return self._last([*self.headline.columns][-1] if self.result else self.headline.key("test"))
+
+    def _last(self, name: str) -> float | None:
+        latest = self.result or next(reversed(self.points), None)
+        return latest.values.get(name) if latest else None
 
     @property
     def device(self) -> str:
@@ -214,8 +196,10 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
     with _naming("trial.json"):
         trial = trial_from_dict(data)
     refuse_other_name(run.path.name, trial)
+    finished = run.result() if run.state == "finished" else None
+    scores = _describe(trial, finished)
     with _naming("metrics.jsonl"):
-        points = tuple(_point(entry) for entry in run.log(strict=True))
+        points = tuple(_point(entry, scores) for entry in run.log(strict=True))
     with _naming("timings.jsonl"):
         logged = list_timings(run)
         timings, logged_by = sum_up(logged), last_sitting(logged)
@@ -225,12 +209,16 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
         with _naming("provenance.json"):
             sittings = tuple(_sitting(entry) for entry in data["sittings"])
     result = None
-    if run.state == "finished":
-        data = run.result()
+    if finished is not None:
         with _naming("result.json"):
-            result = _result(data)
+            result = _result(finished, trial, scores)
         refuse_contradictions(
-            trial, recorded=data, result=result, log=run.log(strict=True), tested_later=len(sittings) > logged_by
+            trial,
+            scores=scores,
+            recorded=finished,
+            result=result,
+            log=run.log(strict=True),
+            tested_later=len(sittings) > logged_by,
         )
     responses, damage = None, []
     try:
@@ -243,6 +231,7 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
     record = RunRecord(
         directory=run,
         trial=trial,
+        scores=scores,
         points=points,
         result=result,
         responses=responses,
@@ -268,38 +257,36 @@ def _decode_known(cls: type[T], data: Mapping[str, Any]) -> T:
     return decode(cls, {field.name: data[field.name] for field in fields(cls) if field.name in data})  # pyright: ignore[reportArgumentType]
 
 
-def _result(data: Mapping[str, Any]) -> Result:
-    """Return a result whose parts agree; its confusion, a million cells of a thousand classes, is checked at once."""
-    result = replace(_decode_known(Result, {**data, "confusion": ()}), confusion=_confusion(data.get("confusion", ())))
-    count = len(result.confusion)
-    if len(result.class_error_percent) != count:
-        raise UserError("its confusion matrix and class errors are not of one number of classes")
-    if len(result.class_positives) != len(result.class_average_precision_percent):
-        raise UserError("its precisions and the images of each label are not of one number of classes")
-    count = count or len(result.class_positives)
-    if result.class_names and len(result.class_names) != count:
-        raise UserError(f"it names {len(result.class_names)} classes and counts {count}")
-    return result
+def _describe(trial: Trial, result: Mapping[str, Any] | None) -> tuple[Score, ...]:
+    """Return what the run's scores are: as its result says, or as its task has them, which early results leave out."""
+    if result is None or "scores" not in result:
+        return find_shown(trial).scores
+    with _naming("result.json"):
+        headline, *others = (_decode_known(Score, described) for described in result["scores"])
+        return headline, *others
 
 
-def _confusion(rows: Any) -> tuple[tuple[int, ...], ...]:
-    """Return the confusion as it is written down, if it counts images by truth and guess; there may be none."""
-    try:
-        counts = np.array(rows)
-    except (ValueError, OverflowError):  # rows of different lengths
-        counts = np.array(None)
-    if counts.shape == (0,):
-        return ()
-    if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
-        raise UserError("its confusion is not a square of numbers, a row and a column for each class")
-    if counts.dtype.kind not in "iu" or counts.min() < 0:
-        raise UserError("its confusion has cells that count no images; each must be a whole number of 0 or more")
-    return tuple(map(tuple, counts.tolist()))
+def _result(data: Mapping[str, Any], trial: Trial, scores: Sequence[Score]) -> Result:
+    """Return a result that has its headline score, and whose task tells of as many classes as it names."""
+    result = _decode_known(Result, data)
+    missing = [name for name in scores[0].columns if name not in data]
+    if missing:
+        raise UserError(f"Result lacks {choices(missing)}")
+    values = {
+        name: convert(float if score is scores[0] else float | None, data[name], where=name)
+        for score in scores
+        for name in score.columns
+        if name in data and score.shown != "evaluation"
+    }
+    panel = find_shown(trial).panel.read(data)
+    if result.class_names and panel.num_classes not in (None, len(result.class_names)):
+        raise UserError(f"it names {len(result.class_names)} classes and counts {panel.num_classes}")
+    return replace(result, values=values, panel=panel)
 
 
-def _point(entry: Mapping[str, Any]) -> Point:
-    names = [field.name for field in fields(Point)[1:]]
-    return Point(step=int(entry["step"]), **{name: _finite(entry.get(name)) for name in names})
+def _point(entry: Mapping[str, Any], scores: Sequence[Score]) -> Point:
+    names = [*ALWAYS_LOGGED, *[score.key(part) for score in scores for part in score.logged]]
+    return Point(step=int(entry["step"]), values={name: _finite(entry.get(name)) for name in names})
 
 
 def _finite(value: Any) -> float | None:

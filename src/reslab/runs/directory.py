@@ -46,6 +46,10 @@ class RunDirectory:
         """The trained weights."""
         return self.path / "weights.safetensors"
 
+    def snapshot(self, step: int) -> Path:
+        """Where the weights after an iteration are, if they were kept."""
+        return self.path / "snapshots" / f"step-{step:08d}.safetensors"
+
     @property
     def state(self) -> Literal["new", "running", "interrupted", "finished"]:
         """How far the run is; a running one has a living process at work on it."""

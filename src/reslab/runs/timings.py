@@ -21,11 +21,6 @@ class Timings:
     peak_memory_bytes: int | None = None
 
 
-def read_timings(run: RunDirectory) -> Timings:
-    """Sum up the timings of a run."""
-    return sum_up(list_timings(run))
-
-
 def list_timings(run: RunDirectory) -> list[dict[str, float]]:
     """Return what each evaluation of a run logged of speed, memory and wall-clock."""
     return StepLog(run.path / "timings.jsonl").read()

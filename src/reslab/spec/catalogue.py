@@ -17,26 +17,15 @@ from typing import Any, TypeAlias
 from reslab.errors import UserError, choices, suggest
 from reslab.shipped import sets_of
 from reslab.spec.codec import convert, decode, differing_leaves, encode, override
-from reslab.spec.comparators import HighwaySpec, LeNetSpec, TorchvisionName, TorchvisionSpec, highway
+from reslab.spec.comparators import NAMED, TYPES, ImageSpec, TorchvisionSpec
 from reslab.spec.families import IMAGENET_BLOCKS, cifar, dense, imagenet, wide
 from reslab.spec.network import PRE_REVISION, Block, NetworkSpec
 
-Spec: TypeAlias = NetworkSpec | HighwaySpec | LeNetSpec | TorchvisionSpec
-SPEC_TYPES: dict[str, type[Spec]] = {cls.kind: cls for cls in (NetworkSpec, HighwaySpec, LeNetSpec, TorchvisionSpec)}
+Spec: TypeAlias = NetworkSpec | ImageSpec
+SPEC_TYPES: dict[str, type[Spec]] = {cls.kind: cls for cls in (NetworkSpec, *TYPES)}
 
 CIFAR_DEPTHS = (20, 32, 44, 56, 110, 1202)
 WIDE = ((16, 4), (16, 8), (22, 8), (28, 10), (40, 4))  # depth and factor; any 6n+4 and any factor has a name
-TORCHVISION_NAMES: dict[str, TorchvisionName] = {
-    "alexnet": "alexnet",
-    "vgg-16": "vgg16",
-    "vgg-19": "vgg19",
-    "vgg-16-bn": "vgg16_bn",
-    "vgg-19-bn": "vgg19_bn",
-    "googlenet": "googlenet",
-    "densenet-121": "densenet121",
-    "efficientnet-b0": "efficientnet_b0",
-    "vit-b-16": "vit_b_16",
-}
 PUBLISHED_ONLY = ("nin", "dsn", "fitnet", "maxout", "prelu-net", "bn-inception", "overfeat")
 
 
@@ -90,7 +79,9 @@ def name_of(spec: Spec) -> str:
     if candidates:
         _, name, differing = min(candidates, key=lambda candidate: candidate[0])
     else:
-        name = "resnet-18" if isinstance(spec, NetworkSpec) else "highway-19"
+        name = "resnet-18"
+        if not isinstance(spec, NetworkSpec):
+            name = next(known for known, make in NAMED.items() if make().kind == spec.kind)
         differing = _differing(spec, find(name))
     return " ".join([name, *[f"{field}={_written(value)}" for field, value in differing.items()]])
 
@@ -142,11 +133,8 @@ def _named() -> dict[str, Entry]:
         named[f"gated-resnet-{depth}"] = Entry(partial(cifar, depth, shortcut="gated"), takes_block=True)
     for depth, factor in WIDE:
         named[f"wrn-{depth}-{factor}"] = Entry(partial(wide, depth, factor))
-    for depth in (19, 32):
-        named[f"highway-{depth}"] = Entry(partial(highway, depth))
-    named["lenet-5"] = Entry(LeNetSpec)
-    for name, architecture in TORCHVISION_NAMES.items():
-        named[name] = Entry(partial(TorchvisionSpec, architecture=architecture))
+    for name, make in NAMED.items():
+        named[name] = Entry(make)
     return dict(sorted(named.items(), key=lambda item: natural_key(item[0])))
 
 

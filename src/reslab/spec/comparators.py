@@ -1,17 +1,20 @@
 """The networks the paper is compared with, as frozen data.
 
-Highway networks and LeNet-5 are built here; the others come from torchvision under one spec.
+Highway networks and LeNet-5 are built here; the others come from torchvision under one spec. A new family is a spec
+here, an entry of `TYPES` and of `NAMED`, and what `reslab.networks` builds of it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Literal
 
 from reslab.errors import UserError, choices
 from reslab.spec.codec import normalize, place
+from reslab.spec.combinations import check_counts
 from reslab.spec.network import StageSpec
-from reslab.spec.possible import check_counts
 
 TorchvisionName = Literal[
     "alexnet",
@@ -24,11 +27,24 @@ TorchvisionName = Literal[
     "efficientnet_b0",
     "vit_b_16",
 ]
+TORCHVISION_NAMES: dict[str, TorchvisionName] = {
+    "alexnet": "alexnet",
+    "vgg-16": "vgg16",
+    "vgg-19": "vgg19",
+    "vgg-16-bn": "vgg16_bn",
+    "vgg-19-bn": "vgg19_bn",
+    "googlenet": "googlenet",
+    "densenet-121": "densenet121",
+    "efficientnet-b0": "efficientnet_b0",
+    "vit-b-16": "vit_b_16",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImageSpec:
     """What every comparator has: square images in, classes out."""
+
+    kind: ClassVar[str]
 
     classes: int = 1000
     channels: int = 3
@@ -124,3 +140,12 @@ def highway(depth: int) -> HighwaySpec:
     if depth not in layouts:
         raise UserError(f"there is no Highway network of {depth} layers: choose {choices(layouts)}")
     return HighwaySpec(stages=tuple(StageSpec(blocks=blocks, width=width) for blocks, width in layouts[depth]))
+
+
+TYPES: tuple[type[ImageSpec], ...] = (HighwaySpec, LeNetSpec, TorchvisionSpec)
+NAMED: dict[str, Callable[..., ImageSpec]] = {
+    "highway-19": partial(highway, 19),
+    "highway-32": partial(highway, 32),
+    "lenet-5": LeNetSpec,
+    **{name: partial(TorchvisionSpec, architecture=known) for name, known in TORCHVISION_NAMES.items()},
+}

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import ClassVar, Literal
 
 from reslab.spec.codec import BEFORE, normalize
-from reslab.spec.possible import check
+from reslab.spec.combinations import check
 
 Block = Literal["single", "basic", "bottleneck"]
 Shortcut = Literal["none", "A", "B", "C", "gated"]

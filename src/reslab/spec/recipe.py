@@ -327,6 +327,13 @@ def change_recipe(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
     return changed
 
 
+def refuse_unheeded(augmentation: AugmentationSpec, heeded: tuple[str, ...], *, other: str) -> None:
+    """Refuse what would be recorded and not be done: all fields but those heeded are for the `other` kind of images."""
+    for name, usual in vars(AugmentationSpec()).items():
+        if name not in heeded and (value := getattr(augmentation, name)) != usual:
+            raise UserError(f"recipe.augmentation.{name} is {value}, which is for {other}; leave it out")
+
+
 def _read_recipe(path: Path) -> Recipe:
     """Read the fields a file gives, over those of the recipe it names as its `base`, or the paper's."""
     fields = read_toml(path)

@@ -13,12 +13,12 @@ from reslab.errors import UserError, choices, suggest
 from reslab.spec.catalogue import Spec, comparable, name_of, spec_from_dict, spec_to_dict
 from reslab.spec.codec import convert, decode, differing_leaves, encode, normalize, override
 from reslab.spec.recipe import Recipe, change_recipe
+from reslab.spec.task import CLASSIFICATION, TaskSpec, decode_task, encode_task
 
-TaskName: TypeAlias = Literal["classification", "multi-label"]
 SplitName: TypeAlias = Literal["full", "tuning"]
 OnBadImage: TypeAlias = Literal["stop", "skip"]
 PARTS = ("task", "data", "network", "recipe", "seed")
-GROUPS = ("data", "network", "recipe")
+GROUPS = ("task", "data", "network", "recipe")
 START = "start"
 RECIPE_FIELDS = tuple(Recipe.__dataclass_fields__)
 USUAL_WORDS = {  # what others call fields of a trial
@@ -63,19 +63,17 @@ class DataSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """What a run directory is made from, and named after. `start` is the digest of the weights it starts from.
-
-    The task follows from the data: images of one class each, or with any number of labels.
-    """
+    """What a run directory is made from, and named after. `start` is the digest of the weights it starts from."""
 
     data: DataSpec
     network: Spec
     recipe: Recipe
     seed: int = 0
     start: str | None = None
-    task: TaskName = "classification"
+    task: TaskSpec = CLASSIFICATION
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "task", decode_task(self.task))  # a name will do
         normalize(self)
         _refuse_seed(self.seed)
 
@@ -111,7 +109,7 @@ def trial_to_dict(trial: Trial) -> dict[str, Any]:
 
 def _encode(trial: Trial, *, sparse: bool) -> dict[str, Any]:
     parts = {
-        "task": trial.task,
+        "task": encode_task(trial.task, sparse=sparse),
         "data": encode(trial.data, sparse=sparse),
         "network": spec_to_dict(trial.network, sparse=sparse),
         "recipe": encode(trial.recipe, sparse=sparse),
@@ -138,7 +136,7 @@ def trial_from_dict(data: Mapping[str, Any]) -> Trial:
         recipe=decode(Recipe, data["recipe"], where="recipe."),
         seed=read_seed(data["seed"]),
         start=convert(str, data[START], where=START) if START in data else None,
-        task=convert(TaskName, data["task"], where="task"),
+        task=decode_task(data["task"]),
     )
 
 
@@ -177,6 +175,7 @@ def change_trial(trial: Trial, fields: Mapping[str, Any]) -> Trial:
             raise UserError(f"the trial has its {group} already; change it by {group}.FIELD=value")
     return replace(
         trial,
+        task=override(trial.task, groups["task"], where="task."),
         data=override(trial.data, groups["data"], where="data."),
         network=override(trial.network, groups["network"], where="network."),
         recipe=change_recipe(trial.recipe, groups["recipe"]),

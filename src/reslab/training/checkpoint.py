@@ -5,7 +5,6 @@ A damaged newest one is named and the previous used.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ from typing import Any
 from torch import Tensor
 
 from reslab.errors import UserError
-from reslab.networks.weights.container import read_tensors
-from reslab.networks.weights.sealed import unseal, write_sealed
+from reslab.runtime.listener import Listener
+from reslab.runtime.sealed import read_sealed, write_sealed
 
 KEPT = 2
 PREFIX = "step-"
@@ -41,18 +40,17 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
     return path
 
 
-def load_newest(folder: Path, warn: Callable[[str], None], *, trial: str = "") -> Checkpoint | None:
-    """Return the newest whole checkpoint, or None if there is none; tell `warn` which newer ones were damaged.
+def load_newest(folder: Path, listener: Listener, *, trial: str = "") -> Checkpoint | None:
+    """Return the newest whole checkpoint, or None if there is none; tell the listener which newer ones were damaged.
 
     One of another `trial` is refused; those of versions before do not say.
     """
     paths = _newest_first(folder)
     for path in paths:
         try:
-            tensors, metadata = read_tensors(path)
-            about = unseal(path, tensors, metadata)
+            tensors, about = read_sealed(path)
         except UserError as error:
-            warn(str(error))
+            listener.warn(str(error))
             continue
         found = about.get("trial", "")
         if trial and found not in ("", trial):

@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from reslab.errors import UserError
+from reslab.networks import Network
+from reslab.runtime.listener import DEAF, Listener
 from reslab.spec.recipe import Recipe
 from reslab.training.checkpoint import Checkpoint, load_newest, save_checkpoint
 from reslab.training.schedule import is_warm, learning_rate
 from reslab.training.state import Tally, TrainingState
-from reslab.training.stepping import Stepper, Task
+from reslab.training.stepping import Stepper
+from reslab.training.task import Task
 
 SECONDS_BETWEEN_CHECKPOINTS = 60.0
 
@@ -40,7 +43,8 @@ class Surroundings:
     """What a run is given besides the trial: where to write, whom to tell, when to stop.
 
     `rewind` is told the step a run goes on from, and the step of its last evaluation; `trial` is the run's id, which
-    its checkpoints bear.
+    its checkpoints bear. `snapshot` is shown the network to be judged after the iterations `snapshot_at`, before the
+    run is saved there; a run that goes on shows those again that came after what was saved.
     """
 
     checkpoints: Path
@@ -48,9 +52,9 @@ class Surroundings:
     record: Callable[[dict[str, float]], None]
     rewind: Callable[[int, int], None]
     evaluating: Callable[[int], None] = lambda step: None
-    progress: Callable[[int, dict[str, float]], None] = lambda step, metrics: None
-    warn: Callable[[str], None] = lambda sentence: None
-    should_stop: Callable[[], bool] = lambda: False
+    listener: Listener = DEAF
+    snapshot_at: frozenset[int] = frozenset()
+    snapshot: Callable[[int, Network], None] = lambda step, network: None
 
 
 def fit(stepper: Stepper, around: Surroundings) -> None:
@@ -79,20 +83,22 @@ def _advance_to_the_end(stepper: Stepper, position: Position, around: Surroundin
         stepper.advance(position.step, warmed_at=position.warmed_at)
         position.step += 1
         if _is_warming(recipe, position):
-            _end_warmup(recipe, position, _read(state, task, recipe))
+            _end_warmup(task, recipe, position, _read(state, task, recipe))
         evaluating = position.step % recipe.evaluate_every == 0 or position.step == recipe.iterations
         due = time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS
-        stopping, due = state.processes.agree(around.should_stop(), due)
-        saving = evaluating or stopping or due
-        if saving or stepper.waiting_is_free:
+        stopping, due = state.processes.agree(around.listener.should_stop(), due)
+        saving, showing = evaluating or stopping or due, position.step in around.snapshot_at
+        if saving or showing or stepper.waiting_is_free:
             tally = _read(state, task, recipe)
         if evaluating:
             around.evaluating(position.step)
-            metrics = _describe(tally, recipe, position) | evaluate()
+            metrics = _describe(tally, task, recipe, position) | evaluate()
             state.set_tally(Tally())
             position.judged_at = position.step
             around.record(metrics)
-        around.progress(position.step, metrics)
+        around.listener.progress(position.step, metrics)
+        if showing and state.processes.first:
+            around.snapshot(position.step, state.judged)
         if saving:
             if state.processes.first:
                 save_checkpoint(around.checkpoints, _checkpoint(state, position, around.trial))
@@ -119,16 +125,16 @@ def _is_warming(recipe: Recipe, position: Position) -> bool:
     return recipe.warmup is not None and position.warmed_at is None
 
 
-def _end_warmup(recipe: Recipe, position: Position, tally: Tally) -> None:
+def _end_warmup(task: Task, recipe: Recipe, position: Position, tally: Tally) -> None:
     """End the warm-up where the errors of the last iterations allow it."""
     assert recipe.warmup is not None
-    recent = [*position.recent_errors_percent, 100 * tally.last_wrong / recipe.batch][-recipe.warmup.window :]
+    recent = [*position.recent_errors_percent, task.warmup_percent(tally.last, recipe.batch)][-recipe.warmup.window :]
     position.recent_errors_percent = recent
     if is_warm(recipe, recent):
         position.warmed_at, position.recent_errors_percent = position.step, []
 
 
-def _describe(tally: Tally, recipe: Recipe, position: Position) -> dict[str, float]:
+def _describe(tally: Tally, task: Task, recipe: Recipe, position: Position) -> dict[str, float]:
     iterations = position.step - position.judged_at
     warmed: dict[str, float] = {} if position.warmed_at is None else {"warmed_up_after": position.warmed_at}
     return warmed | {
@@ -136,7 +142,7 @@ def _describe(tally: Tally, recipe: Recipe, position: Position) -> dict[str, flo
         "images": position.step * recipe.batch,
         "learning_rate": learning_rate(recipe, position.step - 1, warmed_at=position.warmed_at),
         "train_loss": tally.loss / iterations,
-        "train_error_percent": 100 * tally.wrong / (iterations * recipe.batch),
+        **task.describe_tally(tally.sums, iterations * recipe.batch),
     }
 
 
@@ -150,11 +156,11 @@ def _resume(state: TrainingState, around: Surroundings) -> Position:
     """Load the newest whole checkpoint in place, cut the metric log back to it, and let all processes have it."""
     position = Position()
     if state.processes.first:
-        checkpoint = load_newest(around.checkpoints, around.warn, trial=around.trial)
+        checkpoint = load_newest(around.checkpoints, around.listener, trial=around.trial)
         if checkpoint is not None:
             state.load(checkpoint.tensors)
             values = dict(checkpoint.values)
-            state.set_tally(Tally(**values.pop("tally")))
+            state.set_tally(Tally.of(values.pop("tally")))
             position = Position(step=checkpoint.step, **values)
         around.rewind(position.step, position.judged_at)
     state.share()

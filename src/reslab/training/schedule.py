@@ -1,12 +1,12 @@
-"""What changes with the step, as pure functions of it: the learning rate, and the side of the training crops."""
+"""What hangs on the step, as pure functions of it: the learning rate, and when snapshots are taken."""
 
 from __future__ import annotations
 
 import math
+import re
 
+from reslab.errors import UserError
 from reslab.spec.recipe import Recipe, ScheduleSpec
-
-SIDE_MULTIPLE = 32  # pixels: what the ImageNet networks stride over
 
 
 def learning_rate(recipe: Recipe, step: int, *, warmed_at: int | None) -> float:
@@ -49,18 +49,15 @@ def is_warm(recipe: Recipe, recent_errors_percent: list[float]) -> bool:
     return len(window) == recipe.warmup.window and sum(window) / len(window) < recipe.warmup.until_error_percent
 
 
-def crop_side(recipe: Recipe, step: int, *, whole: int) -> int:
-    """Return the side of the training crops of iteration `step`, where those of the network are `whole`."""
-    return next(side for first, side in reversed(crop_stages(recipe, whole=whole)) if step >= first)
-
-
-def crop_stages(recipe: Recipe, *, whole: int) -> list[tuple[int, int]]:
-    """Return the first iteration of every stage of progressive resizing, and the side of its crops."""
-    initial, last = recipe.resizing.initial, recipe.resizing.stages - 1
-    if initial == 1:
-        return [(0, whole)]
-    sides = [whole * (initial + (1 - initial) * stage / last) for stage in range(last)]
-    # Halves go up, where Python's round would go to the even one.
-    rounded = [max(1, math.floor(side / SIDE_MULTIPLE + 0.5)) * SIDE_MULTIPLE for side in sides]
-    firsts = [recipe.iterations * stage // (last + 1) for stage in range(last + 1)]
-    return list(zip(firsts, [*[min(whole, side) for side in rounded], whole], strict=True))
+def read_snapshots(text: str, iterations: int) -> frozenset[int]:
+    """Return the steps after which snapshots are wanted: "1000,2000" are steps, "0.1,0.5,1" parts of the run."""
+    words = [word.strip() for word in text.split(",")]
+    parts = any("." in word for word in words)
+    if all(re.fullmatch(r"\d+\.?\d*|\.\d+", word) for word in words):
+        steps = frozenset(round(float(word) * iterations) if parts else int(word) for word in words)
+        if min(steps) >= 1 and max(steps) <= iterations:
+            return steps
+    raise UserError(
+        f"snapshots are {text!r}; give steps from 1 to {iterations}, such as 1000,2000, "
+        "or parts of the run with a dot, such as 0.1,0.5,1"
+    )

@@ -10,30 +10,42 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from reslab.networks import Network
 from reslab.networks.freezing import count_stages_ahead
+from reslab.runtime.processes import ALONE, Processes
 from reslab.spec.recipe import Recipe
 from reslab.training.flat import FlatTensors
 from reslab.training.optimizer import PaperSGD
-from reslab.training.processes import ALONE, Processes
 from reslab.training.scaling import LossScale
 
-LOSS, WRONG, LAST_WRONG, FAILED_AT = range(4)
+LOSS, FAILED_AT, FIRST_SUM = range(3)
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What the iterations since the last evaluation add up to, read from the device."""
+    """What the iterations since the last evaluation add up to, read from the device, by the task's names for it.
+
+    `last` is of the last iteration alone.
+    """
 
     loss: float = 0.0
-    wrong: int = 0
-    last_wrong: int = 0
+    sums: Mapping[str, float] = field(default_factory=dict)
+    last: Mapping[str, float] = field(default_factory=dict)
     failed_at: int | None = None
+
+    @classmethod
+    def of(cls, saved: Mapping[str, Any]) -> Tally:
+        """Return what a checkpoint has of it; those of versions before know of wrong images alone."""
+        if "wrong" not in saved:
+            return cls(**saved)
+        sums, last = {"wrong": saved["wrong"]}, {"wrong": saved["last_wrong"]}
+        return cls(saved["loss"], sums, last, saved["failed_at"])
 
 
 class TrainingState:
@@ -43,8 +55,10 @@ class TrainingState:
     asks for one; nothing that is done to run the trained one faster touches it.
     """
 
-    def __init__(self, network: Network, recipe: Recipe, *, processes: Processes = ALONE) -> None:
-        self.network, self.processes = network, processes
+    def __init__(
+        self, network: Network, recipe: Recipe, *, tallied: tuple[str, ...] = (), processes: Processes = ALONE
+    ) -> None:
+        self.network, self.tallied, self.processes = network, tallied, processes
         self.optimizer = PaperSGD(network, recipe.optimizer, ahead=count_stages_ahead(network))
         floats = {name: buffer for name, buffer in network.named_buffers() if buffer.is_floating_point()}
         counts = {name: buffer for name, buffer in network.named_buffers() if name not in floats}
@@ -54,7 +68,8 @@ class TrainingState:
         self.averages = [part.copy(part.flat.clone()) for part in self.parts] if recipe.average_decay else []
         self.judged = self._twin()
         self.scale = LossScale(device) if recipe.precision == "fp16" else None
-        self.tally = torch.zeros(4, dtype=torch.float64, device=device)
+        self.tally = torch.zeros(FIRST_SUM + 2 * len(tallied), dtype=torch.float64, device=device)
+        self.sums, self.last = self.tally[FIRST_SUM:].view(2, len(tallied))
         self.set_tally(Tally())
 
     @torch.no_grad()
@@ -63,17 +78,18 @@ class TrainingState:
         return [part.flat.clone() for part in (self.statistics, self.counters)]
 
     @torch.no_grad()
-    def update(self, loss: Tensor, wrong: Tensor, *, before: list[Tensor], controls: Tensor) -> None:
+    def update(self, loss: Tensor, tallied: Tensor, *, before: list[Tensor], controls: Tensor) -> None:
         """Take one iteration's gathered gradients and statistics, or leave everything as it was `before` it.
 
         `controls` are its rate, its share in the average, and its number.
         """
+        assert tallied.shape == self.sums.shape, self.tallied
         rate, share, step = controls
         failed = self.tally[FAILED_AT]
         self.processes.average(self.optimizer.gradients)
         norm = self.optimizer.measure()
         if self.processes.count > 1:
-            loss, wrong = self._pool(loss, wrong, before=before[0])
+            loss, tallied = self._pool(loss, tallied, before=before[0])
         finite = (loss + norm).abs() < math.inf
         excused = finite
         if self.scale is not None:  # then a smaller one may help, unless it is the loss itself
@@ -90,19 +106,20 @@ class TrainingState:
             else:
                 average.flat.copy_(part.flat)
         self.tally[LOSS] += torch.where(going, loss, 0.0)
-        self.tally[WRONG] += torch.where(going, wrong, 0)
-        self.tally[LAST_WRONG] = wrong
+        self.sums += torch.where(going, tallied, 0)
+        self.last.copy_(tallied)
 
-    def _pool(self, loss: Tensor, wrong: Tensor, *, before: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the loss and the wrong images of the whole batch; statistics move by the mean of all their moves.
+    def _pool(self, loss: Tensor, tallied: Tensor, *, before: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the loss and what is tallied of the whole batch; statistics move by the mean of all their moves.
 
         Moves, because what has not moved must stay what it is to the bit.
         """
         moves = (self.statistics.flat - before).double()
-        together = torch.cat([torch.stack([loss, wrong.double()]), moves])
+        together = torch.cat([loss[None], tallied.double(), moves])
         self.processes.sum(together)
-        torch.add(before, together[2:] / self.processes.count, out=self.statistics.flat)
-        return together[0] / self.processes.count, together[1]
+        loss, tallied, moves = together.split([1, len(tallied), len(moves)])
+        torch.add(before, moves / self.processes.count, out=self.statistics.flat)
+        return loss[0] / self.processes.count, tallied
 
     def share(self) -> None:
         """Make the state what it is in the first process."""
@@ -110,13 +127,16 @@ class TrainingState:
 
     def read_tally(self) -> Tally:
         """Wait for the device and return the tally."""
-        loss, wrong, last_wrong, failed_at = self.tally.tolist()
-        return Tally(loss, int(wrong), int(last_wrong), int(failed_at) if failed_at >= 0 else None)
+        loss, failed_at, *rest = self.tally.tolist()
+        count = len(self.tallied)
+        sums, last = (dict(zip(self.tallied, part, strict=True)) for part in (rest[:count], rest[count:]))
+        return Tally(loss, sums, last, int(failed_at) if failed_at >= 0 else None)
 
     def set_tally(self, tally: Tally) -> None:
-        """Set the tally on the device, without waiting for it."""
+        """Set the tally on the device, without waiting for it; what it does not have is zero."""
         failed_at = -1 if tally.failed_at is None else tally.failed_at
-        self.tally.copy_(torch.tensor([tally.loss, tally.wrong, tally.last_wrong, failed_at], dtype=torch.float64))
+        rest = [part.get(name, 0.0) for part in (tally.sums, tally.last) for name in self.tallied]
+        self.tally.copy_(torch.tensor([tally.loss, failed_at, *rest], dtype=torch.float64))
 
     def tensors(self) -> dict[str, Tensor]:
         """Return everything a checkpoint needs, by name."""

@@ -10,24 +10,29 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 from reslab.networks import Network
-from reslab.networks.capture import capture
-from reslab.networks.execution import NARROW, Execution
+from reslab.networks.dropout import draw_from
 from reslab.networks.fused import can_fuse, can_normalize, fuse, is_available, normalize
-from reslab.networks.randomness import draw_from
+from reslab.networks.network import StandIn
 from reslab.networks.synchronized import synchronize_norms
+from reslab.runtime.capture import Room, capture
+from reslab.runtime.execution import NARROW
+from reslab.runtime.processes import ALONE, Processes
+from reslab.runtime.randomness import mix_seed
 from reslab.spec.recipe import Recipe
-from reslab.training.processes import ALONE, Processes
 from reslab.training.schedule import learning_rate
 from reslab.training.state import TrainingState
+from reslab.training.task import Task
 
 STRETCH_BYTES = 2**28
+MOST_GRAPHS = 8  # one a shape: progressive resizing has a handful; each takes memory besides what they share
 AHEAD = 16  # iterations: enough to make a stretch in
+Shapes: TypeAlias = tuple[torch.Size, ...]
 
 
 def reproducible() -> AbstractContextManager[None]:
@@ -36,48 +41,6 @@ def reproducible() -> AbstractContextManager[None]:
     This is a setting of the process: whoever runs trials side by side enters it around all of them.
     """
     return torch.backends.cudnn.flags(enabled=True, deterministic=True)
-
-
-def mix_seed(seed: int, step: int) -> int:
-    """Return the seed of all that is random in iteration `step`."""
-    return (seed << 32) + step
-
-
-class Task(Protocol):
-    """What is trained: where batches come from, the loss of one, and how the network is judged."""
-
-    def load(self, step: int, count: int) -> tuple[Tensor, ...]:
-        """Return the batches of iterations from `step` on, the iteration being the first axis.
-
-        They are `count`, or fewer where those that follow have another shape.
-        """
-        ...
-
-    def loss(self, network: Network, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        """Return the mean loss of a batch, or of a part of one, and how many of its images were wrong."""
-        ...
-
-    def make_evaluation(self, network: Network, *, capture: bool) -> Callable[[], dict[str, float]]:
-        """Return what gives named scores of the network as it then is, captured as a CUDA graph where possible."""
-        ...
-
-    def name_images(self, step: int) -> str:
-        """Say which images iteration `step` sees."""
-        ...
-
-
-class ImageTask(Task, Protocol):
-    """A task that also says how its network is laid out and computes, and what it is given."""
-
-    @property
-    def execution(self) -> Execution:
-        """Memory layout and precision."""
-        ...
-
-    @property
-    def image_shape(self) -> tuple[int, ...]:
-        """Channels, height, width."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,12 +92,24 @@ class Stretch:
     controls: Tensor
 
 
+@dataclass
+class Track:
+    """Iterations whose batches have one shape: the places they read, and what replays them once they are recorded.
+
+    `seen` is what the last of them saw; a replay writes it anew, in the same memory.
+    """
+
+    batch: tuple[Tensor, ...]
+    replay: Callable[[], None] | None = None
+    seen: Seen | None = None
+
+
 @dataclass(frozen=True)
 class Seen:
     """What an iteration saw of its batch, beside the gradients; the statistics are those from before it."""
 
     loss: Tensor
-    wrong: Tensor
+    tallied: Tensor
     before: list[Tensor]
 
 
@@ -163,28 +138,27 @@ class Stepper:
         self.state, self.task, self.recipe, self.seed, self.runtime = state, task, recipe, seed, runtime
         self.network = state.network
         if runtime.fused:
-            self.network.weighted_logits = fuse(self.network, NARROW[recipe.precision])
+            self.network.stand_in = fuse(self.network, NARROW[recipe.precision])
         if runtime.normalized:
-            self.network.weighted_logits = normalize(self.network, NARROW[recipe.precision])
+            self.network.stand_in = normalize(self.network, NARROW[recipe.precision])
         self.take_back = None
         if recipe.sync_norms and state.processes.count > 1:
             self.take_back = synchronize_norms(self.network, state.processes)
         if runtime.compile:
-            self.network.weighted_logits = torch.compile(self.network.weighted_logits)
+            self.network.stand_in = StandIn(torch.compile(self.network.trunk))
         self.device = state.tally.device
         self.controls = torch.zeros(3, dtype=torch.float64, device=self.device)
         self.stretch: Stretch | None = None
-        self.batch: tuple[Tensor, ...] = ()
-        self.replay: Callable[[], None] | None = None
-        self.seen: Seen | None = None
+        self.tracks: dict[Shapes, Track] = {}  # the one at hand is the last
+        self.room = self._make_room()
         self.pace = Pace() if self.device.type == "cuda" else None
         # Whatever is random in the network draws from here; most networks have nothing that is.
         generator = torch.Generator(self.device)
         self.generator = generator if draw_from(self.network, generator) else None
 
     def leave(self) -> None:
-        """Give the network back as it was: nothing that stood in for its own methods stays behind."""
-        vars(self.network).pop("weighted_logits", None)
+        """Give the network back as it was: nothing that stood in for its own layers stays behind."""
+        self.network.stand_in = None
         if self.take_back is not None:
             self.take_back()
 
@@ -196,17 +170,18 @@ class Stepper:
     def advance(self, step: int, *, warmed_at: int | None) -> None:
         """Run iteration `step`; on CUDA, only ask for it."""
         stretch = self._reach(step, warmed_at)
-        for place, batches in zip(self.batch, stretch.batches, strict=True):
+        track = self.track
+        for place, batches in zip(track.batch, stretch.batches, strict=True):
             place.copy_(batches[step - stretch.first])
         self.controls.copy_(stretch.controls[step - stretch.first])
-        if self.runtime.capture and self.replay is None:
-            self.replay = self._capture()
+        if self.runtime.capture and track.replay is None:
+            track.replay = self._capture()
         if self.generator is not None:
             # Of each process its own: what they draw is for different images.
             number = step * self.state.processes.count + self.state.processes.rank
             self.generator.manual_seed(mix_seed(self.seed, number))
-        if self.replay is not None:
-            self.replay()
+        if track.replay is not None:
+            track.replay()
         else:
             self._work()
         if not self._alone:
@@ -227,23 +202,35 @@ class Stepper:
                 batches,
                 torch.tensor(controls, dtype=torch.float64).to(self.device, non_blocking=True),
             )
-            if [place.shape for place in self.batch] != [part.shape[1:] for part in batches]:
-                self._make_room(batches)
+            self._change_track(batches)
         return stretch
 
-    def _make_room(self, batches: tuple[Tensor, ...]) -> None:
-        """Make the places that iterations read; a graph that reads others is forgotten, as soon as it is through."""
-        if self.replay is not None:
+    @property
+    def track(self) -> Track:
+        """What the iterations at hand go by."""
+        return next(reversed(self.tracks.values()))
+
+    def _change_track(self, batches: tuple[Tensor, ...]) -> None:
+        """Go on by the track for such batches, a new one where they are of a shape not seen lately."""
+        shapes = tuple(part.shape[1:] for part in batches)
+        track = self.tracks.pop(shapes, None) or Track(tuple(torch.empty_like(part[0]) for part in batches))
+        self.tracks[shapes] = track
+        while len(self.tracks) > (MOST_GRAPHS if self.runtime.capture else 1):
+            self._forget(next(iter(self.tracks)))
+
+    def _forget(self, *shapes: Shapes) -> None:
+        """Let tracks go, as soon as what was asked of them is through."""
+        if self.pace is not None:
             torch.cuda.current_stream(self.device).synchronize()
-            self.replay = None
-        self.batch = tuple(torch.empty_like(part[0]) for part in batches)
+        for each in shapes:
+            del self.tracks[each]
 
     def _stretch_length(self, step: int, warmed_at: int | None) -> int:
         """One iteration while its outcome decides the next one's rate; on the CPU too, where nothing is gained."""
         warming = self.recipe.warmup is not None and warmed_at is None
-        if warming or not self.batch or self.waiting_is_free:
+        if warming or not self.tracks or self.waiting_is_free:
             return 1
-        size = sum(place.numel() * place.element_size() for place in self.batch)
+        size = sum(place.numel() * place.element_size() for place in self.track.batch)
         return max(1, min(STRETCH_BYTES // size, self.recipe.iterations - step))
 
     def _control(self, step: int, warmed_at: int | None) -> tuple[float, float, float]:
@@ -267,32 +254,48 @@ class Stepper:
         batch, parts = self.recipe.batch // self.state.processes.count, self.recipe.accumulate
         size, scale = batch // parts, self.state.scale
         before = self.state.copy_statistics()
-        losses, wrongs = [], []
+        losses, sums = [], []
         for first in range(0, batch, size):
-            loss, wrong = self.task.loss(self.network, tuple(place[first : first + size] for place in self.batch))
+            part = tuple(place[first : first + size] for place in self.track.batch)
+            loss, tallied = self.task.loss(self.network, part)
             loss = loss / parts if parts > 1 else loss
             (loss if scale is None else scale.factor * loss).backward()
             losses.append(loss.detach().double())
-            wrongs.append(wrong)
+            sums.append(tallied)
         self.state.optimizer.gather(scale=None if scale is None else scale.factor)
-        self.seen = Seen(sum(losses[1:], losses[0]), sum(wrongs[1:], wrongs[0]), before)
+        self.track.seen = Seen(_add(losses), _add(sums), before)
 
     def _update(self) -> None:
-        seen = self.seen
+        seen = self.track.seen
         assert seen is not None
-        self.state.update(seen.loss, seen.wrong, before=seen.before, controls=self.controls)
+        self.state.update(seen.loss, seen.tallied, before=seen.before, controls=self.controls)
 
     def _capture(self) -> Callable[[], None]:
         """Record an iteration's work as a graph and return what replays it; the state is as it was before."""
-        snapshot = self.state.snapshot()
-        replay = capture(self._work, device=self.device, generator=self.generator)
+        snapshot, replay = self.state.snapshot(), None
+        try:
+            replay = capture(self._work, device=self.device, generator=self.generator, room=self.room)
+        except torch.OutOfMemoryError:
+            if len(self.tracks) == 1:
+                raise
+        if replay is None:  # graphs of other shapes are worth less than going on
+            self._forget(*list(self.tracks)[:-1])
+            self.room = self._make_room()
+            replay = capture(self._work, device=self.device, generator=self.generator, room=self.room)
         self.state.restore(snapshot)
         return replay
+
+    def _make_room(self) -> Room | None:
+        return Room(self.device) if self.runtime.capture and self.device.type == "cuda" else None
+
+
+def _add(parts: list[Tensor]) -> Tensor:
+    return sum(parts[1:], parts[0])
 
 
 def assemble(
     network: Network,
-    task: ImageTask,
+    task: Task,
     recipe: Recipe,
     *,
     seed: int,
@@ -312,5 +315,5 @@ def assemble(
     if not own_kernels:
         runtime = replace(runtime, fused=False, normalized=False)
     task.execution.prepare_network(network)
-    state = TrainingState(network, recipe, processes=processes)
+    state = TrainingState(network, recipe, tallied=task.tallied, processes=processes)
     return Stepper(state, task, recipe, seed=seed, runtime=runtime)

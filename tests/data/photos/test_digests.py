@@ -11,8 +11,8 @@ import pytest
 from tests.photographs import make_photos
 
 from reslab.data.photos import digests
-from reslab.data.photos.reading import read_photos
-from reslab.data.photos.sharding import write_shards
+from reslab.data.photos.reader import read_photos
+from reslab.data.photos.shard_writer import write_shards
 from reslab.errors import UserError
 
 

@@ -10,7 +10,7 @@ import pytest
 from reslab.data.catalogue import open_data
 from reslab.data.photos.editions import CURRENT, Edition, needs_content, sort_classes
 from reslab.data.photos.folder import read_folder
-from reslab.data.photos.sharding import write_shards
+from reslab.data.photos.shard_writer import write_shards
 from reslab.spec.trial import DataSpec
 
 # As the version before had them, of the folders below: by class, and on a list.

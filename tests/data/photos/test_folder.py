@@ -8,10 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
+from tests.trials import make_photo_trial
 
 from reslab.data.photos.folder import read_folder
+from reslab.data.photos.pixels import read_pixels
 from reslab.errors import UserError
+from reslab.spec.trial import DataSpec
 
 
 def fill(folder: Path, count: int, *, suffix: str = ".png") -> None:
@@ -34,7 +38,7 @@ def test_train_and_val(photos: Path) -> None:
     fill(photos / "train" / "ant" / "more", 1, suffix=".JPG")
     dataset = read_folder(photos)
     assert (dataset.name, dataset.class_names, dataset.held_out) == ("photos", ("ant", "bee"), False)
-    assert dataset.train.labels.tolist() == [0] * 6 + [1] * 5
+    assert dataset.train.targets.tolist() == [0] * 6 + [1] * 5
     assert dataset.train.files[5] == "train/ant/more/0.JPG"
     assert dataset.test.files == ("val/ant/0.png", "val/ant/1.png", "val/bee/0.png", "val/bee/1.png")
     assert dataset.test.path(0) == photos / "val/ant/0.png"
@@ -47,8 +51,8 @@ def test_without_val_a_fifth_of_every_class_is_held_out(tmp_path: Path) -> None:
     fill(tmp_path / "b", 3)
     dataset = read_folder(tmp_path, seed=1)
     assert dataset.held_out
-    assert 25 < (dataset.test.labels == 0).sum() < 55
-    assert 1 <= (dataset.test.labels == 1).sum() <= 2
+    assert 25 < (dataset.test.targets == 0).sum() < 55
+    assert 1 <= (dataset.test.targets == 1).sum() <= 2
     assert not set(dataset.test.files) & set(dataset.train.files)
     assert len(dataset.test) + len(dataset.train) == 203
     assert read_folder(tmp_path, seed=1).test.files == dataset.test.files
@@ -98,11 +102,11 @@ def test_links_to_folders_are_followed_but_not_back(tmp_path: Path) -> None:
         (tmp_path / "photos" / link).symlink_to(target)
     dataset = read_folder(tmp_path / "photos")
     assert dataset.class_names == ("ant", "bee")
-    assert np.bincount([*dataset.train.labels, *dataset.test.labels]).tolist() == [3, 2]
+    assert np.bincount([*dataset.train.targets, *dataset.test.targets]).tolist() == [3, 2]
     fill(tmp_path / "elsewhere", 10)
     (tmp_path / "photos" / "ant" / "others").symlink_to(tmp_path / "elsewhere")
     dataset = read_folder(tmp_path / "photos")
-    assert np.bincount([*dataset.train.labels, *dataset.test.labels]).tolist() == [13, 2]
+    assert np.bincount([*dataset.train.targets, *dataset.test.targets]).tolist() == [13, 2]
 
 
 def test_a_fingerprint_knows_the_files_and_not_the_place(photos: Path) -> None:
@@ -158,9 +162,68 @@ def test_a_fingerprint_is_taken_once(photos: Path) -> None:
     """Of a million files that takes a while; the same files with other labels, or others tested on, are other data."""
     dataset = read_folder(photos)
     assert dataset.fingerprint is dataset.fingerprint
-    relabelled = replace(dataset, train=replace(dataset.train, labels=1 - dataset.train.labels))
+    relabelled = replace(dataset, train=replace(dataset.train, targets=1 - dataset.train.targets))
     turned = replace(dataset, train=dataset.test, test=dataset.train)
     assert len({dataset.fingerprint, relabelled.fingerprint, turned.fingerprint}) == 3
+
+
+def test_an_image_is_decoded_with_its_channels_first(photos: Path) -> None:
+    """By itself: photographs have no size in common. It is called by its path."""
+    split = read_folder(photos).train
+    assert torch.equal(split.read(3), torch.from_numpy(read_pixels(split.path(3))).permute(2, 0, 1))
+    assert (split.read(3)[0, 0, 0], split.name(3)) == (3, "train/ant/3.png")
+    assert split.block(slice(0)) is None
+
+
+def test_images_are_told_apart_by_their_names_and_known_by_their_content(photos: Path) -> None:
+    """A copy has another name and the same content."""
+    dataset = read_folder(photos)
+    assert dataset.train.identities().tolist() == list(dataset.train.files)
+    train, test = dataset.train.digests(), dataset.test.digests()
+    assert train is not None and test is not None
+    assert train[:2].tolist() == test[:2].tolist() != train[2:4].tolist()
+
+
+def test_what_was_trained_on_is_found_where_the_folder_is_as_it_was(tmp_path: Path) -> None:
+    """Whatever is held out now; a folder with another image is another."""
+    for name in "ab":
+        fill(tmp_path / name, 20)
+    then, now = read_folder(tmp_path, seed=3), read_folder(tmp_path, seed=4)
+    before = DataSpec(name="photos", fingerprint=then.fingerprint, held_out_seed=3)
+    found = now.find_trained(before)
+    assert found is not None and found.files == then.train.files != now.train.files
+    assert len(list(now.read_before(held_out_seed=3))) == 1
+    fill(tmp_path / "a", 21)
+    assert read_folder(tmp_path, seed=4).find_trained(before) is None
+
+
+def test_a_trial_for_other_images_is_refused(photos: Path) -> None:
+    """With what to do about it."""
+    dataset = read_folder(photos)
+    trial = make_photo_trial(dataset)
+    dataset.refuse_trial(trial)
+    augmentation = trial.recipe.augmentation
+    for changes, sentence in (
+        ({"crop": "padded"}, r"crop is padded, which is for images of one size; choose shorter-side or resized"),
+        ({"cutout": 8}, r"recipe\.augmentation\.cutout is 8, which is for images of one size; leave it out"),
+        ({"edges": "reflect"}, r"recipe\.augmentation\.edges is reflect, which is for images of one size"),
+    ):
+        other = replace(trial.recipe, augmentation=replace(augmentation, **changes))
+        with pytest.raises(UserError, match=sentence):
+            dataset.refuse_trial(replace(trial, recipe=other))
+    with pytest.raises(UserError, match=r"data\.split is tuning; a folder of photographs has its own val"):
+        dataset.refuse_trial(replace(trial, data=replace(trial.data, split="tuning")))
+    with pytest.raises(UserError, match=r"data\.split=tuning is for datasets by name"):
+        dataset.divide("tuning")
+    with pytest.raises(UserError, match=r"has images to test on and none to train on; add them as train/<class>/"):
+        replace(dataset, train=dataset.train.take(slice(0))).refuse_trial(trial)
+
+
+def test_policies_are_torchvisions(photos: Path) -> None:
+    """Batches are made by it where there is one."""
+    dataset = read_folder(photos)
+    plain, policy = (make_photo_trial(dataset, recipe__augmentation__policy=name) for name in ("none", "trivial"))
+    assert set(dataset.list_packages(policy)) - set(dataset.list_packages(plain)) == {"torchvision"}
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

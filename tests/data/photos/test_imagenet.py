@@ -12,9 +12,9 @@ import pytest
 from tests.data.photos.ilsvrc import TRAINED, TRUTH, WORDS, jpeg, pack, publish, unpack
 
 from reslab.data.photos import imagenet
+from reslab.data.photos.class_words import read_words
 from reslab.data.photos.folder import read_folder
 from reslab.data.photos.imagenet import choose_place, prepare_imagenet
-from reslab.data.photos.words import read_words
 from reslab.errors import UserError
 
 COUNTS = (len(WORDS), TRAINED * len(WORDS), len(TRUTH))

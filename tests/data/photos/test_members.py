@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from reslab.data.photos.decoding import BadImage, read_pixels
 from reslab.data.photos.members import Member
+from reslab.data.photos.pixels import read_pixels
+from reslab.data.reading import BadImage
 
 
 def test_a_member_is_a_stretch_of_its_tar(tmp_path: Path) -> None:

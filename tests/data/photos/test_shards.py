@@ -10,18 +10,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.data.photos.test_indexing import write
+from tests.data.photos.test_tar_index import write
 from tests.photographs import make_photos
 
 from reslab.data.catalogue import open_data
-from reslab.data.photos.checking import check_folder
-from reslab.data.photos.decoding import read_pixels
+from reslab.data.photos.check import check_folder
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit, read_folder
-from reslab.data.photos.loading import CentralCrops, stream_tests
-from reslab.data.photos.sharding import write_shards
+from reslab.data.photos.pixels import read_pixels
+from reslab.data.photos.shard_writer import write_shards
 from reslab.data.photos.shards import FILE, has_shards, read_shards
+from reslab.data.photos.workers import TrainingCrops
+from reslab.data.reading import read_in_order
 from reslab.errors import UserError
-from reslab.spec import Preprocess
+from reslab.spec.recipe import AugmentationSpec
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def assert_same(one: PhotoDataset, other: PhotoDataset) -> None:
     assert (one.name, one.class_names, one.held_out) == (other.name, other.class_names, other.held_out)
     for ours, theirs in ((one.train, other.train), (one.test, other.test)):
         assert ours.files == theirs.files
-        assert ours.labels.tolist() == theirs.labels.tolist()
+        assert ours.targets.tolist() == theirs.targets.tolist()
         assert all(ours.path(index).read_bytes() == theirs.path(index).read_bytes() for index in range(len(ours)))
     assert one.fingerprint == other.fingerprint
 
@@ -78,20 +79,29 @@ def test_others_shards_have_numbers_for_names(tmp_path: Path) -> None:
         write(tmp_path / "wds" / name, sample)
     dataset = read_shards(tmp_path / "wds")
     assert (dataset.class_names, dataset.held_out) == (("0", "1"), False)
-    assert (dataset.train.files, dataset.train.labels.tolist()) == (("0.jpg", "0.jpg", "1.jpg", "1.jpg"), [0, 0, 1, 1])
+    assert (dataset.train.files, dataset.train.targets.tolist()) == (("0.jpg", "0.jpg", "1.jpg", "1.jpg"), [0, 0, 1, 1])
     assert [str(dataset.train.path(index))[-10:] for index in range(2)] == ["0.tar/0.jpg"[-10:], "1.tar/0.jpg"[-10:]]
     assert len(dataset.test) == 2
 
 
 def test_workers_read_from_shards(photos: Path, shards: Path) -> None:
     """What is kept for them in shared memory leads to the same pixels."""
-    preprocess = Preprocess(resize=28, crop=24)
 
-    def images(split: PhotoSplit) -> torch.Tensor:
-        crops = CentralCrops(split, preprocess, mean_image=None)
-        return torch.cat([batch for batch, *_ in stream_tests(crops, batch=3, workers=0)])
+    def crops(split: PhotoSplit) -> torch.Tensor:
+        augmentation = AugmentationSpec(crop="resized")
+        return TrainingCrops(split, augmentation, seed=5)[24, [(0, index) for index in range(len(split))]].pixels
 
-    assert torch.equal(images(read_shards(shards).test), images(read_folder(photos).test))
+    assert torch.equal(crops(read_shards(shards).test), crops(read_folder(photos).test))
+
+
+def test_shards_are_read_in_order_like_their_folder(photos: Path, shards: Path) -> None:
+    """Every image once, whichever shard it is in."""
+    ours, theirs = (
+        [image for batch in read_in_order(dataset.test, 3) for image in batch.images]
+        for dataset in (read_shards(shards), read_folder(photos))
+    )
+    assert len(ours) == 4
+    assert all(torch.equal(*pair) for pair in zip(ours, theirs, strict=True))
 
 
 def test_what_does_not_fit_is_told(shards: Path, tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from reslab.networks import build
-from reslab.networks.execution import FAST
 from reslab.networks.resnet import ResidualNetwork
+from reslab.runtime.execution import FAST
 from reslab.spec import find
 
 

@@ -7,9 +7,9 @@ import torch
 from tests.networks.fused.beside import assert_no_farther, make_network, round_by_autocast
 from tests.networks.fused.interpreting import interpret
 
-from reslab.networks.capture import capture
 from reslab.networks.fused import can_normalize
 from reslab.networks.resnet import ResidualNetwork
+from reslab.runtime.capture import capture
 from reslab.spec import find
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -114,12 +114,12 @@ def test_the_same_bits_every_time() -> None:
     with torch.backends.cudnn.flags(enabled=True, deterministic=True):
         for captured in (False, False, True):
             network = make_network("resnet-50", input_size=96).to("cuda")
-            images, logits = make_images(network), normalize(network, torch.bfloat16)
+            images, network.stand_in = make_images(network), normalize(network, torch.bfloat16)
 
-            def iterate(network=network, images=images, logits=logits) -> None:
+            def iterate(network=network, images=images) -> None:
                 network.zero_grad(set_to_none=True)
                 with torch.autocast("cuda", torch.bfloat16):
-                    ((_, out),) = logits(images)
+                    out = network(images)
                 out.float().square().mean().backward()
 
             (capture(iterate, device=images.device) if captured else iterate)()

@@ -16,7 +16,7 @@ from reslab.networks import create_model, foreign_state_dict, read_weights
 from reslab.networks.weights import reading
 from reslab.networks.weights.published import digest_file, fetch_torchvision, find_preprocess
 from reslab.spec import find
-from reslab.spec.catalogue import TORCHVISION_NAMES
+from reslab.spec.comparators import TORCHVISION_NAMES
 from reslab.spec.preprocess import TORCHVISION
 
 NETWORKS = {f"resnet-{depth}-v1.5": f"resnet{depth}" for depth in (18, 34, 50, 101, 152)} | TORCHVISION_NAMES

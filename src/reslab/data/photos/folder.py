@@ -1,42 +1,55 @@
 """A folder of photographs as a dataset: ``root/train/<class>/*`` and ``root/val/<class>/*``, or ``root/<class>/*``.
 
-Without a val folder a part of every class is held out, drawn by a seed. A dataset is known by its files' names and
-sizes, by what is in those whose size tells nothing, and by which of them are tested on, not by where it lies.
+Without a val folder a part of every class is held out, drawn by a seed; a val folder alone is tested whole. A dataset
+is known by its files' names and sizes, by what is in those whose size tells nothing, and by which of them are tested
+on, not by where it lies.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+from reslab.data.photos.class_words import read_words
 from reslab.data.photos.digests import digest_content, digest_contents
 from reslab.data.photos.editions import CURRENT, Edition, needs_content, sort_classes
 from reslab.data.photos.held_out import draw_by_name, draw_by_position
+from reslab.data.photos.image_files import Trail, walk_images
 from reslab.data.photos.members import Stored
-from reslab.data.photos.walking import Trail, walk_images
+from reslab.data.photos.pixels import read_pixels
 from reslab.errors import UserError
 from reslab.files import is_folder, list_folder
-from reslab.spec.trial import SplitName, TaskName
+from reslab.runtime.listener import Listener
+from reslab.runtime.processes import Processes
+from reslab.spec.recipe import refuse_unheeded
+from reslab.spec.task import Target
+from reslab.spec.trial import DataSpec, SplitName, Trial
+
+if TYPE_CHECKING:
+    from reslab.data.photos.feed import PhotoFeed
 
 VAL_NAMES = ("val", "valid", "validation", "test")
 LEAST_CLASSES = 2
+HEEDED = ("flip", "crop", "sides", "areas", "colour", "policy", "mixup", "cutmix")  # what is done to photographs
 
 
 @dataclass(frozen=True)
 class PhotoSplit:
-    """Files, by their path under the dataset's root, and their labels."""
+    """Files, by their path under the dataset's root, and their targets."""
 
     root: Path
     files: tuple[str, ...]
-    labels: NDArray[np.int64]
+    targets: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.files)
@@ -44,6 +57,18 @@ class PhotoSplit:
     def path(self, index: int) -> Stored:
         """Return where an image lies."""
         return self.root / self.files[index]
+
+    def name(self, index: int) -> str:
+        """Return what an image is called: its path under the root."""
+        return self.files[index]
+
+    def read(self, index: int) -> Tensor:
+        """Decode an image."""
+        return torch.from_numpy(read_pixels(self.path(index))).permute(2, 0, 1)
+
+    def block(self, part: slice) -> None:
+        """Photographs have no size in common."""
+        return
 
     def size(self, index: int) -> int:
         """Return an image's bytes."""
@@ -60,15 +85,15 @@ class PhotoSplit:
     def take(self, indices: slice | NDArray[np.int64]) -> PhotoSplit:
         """Return the part of the split at `indices`."""
         chosen = np.arange(len(self))[indices]
-        return PhotoSplit(self.root, tuple(self.files[index] for index in chosen), self.labels[chosen])
+        return PhotoSplit(self.root, tuple(self.files[index] for index in chosen), self.targets[chosen])
 
 
 @dataclass(frozen=True, kw_only=True)
 class PhotoDataset:
     """A named folder of photographs. `held_out` says that its test images were drawn here, from the training images."""
 
-    task: ClassVar[TaskName] = "classification"
-    brightest: ClassVar[int] = 255
+    target: ClassVar[Target] = "class"
+    has_files: ClassVar[bool] = True
 
     name: str
     root: Path
@@ -77,11 +102,10 @@ class PhotoDataset:
     test: PhotoSplit
     held_out: bool = False
     edition: Edition = CURRENT
-
-    @property
-    def channels(self) -> int:
-        """Whatever the files hold, it is decoded to RGB."""
-        return 3
+    brightest: int = 255
+    channels: int = 3  # whatever the files hold, it is decoded to RGB
+    side: None = None  # they have none in common
+    usual_recipe: str = "photos"
 
     @property
     def is_known_by_size(self) -> bool:
@@ -96,11 +120,6 @@ class PhotoDataset:
     def _has_uncompressed(self) -> bool:
         return any(needs_content(file, CURRENT) for split in (self.train, self.test) for file in split.files)
 
-    @property
-    def side(self) -> None:
-        """Photographs have none in common."""
-        return
-
     def divide(self, split: SplitName) -> tuple[PhotoSplit, PhotoSplit]:
         """Return what to train and test on."""
         if split != "full":
@@ -109,10 +128,64 @@ class PhotoDataset:
             )
         return self.train, self.test
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """SHA-256 over classes, and names, sizes and labels of the files of both splits."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
         return self._take_fingerprint(b"", lambda label: f"{label}\n".encode())
+
+    def read_words(self) -> Mapping[str, str]:
+        """Return what classes are called in words, where the folder says it."""
+        return read_words(self.root)
+
+    def read_before(self, *, held_out_seed: int) -> Iterator[PhotoDataset]:
+        """Yield what earlier editions made of the same files, where that may be something else."""
+        from reslab.data.photos.reader import read_as_before
+
+        if self.may_differ_before:
+            yield from read_as_before(self.root, seed=held_out_seed)
+
+    def find_trained(self, before: DataSpec) -> PhotoSplit | None:
+        """Return the images that a training on `before` trained on; None where the folder is not what it was."""
+        from reslab.data.photos.reader import read_photos
+
+        then = self if self.fingerprint == before.fingerprint else read_photos(self.root, known=before)
+        return then.train if then.fingerprint == before.fingerprint else None
+
+    def refuse_trial(self, trial: Trial) -> None:
+        """Refuse on photographs what is meant for images of one size, and to train on none."""
+        if not len(self.train):
+            raise UserError(f"{self.root} has images to test on and none to train on; add them as train/<class>/")
+        if trial.recipe.augmentation.crop == "padded":
+            raise UserError(
+                "recipe.augmentation.crop is padded, which is for images of one size; "
+                "choose shorter-side or resized, or recipe=photos"
+            )
+        refuse_unheeded(trial.recipe.augmentation, HEEDED, other="images of one size")
+        if trial.data.split != "full":
+            raise UserError(
+                f"data.split is {trial.data.split}; a folder of photographs has its own val, or holds some out"
+            )
+
+    def list_packages(self, trial: Trial) -> Collection[str]:
+        """Return the packages that make a trial's batches; torch resizes the crops."""
+        policies = {"torchvision"} if trial.recipe.augmentation.policy != "none" else set[str]()
+        return {"numpy", "pillow", "simplejpeg", "torch"} | policies
+
+    def count_bytes(self, trial: Trial, *, device: str) -> int:
+        """Photographs do not stay on a device."""
+        return 0
+
+    def make_feed(
+        self, trial: Trial, *, device: torch.device | str, processes: Processes, folder: Path | None, listener: Listener
+    ) -> PhotoFeed:
+        """Return what decodes and crops a trial's batches; `folder` keeps the mean image and what was skipped."""
+        from reslab.data.photos.feed import make_feed
+
+        return make_feed(self, trial, device=device, processes=processes, folder=folder, listener=listener)
 
     def _take_fingerprint(self, kind: bytes, write_label: Callable[[NDArray[np.int64]], bytes]) -> str:
         digest = hashlib.sha256(kind)
@@ -123,7 +196,7 @@ class PhotoDataset:
                 digest.update(f"{file} {split.size(index)} ".encode(errors="surrogateescape"))
                 if needs_content(file, self.edition):
                     digest.update(digest_content(split.path(index)))
-                digest.update(write_label(split.labels[index]))
+                digest.update(write_label(split.targets[index]))
             digest.update(b"--\n")
         return digest.hexdigest()
 
@@ -131,6 +204,8 @@ class PhotoDataset:
 def read_folder(root: Path, *, seed: int = 0, edition: Edition = CURRENT) -> PhotoDataset:
     """Read a folder of photographs; `seed` draws what is held out where there is nothing to test on."""
     _refuse_no_folder(root)
+    if (alone := find_tests_alone(root)) is not None:
+        return _read_tests(root, alone, edition=edition)
     train = root / "train" if (root / "train").is_dir() else root
     val = next((root / name for name in VAL_NAMES if train != root and (root / name).is_dir()), None)
     names = tuple(sort_classes((folder.name for folder in _folders(train, root)), edition))
@@ -164,10 +239,24 @@ def read_folder(root: Path, *, seed: int = 0, edition: Edition = CURRENT) -> Pho
     )
 
 
+def find_tests_alone(root: Path) -> Path | None:
+    """Return the folder of images to test on, where a root has that and nothing else."""
+    folders = [path for path in list_folder(root) if path.is_dir() and not path.name.startswith(".")]
+    return folders[0] if len(folders) == 1 and folders[0].name in VAL_NAMES else None
+
+
+def _read_tests(root: Path, val: Path, *, edition: Edition) -> PhotoDataset:
+    """Read images to test on, of which none are held out and none trained on."""
+    names = tuple(sort_classes((folder.name for folder in _folders(val, root)), edition))
+    tested = _read_val(val, root, names)
+    train, test = (_gather(root, [split.get(name, []) for name in names]) for split in ({}, tested))
+    return PhotoDataset(name=folder_name(root), root=root, class_names=names, train=train, test=test, edition=edition)
+
+
 def hold_out_by_class(split: PhotoSplit, *, seed: int, edition: Edition) -> NDArray[np.bool_]:
     """Return which images are held out; those of a class lie side by side, two of them at least."""
     held, first = np.zeros(len(split), bool), 0
-    for label, count in enumerate(np.bincount(split.labels).tolist()):
+    for label, count in enumerate(np.bincount(split.targets).tolist()):
         if edition is Edition.FIRST:
             held[first : first + count] = draw_by_position(count, seed=seed, stream=label)
         else:

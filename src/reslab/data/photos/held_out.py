@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from reslab.data.randomness import Stream, numbers_for
 from reslab.errors import UserError
+from reslab.runtime.randomness import Stream, numbers_for
 
 HELD_OUT = 0.2
 Held = NDArray[np.bool_]

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from reslab.data.arrays.store import data_root
+from reslab.data.photos.class_words import write_words
 from reslab.data.photos.devkit import ARCHIVE, Devkit, read_devkit
 from reslab.data.photos.folder import read_folder
-from reslab.data.photos.words import write_words
-from reslab.data.store import data_root
 from reslab.errors import UserError
 from reslab.files import Watch, is_folder, list_folder, refuse_full_disk, temporary_folder
 

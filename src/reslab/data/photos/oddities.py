@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
-from reslab.data.photos.decoding import ORIENTATION, BadImage, decode_pixels
 from reslab.data.photos.members import Stored
+from reslab.data.photos.pixels import ORIENTATION, BadImage, decode_pixels
 
 FORMATS = {
     "JPEG": (".jpg", ".jpeg"),

@@ -25,8 +25,8 @@ from reslab.data.photos.folder import (
     folder_name,
     hold_out_by_class,
 )
-from reslab.data.photos.indexing import Index, index_shards, wrong_shard
 from reslab.data.photos.members import Member
+from reslab.data.photos.tar_index import Index, index_shards, wrong_shard
 from reslab.data.photos.wrong import Tell, refuse
 from reslab.errors import UserError
 from reslab.files import list_folder
@@ -69,7 +69,7 @@ class ShardSplit(PhotoSplit):
         """Return the part of the split at `indices`."""
         chosen = np.arange(len(self))[indices]
         files = tuple(self.files[index] for index in chosen)
-        return ShardSplit(self.root, files, self.labels[chosen], self.shards, self.places[chosen])
+        return ShardSplit(self.root, files, self.targets[chosen], self.shards, self.places[chosen])
 
 
 def has_shards(root: Path) -> bool:
@@ -180,26 +180,26 @@ def _gather(root: Path, shards: tuple[str, ...], index: Index, chosen: NDArray[n
 
 def _number_classes(train: ShardSplit) -> tuple[str, ...]:
     """Return the labels as names, no more than could be without a gap: gaps are refused."""
-    return tuple(map(str, range(min(int(train.labels[-1]) + 1, len(train) + 1))))
+    return tuple(map(str, range(min(int(train.targets[-1]) + 1, len(train) + 1))))
 
 
 def _refuse_labels(root: Path, names: tuple[str, ...], train: ShardSplit, test: ShardSplit) -> None:
     if len(names) < LEAST_CLASSES:
         raise UserError(f"{root} has images of {len(names)} class; give two or more")
-    trained = set(train.labels.tolist())
+    trained = set(train.targets.tolist())
     for label, name in enumerate(names):
         if name in names[:label]:
             raise UserError(f"{root / FILE} calls two classes {name}; give one of them another name")
         if label not in trained:
             raise UserError(f"{root} has no training images of class {name}; add some, or leave no gap in the labels")
     for split in (train, test):
-        if len(split) and split.labels[-1] >= len(names):
+        if len(split) and split.targets[-1] >= len(names):
             known = f"there are {len(names):,} classes to train on, from 0 on"
-            raise UserError(f"{split.path(len(split) - 1)} has the label {split.labels[-1]}; {known}")
+            raise UserError(f"{split.path(len(split) - 1)} has the label {split.targets[-1]}; {known}")
 
 
 def _refuse_single_images(root: Path, names: tuple[str, ...], split: ShardSplit) -> None:
-    for name, count in zip(names, np.bincount(split.labels).tolist(), strict=True):
+    for name, count in zip(names, np.bincount(split.targets).tolist(), strict=True):
         if count < LEAST_CLASSES:
             one = f"class {name} of {root} has one image"
             raise UserError(f"{one}; two are needed to hold one out, or shards of val")

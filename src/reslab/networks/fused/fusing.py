@@ -4,40 +4,47 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import Protocol
+from collections.abc import Sequence
 
 import torch
-from torch import Tensor
 
-from reslab.networks.network import Network
+from reslab.errors import UserError
+from reslab.networks.network import Network, StandIn
 from reslab.spec import Spec
-from reslab.spec.network import NetworkSpec
+from reslab.spec.network import NetworkSpec, StageSpec, StemSpec
 
 WIDTHS = (16, 32, 64)
+# What all kernels heed, or what changes nothing of what they compute, such as the initial weights.
+HEEDED = (
+    *("shortcut", "zero_padding", "stride_in", "order", "pre_revision"),
+    *("init", "zero_gamma", "classes", "channels", "input_size"),
+)
 SHORTCUTS = {"post": ("none", "A", "B", "C"), "pre": ("none", "A")}
-
-
-class WeightedLogits(Protocol):
-    """What a network's `weighted_logits` is."""
-
-    def __call__(self, x: Tensor) -> list[tuple[float, Tensor]]:
-        """Return what the training loss sums over: each set of logits with its weight."""
-        ...
 
 
 def can_fuse(spec: Spec) -> bool:
     """Whether there are kernels for all of a network: 3x3 layers of known widths, each with batch normalization."""
     return (
         isinstance(spec, NetworkSpec)
-        and (spec.block, spec.norm, spec.pool, spec.dimensions) == ("basic", "batch", "none", 2)
+        and is_canonical(spec, stem=StemSpec(kernel=3, width=spec.stem.width), heeded=HEEDED)
         and spec.shortcut in SHORTCUTS.get(spec.order, ())
-        and (spec.stem.kernel, spec.stem.stride, spec.stem.bias) == (3, 1, False)
-        and not (spec.dropout or spec.maxout or spec.stochastic_depth or spec.squeeze_excitation or spec.checkpointing)
         and spec.channels <= min(WIDTHS)
         and all(width in WIDTHS for width in (spec.stem.width, *[stage.width for stage in spec.stages]))
         and all(_halves_or_keeps(plan.stride, plan.in_width, plan.out_width) for plan in spec.layout())
         and _last_side(spec) in (4, 8, 16)
     )
+
+
+def is_canonical(spec: NetworkSpec, *, stem: StemSpec, heeded: Sequence[str]) -> bool:
+    """Whether a spec says nothing that kernels do not know of: all but the stages and `heeded` fields is as by default.
+
+    What is added to specs one day is thus unknown to kernels until they heed it.
+    """
+    stages = tuple(StageSpec(blocks=each.blocks, width=each.width, stride=each.stride) for each in spec.stages)
+    try:
+        return spec == NetworkSpec(stem=stem, stages=stages, **{field: getattr(spec, field) for field in heeded})
+    except UserError:  # without the rest it describes no network
+        return False
 
 
 def is_available(device: torch.device | str) -> bool:
@@ -54,19 +61,14 @@ def is_available(device: torch.device | str) -> bool:
     return True
 
 
-def fuse(network: Network, dtype: torch.dtype) -> WeightedLogits:
-    """Return what stands in for the network's `weighted_logits` while it trains in bfloat16 or float16."""
+def fuse(network: Network, dtype: torch.dtype) -> StandIn:
+    """Return what stands in for the network's trunk while it trains in bfloat16 or float16."""
     from reslab.networks.fused.chain import FusedChain
     from reslab.networks.resnet import ResidualNetwork
 
     assert isinstance(network, ResidualNetwork)
-    chain = FusedChain(network, dtype=dtype)
-
-    def weighted_logits(x: Tensor) -> list[tuple[float, Tensor]]:
-        with torch.autocast(x.device.type, enabled=False):  # so small that narrowing costs more than it saves
-            return [(1.0, network.classifier(chain.features(x)))]
-
-    return weighted_logits
+    # Its features are float32, and so few that narrowing them for the head costs more than it saves.
+    return StandIn(FusedChain(network, dtype=dtype).features, heeds_autocast=False)
 
 
 def _has_compiler() -> bool:

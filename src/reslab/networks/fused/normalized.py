@@ -12,12 +12,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from reslab.networks.blocks import Block
-from reslab.networks.fused.fusing import WeightedLogits
+from reslab.networks.fused.fusing import HEEDED, is_canonical
 from reslab.networks.layers import Layer
-from reslab.networks.network import Network
+from reslab.networks.network import Network, StandIn
 from reslab.networks.resnet import ResidualNetwork
 from reslab.spec import Spec
-from reslab.spec.network import NetworkSpec
+from reslab.spec.network import NetworkSpec, StemSpec
 
 CHANNELS = 16  # of which all widths are multiples: 32 bytes, the least that memory moves
 
@@ -28,26 +28,21 @@ def can_normalize(spec: Spec) -> bool:
     Batch normalization and ReLU in the paper's order or before each convolution, in blocks of any kind, plain or with
     options A, B and C. It is the second choice, for what `can_fuse` refuses: there our kernels do the convolutions too.
     """
+    if not isinstance(spec, NetworkSpec):
+        return False
+    stem = StemSpec(kernel=spec.stem.kernel, width=spec.stem.width, stride=spec.stem.stride)
     return (
-        isinstance(spec, NetworkSpec)
+        is_canonical(spec, stem=stem, heeded=(*HEEDED, "pool", "block"))
         and spec.order in ("post", "pre")
-        and (spec.norm, spec.dimensions) == ("batch", 2)
         and spec.shortcut in ("none", "A", "B", "C")
-        and not (spec.dropout or spec.maxout or spec.stochastic_depth or spec.squeeze_excitation or spec.checkpointing)
-        and not spec.stem.bias
         and all(width % CHANNELS == 0 for width in (spec.stem.width, *[stage.width for stage in spec.stages]))
     )
 
 
-def normalize(network: Network, dtype: torch.dtype) -> WeightedLogits:
-    """Return what stands in for the network's `weighted_logits` while it trains in bfloat16 or float16."""
+def normalize(network: Network, dtype: torch.dtype) -> StandIn:
+    """Return what stands in for the network's trunk while it trains in bfloat16 or float16."""
     assert isinstance(network, ResidualNetwork)
-    trunk = NormalizedTrunk(network, dtype=dtype)
-
-    def weighted_logits(x: Tensor) -> list[tuple[float, Tensor]]:
-        return [(1.0, network.classifier(trunk.features(x)))]
-
-    return weighted_logits
+    return StandIn(NormalizedTrunk(network, dtype=dtype).features)
 
 
 class NormalizedTrunk:

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from reslab.errors import UserError
 from reslab.networks.weights.caffemodel import read_caffemodel
+from reslab.runtime.sealed import read_safetensors
 
 # Put before every name by DataParallel, torch.compile and Lightning.
 PREFIXES = ("module.", "_orig_mod.", "model.")
@@ -41,16 +41,8 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     if path.suffix == ".caffemodel":
         return read_caffemodel(path), {}
     if head[8:] == b"{":
-        return _read_safetensors(path)
+        return read_safetensors(path)
     return _unwrap(_read_torch(path), path), {}
-
-
-def _read_safetensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    try:
-        with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError, KeyError) as error:
-        raise UserError(f"{path} is damaged or truncated ({error}); fetch or write it again") from error
 
 
 def _read_torch(path: Path) -> Any:

@@ -15,10 +15,10 @@ from torch import Tensor
 
 from reslab.errors import UserError
 from reslab.files import slug
-from reslab.networks.weights.sealed import seal, unseal, write_sealed
+from reslab.runtime.sealed import seal, unseal, write_sealed
 from reslab.spec import Preprocess, Spec, name_of, spec_from_dict, spec_to_dict
 from reslab.spec.codec import convert, decode, encode
-from reslab.spec.trial import TaskName
+from reslab.spec.task import find_task
 
 FORMAT = 1
 MEAN_IMAGE = "preprocess.mean_image"
@@ -38,7 +38,7 @@ class Weights:
     mean_image: Tensor | None = None
     class_names: tuple[str, ...] | None = None
     class_words: dict[str, str] = field(default_factory=dict)
-    task: TaskName = "classification"
+    task: str = "classification"
     metrics: dict[str, float] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
     source: str = "reslab"
@@ -87,7 +87,7 @@ def parse_weights(path: Path, tensors: dict[str, Tensor], metadata: Mapping[str,
                 name: convert(str, words, where=f"class_words.{name}")
                 for name, words in about.get("class_words", {}).items()
             },
-            task=convert(TaskName, about.get("task", "classification"), where="task"),
+            task=find_task(about.get("task", "classification")).name,
             metrics=dict(about["metrics"]),
             provenance=dict(about["provenance"]),
         )

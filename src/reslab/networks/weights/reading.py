@@ -19,8 +19,8 @@ from reslab.networks.weights.container import read_tensors
 from reslab.networks.weights.file import Weights, parse_weights
 from reslab.networks.weights.places import COUNTER
 from reslab.networks.weights.published import TORCHVISION, digest_file, fetch_torchvision, find_preprocess
-from reslab.networks.weights.sealed import KEY
 from reslab.networks.weights.torchvision import modernize
+from reslab.runtime.sealed import KEY
 from reslab.shipped import SETS, find_shipped
 from reslab.spec import Spec, name_of
 

@@ -74,7 +74,7 @@
   function top(plot) {
     const shown = Object.values(plots).filter((other) => other.share === plot.share).flatMap(visible);
     const ceiling = Math.max(1, ...shown.map((series) => series.ceiling));
-    return Math.min(101, 1.12 * ceiling);
+    return Math.min(plot.axis.most ?? Infinity, 1.12 * ceiling);
   }
 
   const depths = (plot) => [...new Set(plot.series.flatMap((series) => series.x))].sort((one, other) => one - other);
@@ -85,7 +85,7 @@
       visible(plot).flatMap((series) => both(series, plot.unit)),
       layout({
         xaxis: { title: { text: iterations(plot.unit) }, rangemode: "tozero" },
-        yaxis: { title: { text: "error (%)" }, range: [0, top(plot)] }, shapes: drops(plot),
+        yaxis: { title: { text: plot.axis.words }, range: [0, top(plot)] }, shapes: drops(plot),
       }),
     ],
     losses: (plot) => [
@@ -106,7 +106,7 @@
       layout({
         // Side by side: on a scale of layers, 20 to 110 would shrink to nothing beside 1202.
         xaxis: { title: { text: "layers" }, type: "category", categoryarray: depths(plot).map(String), tickvals: depths(plot).map(String) },
-        yaxis: { title: { text: "error (%)" }, range: [0, top(plot)] },
+        yaxis: { title: { text: plot.axis.words }, range: [0, top(plot)] },
       }),
     ],
     responses: (plot, view) => [
@@ -143,7 +143,7 @@
         xaxis: CELLS, yaxis: { ...CELLS, autorange: "reversed" },
       }),
     ],
-    confusion: (plot, _, room) => {
+    matrix: (plot, _, room) => {
       const names = plot.classes.map(plain);
       const images = Math.max(...plot.counts.map((row) => row.reduce((sum, count) => sum + count, 0)));
       const part = (keep) => plot.counts.map((row, truth) => row.map((count, guess) => (keep(truth, guess) ? count : null)));

@@ -1,0 +1,239 @@
+"""`reslab reproduce TABLE… [--seeds N] [--only NAMES] [--from DIR] [field=value ...]`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from reslab.cli.reproduce.cost_table import reproduce_table_1
+from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars
+from reslab.cli.terminal.show import console, make_table, print_json, progress_console, warn
+from reslab.cli.train.trial_set import refuse_numbers, tell_needs
+from reslab.cli.words.subjects import WHOLE, split_words, writable_root
+from reslab.errors import UserError, choices, suggest
+from reslab.numbers import signed
+from reslab.paper.claim import CIFAR10, IMAGENET, Claim
+from reslab.paper.claims import CLAIMS
+from reslab.report.markdown import gather_remarks
+from reslab.report.notation import ours, place
+from reslab.report.reporting import Judgement, judge_runs
+from reslab.report.verdicts import Verdict
+from reslab.spec.codec import encode
+
+if TYPE_CHECKING:
+    from reslab.data.dataset import Dataset
+
+COUNTED = "table-1"
+PLACES = (COUNTED, *CLAIMS)
+HELP = "The paper's tables and figures beside ours."
+
+
+def reproduce(
+    *words: str,
+    seeds: Annotated[int | None, WHOLE] = None,
+    only: str = "",
+    from_: Annotated[Path | None, Parameter(name="--from")] = None,
+    runs: Path | None = None,
+    together: Annotated[int | None, WHOLE] = None,
+    compile: bool = False,
+    measure: bool = False,
+    json: bool = False,
+) -> None:
+    """Run what is missing of a table or figure, and print ours beside published, with verdicts.
+
+    What is finished is not run again, what was interrupted goes on. Ctrl-C and SIGTERM save the state first and end
+    with exit codes 130 and 143.
+
+    Parameters
+    ----------
+    words
+        table-1 to table-6, fig-1, fig-4, fig-6, fig-7 or shortcuts, or several that train on the same images; then
+        fields to change, such as recipe.iterations=2000: a reduced setting; for those about ImageNet data=FOLDER, where
+        it lies, or other photographs, with --from too, and data.on_bad_image=skip to go on past bad ones. Of table-1
+        everything is counted, and nothing trained.
+    seeds
+        Run seeds 1 to N; without it, seed 1.
+    only
+        These networks only, with commas between.
+    from_
+        Judge the runs in this folder, and train nothing.
+    runs
+        The folder for runs; RESLAB_RUNS, or runs.
+    together
+        Train so many at once, as memory allows; on a GPU up to 8, of photographs and on a CPU 1.
+    compile
+        Put torch.compile under the training, and not our own kernels: slower to start, faster where there are none.
+    measure
+        Of table-1, also time its networks here, and on a GPU find their memory and the largest batch that fits.
+    json
+        Print JSON.
+    """
+    subjects, fields = split_words(words)
+    if subjects == [COUNTED]:
+        if fields or seeds or only or from_ or runs or together or compile:
+            raise UserError(f"{COUNTED} is counted and trains nothing; it takes --measure and --json alone")
+        reproduce_table_1(measure=measure, json=json)
+        return
+    claims = choose_claims(subjects, only)
+    if measure:
+        raise UserError(f"--measure is for {COUNTED}; leave it out")
+    refuse_numbers(seeds=seeds, together=together)
+    data = fields.pop("data", None)
+    if from_ is None:
+        root = writable_root(runs)
+        if dataset := _open(claims, ", ".join(subjects), data, root):
+            claims = _run(claims, dataset, fields, root, seeds=seeds or 1, together=together, compile=compile)
+    elif fields or runs or seeds or together or compile:
+        raise UserError(
+            "--from judges the runs that are there; leave out all fields but data, and what is said about training"
+        )
+    elif not from_.is_dir():
+        raise UserError(f"there is no folder {from_}; give --from a folder of runs")
+    elif (from_ / "trial.json").exists():
+        raise UserError(f"{from_} is one run; give --from the folder it lies in")
+    else:
+        root = from_
+        if data is not None:
+            claims = _adapt(claims, ", ".join(subjects), data, root)
+    judged = judge_runs(claims, root)
+    if from_ is not None and data is None:
+        _tell_of_other_photographs(claims, judged, root)
+    for damage in judged.damages:
+        warn(f"{damage.id}: {damage.sentence}")
+    if json:
+        print_json([_plain(verdict) for verdict in judged.verdicts])
+    else:
+        _print(judged, root)
+
+
+def choose_claims(tables: Sequence[str], only: str) -> list[Claim]:
+    """Return the claims of these tables and figures, those about the networks `only` names."""
+    if not tables:
+        raise UserError(f"reproduce takes a table or figure; choose {choices(PLACES)}")
+    for table in tables:
+        if table == COUNTED:
+            raise UserError(f"{COUNTED} is counted and trains nothing; reproduce it by itself")
+        if table not in CLAIMS:
+            known = suggest(table, PLACES) or f"; choose {choices(PLACES)}"
+            raise UserError(f"there is no '{table}' to reproduce{known}")
+    claims = [claim for table in dict.fromkeys(tables) for claim in CLAIMS[table]]
+    if len({setting.data.name for claim in claims for setting in claim.settings}) > 1:
+        raise UserError(f"{', '.join(tables)} train on different images; reproduce them one after the other")
+    networks = list(dict.fromkeys(setting.network for claim in claims for setting in claim.settings))
+    wanted = [name.strip().lower().replace("_", "-") for name in only.split(",") if name.strip()]
+    if only and not wanted:
+        raise UserError(f"--only is {only!r}; name networks, with commas between")
+    for name in wanted:
+        if not any(_means(name, network) for network in networks):
+            known = suggest(name, networks) or "; there are " + ", ".join(networks)
+            raise UserError(f"there is no '{name}' in {', '.join(tables)}{known}")
+
+    def chosen(claim: Claim) -> bool:
+        return bool(claim.settings) and all(
+            any(_means(name, setting.network) for name in wanted) for setting in claim.settings
+        )
+
+    return [claim for claim in claims if not wanted or chosen(claim)]
+
+
+def _means(name: str, network: str) -> bool:
+    """Whether `name` means `network`: that very one, or any with these fields or others."""
+    return name in (network.lower(), network.split()[0])
+
+
+def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> Dataset | None:
+    """Open what the claims are about, or say what to do where it is not here; `data` is a folder to use instead."""
+    names = {setting.data.name for claim in claims for setting in claim.settings}
+    if IMAGENET.name not in names and data is not None:
+        raise UserError(f"data= is for the tables that train on ImageNet, and {table} is none of them; leave it out")
+    with progress_console.status("loading"):
+        from reslab.data.catalogue import load_dataset
+        from reslab.experiments.expand import open_imagenet
+
+        if IMAGENET.name not in names:
+            return load_dataset(CIFAR10.name)
+        dataset = open_imagenet(Path(data).expanduser() if data else None, runs=root)
+    if dataset is None:
+        progress_console.print(
+            f"{table} needs ImageNet (ILSVRC-2012), which is not here: get it from image-net.org, then run "
+            "`reslab data prepare imagenet SOURCE`, or give data=FOLDER if it is unpacked; "
+            "on other photographs it is a reduced setting",
+            soft_wrap=True,
+        )
+    return dataset
+
+
+def _adapt(claims: Sequence[Claim], table: str, data: str, root: Path) -> Sequence[Claim]:
+    """Return the claims as far as the photographs in the folder `data` can test them."""
+    from reslab.experiments.expand import on_these
+
+    dataset = _open(claims, table, data, root)
+    return on_these(claims, dataset) if dataset else claims
+
+
+def _tell_of_other_photographs(claims: Sequence[Claim], judged: Judgement, root: Path) -> None:
+    """Say how runs on other photographs are judged, where a table about ImageNet finds none on that."""
+    asked = {setting.data.name for claim in claims for setting in claim.settings}
+    if asked == {IMAGENET.name} and judged.data_names and IMAGENET.name not in judged.data_names:
+        progress_console.print(
+            f"no run in {root} was trained on ImageNet: they are on {', '.join(sorted(judged.data_names))}; "
+            "data=FOLDER judges those on the photographs in that folder, as a reduced setting",
+            soft_wrap=True,
+        )
+
+
+def _run(
+    claims: Sequence[Claim],
+    dataset: Dataset,
+    fields: dict[str, str],
+    root: Path,
+    *,
+    seeds: int,
+    together: int | None,
+    compile: bool,
+) -> Sequence[Claim]:
+    """Run what the claims lack under `root`; return them as far as `dataset` can test them."""
+    with progress_console.status("loading"):
+        from reslab.experiments.reproduce import plan_runs
+        from reslab.experiments.reproduce import reproduce as run_plan
+
+        plan = plan_runs(claims, dataset, root, seeds=seeds, fields=fields, together=together)
+    tell_needs(list(plan.trials), plan.missing, dataset, root, together=plan.together, device=plan.device)
+    with StopSignals() as stop, make_bars() as progress:
+        run_plan(plan, compile=compile, listener=TrialBars(progress, plan.missing).listener(stop))
+    return plan.claims
+
+
+def _print(judged: Judgement, root: Path) -> None:
+    columns = ("", "<", "published", "ours, mean ± std", "n", "difference", "verdict<")
+    for number, (table, group) in enumerate(groupby(judged.verdicts, key=lambda verdict: verdict.claim.table)):
+        if number:
+            console.print()
+        verdicts = list(group)
+        page = make_table(f"{place(table)} ({root})", *columns)
+        for verdict in verdicts:
+            claim = verdict.claim
+            numbers = (claim.published_words, ours(verdict), str(verdict.n or ""), signed(verdict.difference))
+            page.add_row(claim.row, claim.quantity, *numbers, verdict.word)
+        console.print(page)
+        console.print()
+        for remark, rows in gather_remarks(verdicts).items():
+            console.print(f"{', '.join(rows)}: {remark}", soft_wrap=True)
+    counted = {run for verdict in judged.verdicts for run in verdict.runs}
+    console.print(
+        f"runs in {root}: {judged.num_runs}, counted above: {len(counted)}; --json names them", soft_wrap=True
+    )
+
+
+def _plain(verdict: Verdict) -> dict[str, Any]:
+    names = ("word", "values", "n", "mean", "std", "difference", "runs", "remarks")
+    cells = [
+        {"network": setting.network, "recipe": setting.recipe, "values": encode(values), "runs": encode(runs)}
+        for setting, values, runs in verdict.cells
+    ]
+    judged = {name: encode(getattr(verdict, name)) for name in names}
+    return {"claim": encode(verdict.claim), **judged, "settings": cells}

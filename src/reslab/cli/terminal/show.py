@@ -1,0 +1,87 @@
+"""How numbers and tables look on a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.status import Status
+from rich.table import Table
+from rich.text import Text
+
+from reslab.cli.terminal.legible import disarmed, legible
+from reslab.json_text import to_json
+from reslab.runtime.listener import Listener
+
+
+class Terminal(Console):
+    """A console for text that comes from users and files: nothing in it is markup, an emoji or a command.
+
+    Line breaks are ours at the ends of what is printed; those inside are not, and are shown as what they are.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, **options)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Make text of a string: whatever is printed, put into a table or said of the work under way."""
+        inner = text.strip("\n")
+        before, _, after = text.partition(inner) if inner else (text, "", "")
+        return super().render_str(f"{before}{legible(inner)}{after}", **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Render anything; text that came another way is looked through once more."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.is_control else Segment(disarmed(segment.text), segment.style)
+
+    def status(self, status: RenderableType, **options: Any) -> Status:
+        """Say what is going on; rich would look for markup in a string."""
+        return super().status(self.render_str(status) if isinstance(status, str) else status, **options)
+
+
+# A pipe has no width of its own: give tables room rather than fold them.
+console = Terminal(width=None if sys.stdout.isatty() else 120)
+progress_console = Terminal(stderr=True)
+
+
+def print_heading(subject: str, rest: str) -> None:
+    """Print a subject in bold, and what it is."""
+    console.print(Text.assemble((legible(subject), "bold"), f"  {rest}"), soft_wrap=True)
+
+
+def warn(sentence: str) -> None:
+    """Print a warning beside the progress, where it disturbs no output."""
+    progress_console.print(f"warning: {sentence}", soft_wrap=True)
+
+
+SPEAKING = Listener(warn=warn)  # it prints warnings, and hears nothing else
+
+
+def print_json(data: Any) -> None:
+    """Print plain data as JSON, and nothing else."""
+    print(to_json(data, indent=2))
+
+
+def make_table(title: str, *columns: str) -> Table:
+    """Start a table whose first column is text and whose others are numbers, unless marked with a trailing '<'."""
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        header_style="dim",
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+    )
+    for index, column in enumerate(columns):
+        left = index == 0 or column.endswith("<")
+        table.add_column(column.removesuffix("<"), justify="left" if left else "right", overflow="fold")
+    return table
+
+
+def shape(sizes: tuple[int, ...]) -> str:
+    """Format a shape without its batch: 64x56x56."""
+    return "x".join(map(str, sizes[1:])) or "-"

@@ -1,0 +1,239 @@
+"""`reslab train [TRIAL.toml …] data=... network=... [recipe=...] [seed=...] [field=value ...] [--seeds N] [--dry-run]`.
+
+With `--processes N`, or under torchrun, several processes do what is written here; the first alone prints.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from reslab.cli.terminal.checked_records import read_whole
+from reslab.cli.terminal.legible import legible
+from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars, summarize
+from reslab.cli.terminal.show import SPEAKING, console, progress_console
+from reslab.cli.train.launcher import is_started_by_launcher, run_in_processes
+from reslab.cli.train.trial_set import refuse_numbers, train_several
+from reslab.cli.words.subjects import WHOLE, runs_root, split_words, writable_root
+from reslab.errors import UserError
+from reslab.experiments.trials import (
+    go_on_with_earlier,
+    read_held_out_seed,
+    read_trial,
+    read_trial_file,
+    take_epochs,
+    with_epochs,
+)
+from reslab.numbers import about, write_size
+from reslab.spec.toml import write_toml
+from reslab.spec.trial import Trial, hint_at_field, trial_to_dict
+from reslab.tasks.catalogue import find_shown
+
+if TYPE_CHECKING:
+    from reslab.data.dataset import Dataset
+    from reslab.experiments.estimate import Estimate
+
+HELP = "Train a network, or go on where it was stopped."
+
+
+def train(
+    *fields: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    runs: Path | None = None,
+    seeds: Annotated[int | None, WHOLE] = None,
+    together: Annotated[int | None, WHOLE] = None,
+    processes: Annotated[int, WHOLE] = 1,
+    compile: bool = False,
+    snapshots: str | None = None,
+    dry_run: bool = False,
+) -> None:
+    """Train a network; run the same command again to go on where it stopped.
+
+    Ctrl-C and SIGTERM save the state first and end with exit codes 130 and 143. A finished run is not trained again,
+    unless its weights are gone or damaged.
+
+    Parameters
+    ----------
+    fields
+        data=NAME|FOLDER network=NAME recipe=NAME seed=N, and fields of each: network.shortcut=B recipe.epochs=10.
+        recipe may be a TOML file of its fields; a TOML file before all fields is a whole trial, and
+        there may be several. weights=FILE|cifar10|torchvision starts from those, with a classifier of its own where
+        classes differ; recipe.freeze=conv3 leaves what comes up to there as it was. data.on_bad_image=skip goes on past
+        bad files.
+    runs
+        The folder for runs; RESLAB_RUNS, or runs.
+    seeds
+        Train seeds 1 to N, and print their mean.
+    together
+        Of several trials, train so many at once, as memory allows; on a GPU up to 8, of photographs and on a CPU 1.
+    processes
+        How many processes on this machine share each batch, a GPU each; `torchrun -m reslab train` is for several.
+    compile
+        Put torch.compile under the training, and not our own kernels: slower to start, faster where there are none.
+    snapshots
+        Keep the weights after these iterations too, in the run's folder snapshots: 1000,2000, or parts of the run with
+        a dot: 0.1,0.5. The trial and its numbers stay the same.
+    dry_run
+        Print the complete trial as TOML, with what it would need, and train nothing; of several trials, what they would
+        need and how far they are.
+    """
+    for word in fields:
+        if word.startswith("-"):  # let through, to say what it may mean
+            option = word.split("=")[0]
+            hint = hint_at_field(option.lstrip("-")) or "--help lists those there are"
+            raise UserError(f"there is no option {option}; {hint}")
+    subjects, given = split_words(fields)
+    for subject in subjects:
+        if not subject.endswith(".toml"):
+            hint = hint_at_field(subject) or f"write network={subject}"
+            raise UserError(f"train takes field=value pairs or TOML files and got '{subject}'; {hint}")
+    refuse_numbers(seeds=seeds, together=together)
+    if seeds is not None and "seed" in given:
+        raise UserError("seed= and --seeds both say which seeds to train; give one of them")
+    if processes < 1 or (processes > 1 and is_started_by_launcher()):
+        raise UserError(f"--processes is {processes}; give 1 or more, and none where torchrun has started them already")
+    root = runs_root(runs) if dry_run else writable_root(runs)
+    with progress_console.status("loading"):
+        from reslab.data.catalogue import open_data
+        from reslab.experiments.estimate import estimate_run, measure_speed
+        from reslab.experiments.fitting import refuse_unfit_trial
+        from reslab.experiments.preflight import preflight, refuse_short_disk
+        from reslab.experiments.repair import find_loss
+        from reslab.experiments.run import run_trial
+        from reslab.experiments.starting import refuse_other_start
+        from reslab.runs.directory import RunDirectory
+        from reslab.runtime.execution import choose_device
+        from reslab.runtime.processes import joined
+        from reslab.training.schedule import read_snapshots
+
+        if subjects:
+            trials, dataset, weights = _read_files([Path(subject) for subject in subjects], given)
+            trials = _expand(trials, seeds)
+        else:
+            dataset = open_data(given.get("data", "digits"), held_out_seed=read_held_out_seed(given))
+            weights = given.pop("weights", None)
+
+            def make_trials(data: Dataset) -> list[Trial]:
+                return _expand([read_trial(given, data, weights=weights)], seeds)
+
+            trials, dataset = go_on_with_earlier(make_trials, dataset, root, weights=weights, listener=SPEAKING)
+    if len(different := list(dict.fromkeys(trials))) < len(trials):
+        progress_console.print(f"{len(trials) - len(different)} of these trials are the same as others, and count once")
+        trials = different
+    if len(trials) > 1:
+        if processes > 1 or is_started_by_launcher():
+            raise UserError("several processes train one trial together; give one trial")
+        _tell_of_digits(subjects, given)
+        train_several(
+            trials,
+            dataset,
+            root,
+            weights=weights,
+            together=together,
+            compile=compile,
+            snapshots=snapshots,
+            dry_run=dry_run,
+        )
+        return
+    (trial,) = trials
+    kept = read_snapshots(snapshots, trial.recipe.iterations) if snapshots else frozenset[int]()
+    run = RunDirectory.of(trial, root)
+    device = choose_device()
+    if run.state == "finished" and not dry_run and not find_loss(run, trial):
+        read_whole(run)
+        console.print(f"{run.path} is finished: {summarize(run.result(), find_shown(trial).scores)}", soft_wrap=True)
+        return
+    if not dry_run:
+        run.refuse_held()  # before anything is timed beside it
+    if run.state == "new":
+        refuse_other_start(trial, weights)
+    if processes > 1 and not dry_run:
+        refuse_unfit_trial(trial, dataset, num_processes=processes)
+        options = [*(["--runs", str(runs)] if runs else []), *(["--seeds", str(seeds)] if seeds else [])]
+        options += ["--compile"] * compile + (["--snapshots", snapshots] if snapshots else [])
+        code = run_in_processes(["train", *fields, *options], processes)
+        if code:
+            sys.exit(code)
+        return
+    with joined() as group:
+        count = max(processes, group.count)
+        if not group.first:
+            console.quiet = progress_console.quiet = True
+        _tell_of_digits(subjects, given)
+        preflight(trial, dataset, device=device, num_processes=count, listener=SPEAKING)
+        if not dry_run:
+            state = "damaged" if run.state == "finished" else run.state
+            console.print(f"{state} run {run.path}", soft_wrap=True)
+        with progress_console.status("timing a few steps"):
+            share = replace(trial, recipe=replace(trial.recipe, batch=trial.recipe.batch // count))
+            speed = measure_speed(share, device=device)
+            speed = replace(speed, test_seconds=speed.test_seconds / count)
+            estimate = estimate_run(share, dataset, run, speed=speed, device=device)
+        if dry_run:
+            if group.first:
+                lines = [run.path.name, *_describe(estimate, trial, count)]
+                print("\n".join(f"# {legible(line)}" for line in lines), end="\n\n")
+                print(write_toml(trial_to_dict(trial)), end="")
+            return
+        console.print(*_describe(estimate, trial, count), sep="\n", soft_wrap=True)
+        if group.first:
+            refuse_short_disk([(trial, run)])
+        with StopSignals() as stop, make_bars() as progress:
+            bars = TrialBars(progress, [trial])
+            run_trial(
+                trial,
+                dataset,
+                root,
+                weights=weights,
+                device=device,
+                processes=group,
+                compile=compile,
+                snapshots=kept,
+                listener=replace(bars.listener(stop), progress=bars.begin(trial)),
+            )
+        if group.first:
+            console.print(summarize(run.result(), find_shown(trial).scores))
+            console.print(f"wrote {run.weights}", soft_wrap=True)
+
+
+def _read_files(paths: Sequence[Path], given: dict[str, str]) -> tuple[list[Trial], Dataset, str | None]:
+    """Return the trials of TOML files, changed by the fields given, their data, and what they start from."""
+    from reslab.data.catalogue import open_data
+
+    place, weights, epochs = given.pop("data", None), given.pop("weights", None), take_epochs(given)
+    trials = [read_trial_file(path, given) for path in paths]
+    dataset = open_data(place or trials[0].data.name, known=trials[0].data)
+    for path, trial in zip(paths, trials, strict=True):
+        if trial.data.held_out_seed != trials[0].data.held_out_seed:
+            raise UserError(f"{path} and {paths[0]} differ in data.held_out_seed; train one after the other")
+        if dataset.fingerprint != trial.data.fingerprint:
+            raise UserError(f"{path} is about other data than the {dataset.name} here; check data.fingerprint")
+    return [with_epochs(trial, epochs, dataset) for trial in trials], dataset, weights
+
+
+def _expand(trials: Sequence[Trial], seeds: int | None) -> list[Trial]:
+    """Return trials with the seeds 1 to `seeds` each, or as they are where none are asked for."""
+    if seeds is None:
+        return list(trials)
+    return [replace(trial, seed=seed) for trial in trials for seed in range(1, seeds + 1)]
+
+
+def _tell_of_digits(subjects: Sequence[str], given: Mapping[str, str]) -> None:
+    if not subjects and "data" not in given:
+        progress_console.print("no data= given: training on digits")
+
+
+def _describe(estimate: Estimate, trial: Trial, processes: int) -> list[str]:
+    done = f", {estimate.done:,} of them done" if estimate.done else ""
+    shared = f" by {processes} processes" if processes > 1 else ""
+    return [
+        f"{estimate.iterations:,} iterations of {trial.recipe.batch} images ({estimate.epochs * processes:,.1f} epochs)"
+        f"{shared}, seed {trial.seed}{done}",
+        f"{about(estimate.seconds)}, "
+        f"{write_size(estimate.memory_bytes)} of memory{' each' if shared else ''}, "
+        f"{write_size(estimate.disk_bytes)} of disk",
+    ]

@@ -1,0 +1,202 @@
+"""Several trials by one command: what they will need, and `reslab train A.toml B.toml` or `--seeds N`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reslab.cli.terminal.checked_records import read_whole
+from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars, tell_skipped
+from reslab.cli.terminal.show import console, make_table, progress_console, warn
+from reslab.errors import UserError
+from reslab.numbers import about, percent, write_size
+from reslab.report.groups import spread
+from reslab.report.labels import label_each
+from reslab.report.notation import spread_words
+from reslab.runs.directory import RunDirectory
+from reslab.scores import list_columns
+from reslab.spec import Spec
+from reslab.spec.trial import Trial
+from reslab.tasks.catalogue import find_shown
+
+if TYPE_CHECKING:
+    from reslab.data.dataset import Dataset
+
+MOST_TOGETHER = 32  # torch has so many streams of a kind
+
+
+def refuse_numbers(*, seeds: int | None, together: int | None) -> None:
+    """Refuse numbers of seeds and of trials at once that cannot be."""
+    if seeds is not None and seeds < 1:
+        raise UserError(f"--seeds is {seeds}; give a whole number of at least 1")
+    if together is not None and not 1 <= together <= MOST_TOGETHER:
+        raise UserError(f"--together is {together}; give a whole number from 1 to {MOST_TOGETHER}")
+
+
+def train_several(
+    trials: Sequence[Trial],
+    dataset: Dataset,
+    root: Path,
+    *,
+    weights: str | Path | None,
+    together: int | None,
+    compile: bool,
+    snapshots: str | None,
+    dry_run: bool,
+) -> None:
+    """Train what is not finished of `trials`, some at once, and print how all of them ended."""
+    with progress_console.status("loading"):
+        from reslab.experiments.repair import find_loss
+        from reslab.experiments.together import most_together, refuse_failures, run_together
+        from reslab.runtime.execution import choose_device
+
+    device = choose_device()
+    together = together or (1 if dataset.has_files else most_together(device))
+    runs = {trial: RunDirectory.of(trial, root) for trial in trials}
+    missing = {trial: run for trial, run in runs.items() if run.state != "finished" or find_loss(run, trial)}
+    _refuse_unfit(missing, dataset, weights)
+    if not dry_run:
+        for run in missing.values():
+            run.refuse_held()
+    tell_needs(trials, list(missing), dataset, root, together=together, device=device, refusing=not dry_run)
+    labels, failures = label_each(trials), {}
+    if missing and not dry_run:
+        with StopSignals() as stop, make_bars() as progress:
+            failures = run_together(
+                list(missing),
+                dataset,
+                root,
+                weights=weights,
+                device=device,
+                together=together,
+                compile=compile,
+                snapshots=snapshots,
+                listener=TrialBars(progress, list(missing), labels=labels).listener(stop),
+            )
+    _print(runs, labels, root)
+    refuse_failures(failures, of=len(missing))
+
+
+def tell_needs(
+    trials: Sequence[Trial],
+    missing: Sequence[Trial],
+    dataset: Dataset,
+    root: Path,
+    *,
+    together: int,
+    device: str,
+    refusing: bool = True,
+) -> None:
+    """Say what is to run, and what time, memory and disk that takes; refuse what there is no room for on the disk."""
+    from reslab.experiments.estimate import estimate_set
+    from reslab.experiments.preflight import list_doubts, refuse_short_disk
+    from reslab.experiments.sizes import check_memory, trial_bytes
+    from reslab.training.checkpoint import newest_step
+
+    done = sum(newest_step(RunDirectory.of(trial, root).checkpoints) for trial in missing)
+    left = max(0, sum(trial.recipe.iterations for trial in missing) - done)
+    progress_console.print(
+        f"trials: {len(trials)}, finished: {len(trials) - len(missing)}, to run: {len(missing)} "
+        f"on {device}, {left:,} iterations in all",
+        soft_wrap=True,
+    )
+    if not missing:
+        return
+    _warn_of_crowding(min(together, len(missing)), device)
+    largest = max(missing, key=lambda trial: trial_bytes(trial, device=device))
+    if warning := check_memory(largest, dataset, device=device):
+        warn(f"{largest.id}: {warning}")
+    doubts = {doubt: trial.id for trial in missing for doubt in list_doubts(trial, dataset, device=device)}
+    for doubt, name in doubts.items():
+        warn(f"{name}: {doubt}")
+    with progress_console.status("timing a few steps"):
+        estimate = estimate_set(missing, dataset, root, together=together, device=device)
+    less = f" (less with {together} at once)" if together > 1 and device == "cuda" else ""
+    progress_console.print(
+        f"{about(estimate.seconds)} one after the other{less}, {write_size(estimate.memory_bytes)} of memory, "
+        f"{write_size(estimate.disk_bytes)} of disk",
+        soft_wrap=True,
+    )
+    if refusing:
+        refuse_short_disk([(trial, RunDirectory.of(trial, root)) for trial in missing])
+
+
+def _warn_of_crowding(together: int, device: str) -> None:
+    """Say where trials at once have more threads than there are cores: they then mostly wait for each other."""
+    import torch
+
+    threads, cores = torch.get_num_threads(), os.cpu_count() or 1
+    if device == "cpu" and together > 1 and together * threads > cores:
+        warn(
+            f"{together} trials at once with {threads} threads each crowd {cores} cores, many times slower than one "
+            f"after the other; leave --together out, or set OMP_NUM_THREADS={max(1, cores // together)}"
+        )
+
+
+def _refuse_unfit(missing: Mapping[Trial, RunDirectory], dataset: Dataset, weights: str | Path | None) -> None:
+    """Refuse, before any runs, trials that do not go with the data, and weights that are not what each starts from."""
+    from reslab.experiments.fitting import refuse_unfit_trial
+    from reslab.experiments.starting import read_start
+
+    new = [trial for trial, run in missing.items() if run.state == "new"]
+    if len({trial.start for trial in new}) > 1:
+        raise UserError("these trials start from different weights; give each kind a command of its own")
+    networks: set[Spec] = set()
+    for trial in missing:
+        try:
+            refuse_unfit_trial(trial, dataset)
+            if trial in new and trial.network not in networks:
+                networks.add(trial.network)
+                read_start(trial, weights)
+        except UserError as error:
+            raise UserError(f"{trial.id}: {error}") from error
+
+
+def _print(runs: Mapping[Trial, RunDirectory], labels: Mapping[Trial, str], root: Path) -> None:
+    """Print a row for each run, under those that differ in their seed alone their mean, and what was left out."""
+    results = _read_results(runs)
+    damaged = [trial for trial, run in runs.items() if run.state == "finished" and trial not in results]
+    shown = list_columns(score for trial in results for score in find_shown(trial).scores)
+    stands = ["state<"] if len(results) < len(runs) else []
+    table = make_table(f"Runs ({root})", "trial", "seed", *shown.values(), "run<", *stands)
+    for column in table.columns[1:]:
+        column.no_wrap = True  # ids are copied; names give way
+    alike: dict[Trial, list[Trial]] = {}
+    for trial in runs:
+        alike.setdefault(replace(trial, seed=0), []).append(trial)
+    for group in alike.values():
+        for trial in group:
+            numbers = [percent(results.get(trial, {}).get(name)) for name in shown]
+            standing = ["damaged" if trial in damaged else _stand(runs[trial]) for _ in stands]
+            table.add_row(labels[trial], str(trial.seed), *numbers, trial.id, *standing)
+        ended = [results[trial] for trial in group if trial in results]
+        if len(ended) > 1:
+            means = [spread([result.get(name) for result in ended]) for name in shown]
+            table.add_row(f"mean ± std of {len(ended)}", "", *map(spread_words, means))
+    console.print(table)
+    for trial, result in results.items():
+        if skipped := tell_skipped(result):
+            console.print(f"{trial.id}: {skipped}", soft_wrap=True)
+
+
+def _read_results(runs: Mapping[Trial, RunDirectory]) -> dict[Trial, dict[str, Any]]:
+    """Return the results of finished runs; a record that contradicts itself is told, and has none."""
+    results = {}
+    for trial, run in runs.items():
+        if run.state == "finished":
+            try:
+                read_whole(run)
+            except UserError as error:
+                warn(str(error))
+            else:
+                results[trial] = run.result()
+    return results
+
+
+def _stand(run: RunDirectory) -> str:
+    from reslab.training.checkpoint import newest_step
+
+    return f"{run.state} at {newest_step(run.checkpoints):,}" if run.state == "interrupted" else run.state

@@ -1,0 +1,1 @@
+"""What a verb is told: subjects and fields."""

@@ -1,0 +1,1 @@
+"""Images of one size, as arrays."""

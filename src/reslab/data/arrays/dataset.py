@@ -1,0 +1,117 @@
+"""A dataset as plain arrays, all images of one size: training and test, and a fingerprint of both."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import torch
+
+from reslab.data.arrays.feed import HEEDED, ArrayFeed, make_feed
+from reslab.data.arrays.resident import refuse_small_images
+from reslab.data.arrays.split import ArraySplit
+from reslab.data.arrays.streamed import is_resident, padded_bytes
+from reslab.data.dataset import count_held_back
+from reslab.errors import UserError
+from reslab.runtime.listener import Listener
+from reslab.runtime.processes import Processes
+from reslab.spec.recipe import refuse_unheeded
+from reslab.spec.task import Target
+from reslab.spec.trial import DataSpec, SplitName, Trial
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArrayDataset:
+    """A named dataset. `brightest` is the value of a white pixel: 255, or 16 for the digits."""
+
+    target: ClassVar[Target] = "class"
+    has_files: ClassVar[bool] = False
+
+    name: str
+    class_names: tuple[str, ...]
+    train: ArraySplit
+    test: ArraySplit
+    brightest: int = 255
+    usual_recipe: str = "cifar-paper"
+    held_out: bool = False
+    is_known_by_size: bool = False
+    root: Path | None = None
+
+    @property
+    def channels(self) -> int:
+        """Of every image."""
+        return self.train.images.shape[1]
+
+    @property
+    def side(self) -> int:
+        """The width of every image."""
+        return self.train.images.shape[-1]
+
+    def divide(self, split: SplitName) -> tuple[ArraySplit, ArraySplit]:
+        """Return what to train and test on; for tuning, the last tenth of the training images stands in for a test."""
+        if split == "full":
+            return self.train, self.test
+        first = len(self.train) - count_held_back(self.train, split)
+        indices = np.arange(len(self.train))
+        return self.train.take(indices[:first]), self.train.take(indices[first:])
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over all arrays: what the data is, wherever it lies."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        digest = hashlib.sha256()
+        for split in (self.train, self.test):
+            for array in (split.images, split.targets):
+                digest.update(f"{array.shape}".encode())
+                digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    def read_words(self) -> Mapping[str, str]:
+        """Return nothing: names say it."""
+        return {}
+
+    def read_before(self, *, held_out_seed: int) -> Iterator[ArrayDataset]:
+        """Yield nothing: arrays are what they were."""
+        yield from ()
+
+    def find_trained(self, before: DataSpec) -> ArraySplit | None:
+        """Return the images that a training on `before` trained on; None where that was other data."""
+        return self.divide(before.split)[0] if self.fingerprint == before.fingerprint else None
+
+    def refuse_trial(self, trial: Trial) -> None:
+        """Refuse on images of one size what is done to photographs only, and what they are too small for."""
+        recipe = trial.recipe
+        augmentation = recipe.augmentation
+        refuse_unheeded(augmentation, HEEDED, other="photographs")
+        if recipe.centring != "mean-image":
+            raise UserError(f"recipe.centring is {recipe.centring}, which is for photographs; leave it out")
+        if recipe.resizing.initial != 1:
+            raise UserError(
+                f"recipe.resizing.initial is {recipe.resizing.initial:g}, which is for photographs; leave it out"
+            )
+        side = min(self.train.images.shape[-2:])
+        refuse_small_images(side, padding=augmentation.padding, edges=augmentation.edges, cutout=augmentation.cutout)
+
+    def list_packages(self, trial: Trial) -> Collection[str]:
+        """Return the packages that make a trial's batches."""
+        return {"numpy"}
+
+    def count_bytes(self, trial: Trial, *, device: str) -> int:
+        """Return the memory that the images take on a device, where they are resident."""
+        padding = trial.recipe.augmentation.padding
+        splits = [split for split in (self.train, self.test) if is_resident(split, padding, device)]
+        return sum(padded_bytes(split, padding) for split in splits)
+
+    def make_feed(
+        self, trial: Trial, *, device: torch.device | str, processes: Processes, folder: Path | None, listener: Listener
+    ) -> ArrayFeed:
+        """Put the images on `device`, or find them there, and return what hands out a trial's batches of them."""
+        return make_feed(self, self.divide(trial.data.split), trial, device=device, processes=processes)

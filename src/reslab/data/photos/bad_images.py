@@ -1,0 +1,104 @@
+"""What to do about bad images: the first stops the work; or each is told once and left out, up to one in a hundred."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from reslab.data.dataset import Dataset
+from reslab.data.photos.pixels import drop_advice
+from reslab.data.reading import BadImage, OnBad
+from reslab.errors import UserError
+from reslab.files import write_text
+from reslab.json_text import to_json
+from reslab.runtime.listener import DEAF, Listener
+from reslab.spec.codec import decode, encode
+
+FILE = "skipped.json"  # of a run
+MOST_BAD = 0.01  # of the images, before skipping them is no remedy
+Bad = tuple[str, str]  # a file, and the sentence that is said of it
+Part: TypeAlias = Literal["train", "test"]
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """An image that was left out: what it was for, its path under the dataset's root, and what is wrong with it."""
+
+    part: Part
+    image: str
+    trouble: str
+
+
+class BadImages:
+    """Takes note of the bad images of a dataset; the listener is told of each that is skipped, once.
+
+    `known` are those that were skipped before; `keep` is handed all of them whenever there is another.
+    """
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        *,
+        skip: bool = False,
+        listener: Listener = DEAF,
+        known: Iterable[Skipped] = (),
+        keep: Callable[[Sequence[Skipped]], None] = lambda skipped: None,
+    ) -> None:
+        self.root, self.skip, self.listener, self.keep = dataset.root or Path(), skip, listener, keep
+        self.most = max(1, math.floor(MOST_BAD * (len(dataset.train) + len(dataset.test))))
+        self.skipped = {one.image: one for one in known}
+
+    def noting(self, part: Part) -> OnBad:
+        """Return what takes note of a bad image of a part, or stops at it."""
+
+        def note(index: int, error: BadImage) -> None:
+            self.note([(error.image, str(error))], part=part)
+
+        return note
+
+    def note(self, bad: Iterable[Bad], *, part: Part) -> None:
+        """Tell of bad images, or stop at them."""
+        for file, sentence in bad:
+            if not self.skip:
+                raise UserError(sentence)
+            trouble = drop_advice(sentence).removeprefix(f"{file} ")
+            self.add([Skipped(part, file.removeprefix(f"{self.root}/"), trouble)])
+
+    def add(self, skipped: Iterable[Skipped]) -> None:
+        """Skip images; those that were skipped before are not told again."""
+        for one in skipped:
+            if one.image in self.skipped:
+                continue
+            self.skipped[one.image] = one
+            told = f"{self.root / one.image} {one.trouble}"
+            if len(self.skipped) > self.most:
+                raise UserError(
+                    f"more than {self.most:,} image{'s are' if self.most > 1 else ' is'} bad, and no more than one in "
+                    f"a hundred, or one, may be skipped; `reslab data check {self.root}` names all, the last: {told}"
+                )
+            self.keep(list(self.skipped.values()))
+            self.listener.warn(f"skipped: {told}")
+
+    def count(self, part: Part) -> int:
+        """Return how many images of a part were skipped."""
+        return sum(one.part == part for one in self.skipped.values())
+
+
+def read_skipped(folder: Path) -> list[Skipped]:
+    """Read what earlier sittings of a run have skipped."""
+    path = folder / FILE
+    try:
+        return [decode(Skipped, one) for one in json.loads(path.read_text(encoding="utf-8"))["images"]]
+    except FileNotFoundError:
+        return []
+    except (UserError, OSError, ValueError, LookupError, TypeError) as error:
+        raise UserError(f"{path} is damaged ({error}); remove it to go on") from error
+
+
+def write_skipped(folder: Path, skipped: Sequence[Skipped]) -> None:
+    """Write what a run has skipped."""
+    write_text(folder / FILE, to_json({"images": encode(skipped)}, indent=2, sort_keys=True) + "\n")

@@ -1,0 +1,255 @@
+"""What feeds a training with photographs: crops by worker processes, centred, coloured and mixed on the device.
+
+Tested on the central crop, the shorter side being 256 for crops of 224 and in proportion for others; centred by the
+mean image of the training images (the paper's way) or by ImageNet's mean and deviation (the common one).
+Colours are shifted as in AlexNet: along the principal components of ImageNet's pixels, each by a normal number times
+its eigenvalue. Mixing joins every image with its neighbour in the batch, whose order is random already.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from reslab.data.arrays.resident import send
+from reslab.data.balance import balance
+from reslab.data.geometry import REFERENCE_SIDE
+from reslab.data.photos.bad_images import BadImages, read_skipped, write_skipped
+from reslab.data.photos.folder import PhotoDataset, PhotoSplit
+from reslab.data.photos.order import PhotoSampler, Share
+from reslab.data.photos.resizing import crop_side
+from reslab.data.photos.workers import Decoded, TrainingCrops, count_workers, stream_batches
+from reslab.data.preprocessing import centre_pixels, preprocess_images
+from reslab.data.reading import OnBad, read_in_order
+from reslab.runtime.execution import Execution
+from reslab.runtime.listener import Listener
+from reslab.runtime.processes import Processes
+from reslab.runtime.randomness import Stream, numbers_for
+from reslab.runtime.sealed import read_sealed, write_sealed
+from reslab.spec import Preprocess
+from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
+from reslab.spec.trial import Trial
+
+TEST_SIDE = 256  # for crops of REFERENCE_SIDE
+EVALUATION_BATCH = 50
+MEAN = "mean_image"
+MEAN_IMAGES = 10_000  # that the mean image is taken over, where there are more
+# Of ImageNet's pixels from 0 to 1, RGB; a column of VECTORS is a component.
+VALUES = np.array([0.2175, 0.0188, 0.0045], np.float32)
+VECTORS = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]], np.float32)
+
+
+@dataclass
+class _Stream:
+    """Batches made ahead, and the step of the next; none at first."""
+
+    batches: Iterator[Decoded] = field(default_factory=lambda: iter(()))
+    next: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhotoFeed:
+    """Batches of photographs, by their step, and test images in order."""
+
+    trial: Trial
+    dataset: PhotoDataset
+    preprocess: Preprocess
+    mean_image: Tensor | None
+    sampler: PhotoSampler
+    crops: TrainingCrops
+    bad: BadImages
+    execution: Execution
+    processes: Processes
+    device: torch.device
+    is_resident: bool = False
+    stream: _Stream = field(default_factory=_Stream)
+
+    @property
+    def image_shape(self) -> tuple[int, ...]:
+        """What the network is given: channels, height, width."""
+        return self.trial.network.input_shape
+
+    @property
+    def targets(self) -> NDArray[np.int64]:
+        """The targets of all images to train on."""
+        return self.dataset.train.targets
+
+    @property
+    def num_tests(self) -> int:
+        """How many test images all processes have together."""
+        return len(self.dataset.test)
+
+    @property
+    def num_skipped_tests(self) -> int:
+        """How many test images could not be read."""
+        return self.bad.count("test")
+
+    @property
+    def tested(self) -> range:
+        """Which of the test images are this process's."""
+        return range(self.num_tests)[self.processes.share(self.num_tests)]
+
+    def load(self, step: int, count: int) -> tuple[Tensor, ...]:
+        """Return the batches of `count` iterations from `step` on, or of those whose crops are as large as its."""
+        alike = itertools.takewhile(lambda number: self._side(number) == self._side(step), range(step, step + count))
+        loaded = [self._load(number) for number in alike]
+        images, *rest = zip(*loaded, strict=True)
+        prepared = torch.stack([self.execution.prepare(image) for image in images])
+        return prepared, *[torch.stack(part) for part in rest]
+
+    def tests(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield every test image of this process's share once, with its target."""
+        split = self.dataset.test.take(slice(self.tested.start, self.tested.stop))
+        for images, targets in _prepare(
+            split, self.preprocess, mean_image=self.mean_image, device=self.device, on_bad=self.bad.noting("test")
+        ):
+            yield self.execution.prepare(images), targets
+
+    def share_skipped(self) -> int:
+        """Let all processes know what images any has skipped; return how many of those were to be trained on."""
+        if self.bad.skip:
+            for skipped in self.processes.ask_all(list(self.bad.skipped.values())):
+                self.bad.add(skipped)
+        return self.bad.count("train")
+
+    def name_images(self, step: int) -> str:
+        """Say which training images iteration `step` sees."""
+        keys = self.sampler.draw(step, self.trial.recipe.batch)
+        names = [self.dataset.train.files[image] for _, image in keys[:4]]
+        return ", ".join(names) + (", ..." if len(keys) > len(names) else "")
+
+    def _side(self, step: int) -> int:
+        return crop_side(self.trial.recipe, step, whole=self.trial.network.input_shape[-1])
+
+    def _load(self, step: int) -> tuple[Tensor, ...]:
+        """Return the images and targets of an iteration; where they are mixed, the neighbours' and our share."""
+        if step != self.stream.next:
+            self.stream.batches = stream_batches(
+                self.crops,
+                self.sampler,
+                batch=self.trial.recipe.batch,
+                first=step,
+                side=self._side,
+                workers=count_workers(self.device),
+                share=Share(self.processes.rank, self.processes.count, self.trial.recipe.accumulate),
+            )
+        decoded = next(self.stream.batches)
+        self.stream.next = step + 1
+        self.bad.note(decoded.bad, part="train")
+        return self._mix(step, *self._to_device(decoded))
+
+    def _to_device(self, decoded: Decoded) -> tuple[Tensor, Tensor]:
+        pixels = send(decoded.pixels.numpy(), self.device).permute(0, 3, 1, 2).float().div_(255)
+        if self.trial.recipe.augmentation.colour:
+            shifts = send((decoded.shifts.numpy() * VALUES) @ VECTORS.T, self.device)
+            pixels.add_(shifts[:, :, None, None])
+        centre_pixels(pixels, self.preprocess, mean_image=self.mean_image, in_place=True)
+        return pixels, send(decoded.targets.numpy(), self.device)
+
+    def _mix(self, step: int, images: Tensor, targets: Tensor) -> tuple[Tensor, ...]:
+        mixup, cutmix = self.trial.recipe.augmentation.mixup, self.trial.recipe.augmentation.cutmix
+        if not mixup and not cutmix:
+            return images, targets
+        random = numbers_for(Stream.MIXING, seed=self.trial.seed, item=step)
+        cut = bool(cutmix) and (not mixup or random.random() < 0.5)
+        alpha = cutmix if cut else mixup
+        share = float(random.beta(alpha, alpha))
+        others = images.roll(1, 0)
+        if cut:
+            side = images.shape[-1]
+            hole = round(side * math.sqrt(1 - share))
+            top, left = (int(place) for place in random.integers(0, side - hole, 2, endpoint=True))
+            images = images.clone()
+            images[..., top : top + hole, left : left + hole] = others[..., top : top + hole, left : left + hole]
+            share = 1 - hole**2 / side**2
+        else:
+            images = share * images + (1 - share) * others
+        return images, targets, targets.roll(1, 0), torch.full((len(targets),), share, device=images.device)
+
+
+def make_feed(
+    dataset: PhotoDataset,
+    trial: Trial,
+    *,
+    device: torch.device | str,
+    processes: Processes,
+    folder: Path | None,
+    listener: Listener,
+) -> PhotoFeed:
+    """Pair a trial with a folder of photographs; the listener is told of those that are skipped.
+
+    The run's `folder` has what was skipped in earlier sittings, and the mean image where one is subtracted: it is
+    computed once, by the first of several processes, and handed on.
+    """
+    recipe = trial.recipe
+    bad = BadImages(dataset, listener=listener)
+    if trial.data.on_bad_image == "skip":
+        known = processes.ask_first(read_skipped(folder) if folder and processes.first else [])
+        keep = partial(write_skipped, folder) if folder and processes.first else lambda skipped: None
+        bad = BadImages(dataset, skip=True, listener=listener, known=known, keep=keep)
+    crop = trial.network.input_shape[-1]
+    geometry = Preprocess(resize=round(TEST_SIDE * crop / REFERENCE_SIDE), crop=crop)
+    mean_image, preprocess = None, replace(geometry, mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    if recipe.centring == "mean-image":
+        mean_image, preprocess = torch.empty(3, crop, crop), replace(geometry, per_pixel_mean=True)
+        if processes.first:
+            mean_image = _find_mean(dataset.train, geometry, folder=folder, bad=bad, device=device)
+        processes.take_from_first([mean_image])
+    sequence = balance(dataset.train.targets, seed=trial.seed) if recipe.sampling == "balanced" else None
+    return PhotoFeed(
+        trial=trial,
+        dataset=dataset,
+        preprocess=preprocess,
+        mean_image=mean_image,
+        sampler=PhotoSampler(count=len(dataset.train), seed=trial.seed, balance=sequence),
+        crops=TrainingCrops(dataset.train, recipe.augmentation, seed=trial.seed, skip=bad.skip),
+        bad=bad,
+        execution=Execution(channels_last=recipe.channels_last, precision=recipe.precision),
+        processes=processes,
+        device=torch.device(device),
+    )
+
+
+def _find_mean(
+    split: PhotoSplit, geometry: Preprocess, *, folder: Path | None, bad: BadImages, device: torch.device | str
+) -> Tensor:
+    """Return the mean image as a run has it, or compute it and keep it there."""
+    place = folder / "mean.safetensors" if folder else None
+    if place is not None and place.exists():
+        return read_sealed(place)[0][MEAN]
+    mean_image = mean_photo(split, geometry, bad=bad, device=device)
+    if place is not None:
+        write_sealed(place, {MEAN: mean_image}, {})
+    return mean_image
+
+
+def mean_photo(split: PhotoSplit, geometry: Preprocess, *, bad: BadImages, device: torch.device | str) -> Tensor:
+    """Return the mean image of a split's central crops, on a scale where white is one."""
+    if len(split) > MEAN_IMAGES:
+        split = split.take(np.linspace(0, len(split) - 1, MEAN_IMAGES).round().astype(np.int64))
+    total, count = torch.zeros((), dtype=torch.float64, device=device), 0
+    for images, _ in _prepare(split, geometry, mean_image=None, device=device, on_bad=bad.noting("train")):
+        total = total + images.double().sum(0)
+        count += len(images)
+    return (total / count).float().cpu()
+
+
+def _prepare(
+    split: PhotoSplit, preprocess: Preprocess, *, mean_image: Tensor | None, device: torch.device | str, on_bad: OnBad
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield every image once, in order, prepared on the device as a network is tested on it, and the targets."""
+    for batch in read_in_order(split, EVALUATION_BATCH, on_bad=on_bad):
+        images = [
+            preprocess_images(image.to(device), preprocess, brightest=255, mean_image=mean_image)
+            for image in batch.images
+        ]
+        yield torch.cat(images), batch.targets.to(device)

@@ -1,0 +1,195 @@
+"""A folder of photographs with any number of labels each: the images, and lists of them with their labels, as CSV.
+
+``train.csv`` or ``labels.csv``, and ``val.csv`` for the test; without that a part is held out, drawn by a seed.
+The first line names the columns: ``image``, then a class each, with 0 or 1 below; or ``image,labels``, with
+semicolons between an image's labels. Images are named by their path under the folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import ClassVar
+
+import numpy as np
+
+from reslab.data.photos.editions import CURRENT, Edition, sort_classes
+from reslab.data.photos.folder import PhotoDataset, PhotoSplit, folder_name
+from reslab.data.photos.held_out import draw_labelled_by_name, draw_labelled_by_position, refuse_seed
+from reslab.data.photos.wrong import Tell, Wrong, refuse
+from reslab.errors import UserError
+from reslab.files import is_file
+from reslab.spec.task import Target
+
+LISTS, VAL_LIST = ("train.csv", "labels.csv"), "val.csv"
+COLUMNS = "image,CLASS,CLASS with 0 or 1 below, or image,labels with semicolons between labels"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultiLabelDataset(PhotoDataset):
+    """Photographs whose targets are a row of labels each, 0 or 1 for every class."""
+
+    target: ClassVar[Target] = "labels"
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        return self._take_fingerprint(b"multi-label\n", lambda labels: labels.astype(np.uint8).tobytes())
+
+
+def find_list(root: Path) -> Path | None:
+    """Return the list of a folder's training images and their labels, where it has one that may be seen."""
+    found: list[Path] = []
+    with contextlib.suppress(OSError):  # a folder that may not be entered, which reading it tells
+        found = [root / name for name in LISTS if (root / name).is_file()]
+    if len(found) > 1:
+        raise UserError(f"{root} has both {LISTS[0]} and {LISTS[1]}; keep one of them, and {VAL_LIST} for the test")
+    return found[0] if found else None
+
+
+def read_labelled(root: Path, *, seed: int = 0, edition: Edition = CURRENT, tell: Tell = refuse) -> MultiLabelDataset:
+    """Read a folder with a list of labels; `seed` draws what is held out where there is no list for the test.
+
+    `tell` hears of every line that cannot be taken; where it does not raise, the line is left out.
+    """
+    refuse_seed(seed)
+    path = find_list(root)
+    assert path is not None
+    given = _read_list(path, tell, edition)
+    train = _gather(root, given)
+    absent = [name for name, count in zip(given.classes, train.targets.sum(0), strict=True) if not count]
+    if absent:
+        raise UserError(f"no image of {path} has the label '{absent[0]}'; add one, or remove the column")
+    held_out = not (root / VAL_LIST).is_file()
+    if held_out:
+        if edition is Edition.FIRST:
+            held = draw_labelled_by_position(train.targets, seed=seed)
+        else:
+            held = draw_labelled_by_name(train.files, train.targets, seed=seed)
+        train, test = train.take(np.flatnonzero(~held)), train.take(np.flatnonzero(held))
+        lost = [name for name, count in zip(given.classes, train.targets.sum(0), strict=True) if not count]
+        if lost or not len(test):
+            what = f"all images of '{lost[0]}' were" if lost else "no image could be"
+            raise UserError(f"{what} held out of {path}; try another data.held_out_seed, or give {VAL_LIST} too")
+    else:
+        test = _gather(root, _read_val(root / VAL_LIST, given, tell, edition))
+    if not test.targets.any():
+        raise UserError(f"no image to test on has any label, so no precision can be told; give others in {VAL_LIST}")
+    return MultiLabelDataset(
+        name=folder_name(root),
+        root=root,
+        class_names=given.classes,
+        train=train,
+        test=test,
+        held_out=held_out,
+        edition=edition,
+    )
+
+
+@dataclass(frozen=True)
+class _List:
+    """What a list says: the classes, in order, and the labels of every image; `by_column` where classes are columns."""
+
+    path: Path
+    classes: tuple[str, ...]
+    labels: dict[str, tuple[str, ...]]
+    by_column: bool
+
+
+def _read_list(path: Path, tell: Tell, edition: Edition) -> _List:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.reader(file, strict=True)
+            header = [name.strip() for name in next(rows, [])]
+            _refuse_header(path, header)
+            labels: dict[str, tuple[str, ...]] = {}
+            lines: dict[str, int] = {}
+            for row in rows:
+                if not any(cell.strip() for cell in row):
+                    continue
+                try:
+                    image, names = _read_row(path, rows.line_num, row, header)
+                    if image in lines:
+                        raise _wrong_line(path, rows.line_num, f"{image} again, after line {lines[image]}; keep one")
+                except Wrong as line:
+                    tell(line)
+                    continue
+                labels[image], lines[image] = names, rows.line_num
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}; check its permissions") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path} is not CSV in UTF-8: {error}; write it again") from error
+    if not labels:
+        raise UserError(f"{path} names no image; add a line for each")
+    by_column = not _is_long(header)
+    classes = header[1:]
+    if not by_column:
+        classes = sort_classes({name for names in labels.values() for name in names}, edition)
+    if not classes:
+        raise UserError(f"no image of {path} has a label; write some in the column labels")
+    return _List(path, tuple(classes), labels, by_column)
+
+
+def _is_long(header: Sequence[str]) -> bool:
+    return header[1:] == ["labels"]
+
+
+def _refuse_header(path: Path, header: Sequence[str]) -> None:
+    if not any(header):
+        raise UserError(f"{path} is empty; its first line names the columns: {COLUMNS}")
+    if header[0] != "image":
+        raise UserError(
+            f"the first column of {path} is '{header[0]}', not 'image'; the columns are {COLUMNS} "
+            "(where folders are the classes, give the file another name)"
+        )
+    if len(header) == 1:
+        raise UserError(f"{path} has no labels; its columns are {COLUMNS}")
+    for place, name in enumerate(header):
+        if not name or name in header[:place]:
+            raise UserError(f"column {place + 1} of {path} {f'is {name} again' if name else 'has no name'}; correct it")
+
+
+def _read_row(path: Path, number: int, row: Sequence[str], header: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the image of a line and its labels."""
+    if len(row) != len(header):
+        raise _wrong_line(path, number, f"{len(row)} cells, where the first line has {len(header)}; correct it")
+    cells = [cell.strip() for cell in row]
+    image = PurePosixPath(cells[0])
+    if not cells[0] or image.is_absolute() or ".." in image.parts:
+        trouble = f"'{cells[0]}' is no path of an image under {path.parent}; write it from there"
+        raise _wrong_line(path, number, trouble)
+    if not is_file(path.parent / image):
+        raise _wrong_line(path, number, f"there is no image {path.parent / image}; add it, or remove the line")
+    if _is_long(header):
+        names = [name.strip() for name in cells[1].split(";")]
+        return image.as_posix(), tuple(dict.fromkeys(name for name in names if name))
+    for name, cell in zip(header[1:], cells[1:], strict=True):
+        if cell not in ("0", "1"):
+            raise _wrong_line(path, number, f"{name} is '{cell}'; write 0 or 1")
+    return image.as_posix(), tuple(name for name, cell in zip(header[1:], cells[1:], strict=True) if cell == "1")
+
+
+def _wrong_line(path: Path, number: int, trouble: str) -> Wrong:
+    return Wrong(f"{path}, line {number}: {trouble}", place=f"{path.name}, line {number}", trouble=trouble)
+
+
+def _read_val(path: Path, trained: _List, tell: Tell, edition: Edition) -> _List:
+    val = _read_list(path, tell, edition)
+    if strange := [name for name in val.classes if name not in trained.classes]:
+        raise UserError(f"{path} has the label '{strange[0]}', which nothing is trained on; add it to {trained.path}")
+    if val.by_column and (lacking := [name for name in trained.classes if name not in val.classes]):
+        raise UserError(f"{path} lacks the column '{lacking[0]}' of {trained.path}; add it")
+    if both := [image for image in val.labels if image in trained.labels]:
+        raise UserError(f"{both[0]} is in {path} and in {trained.path}; keep it in one of them")
+    return _List(path, trained.classes, val.labels, val.by_column)
+
+
+def _gather(root: Path, given: _List) -> PhotoSplit:
+    number_of = {name: number for number, name in enumerate(given.classes)}
+    labels = np.zeros((len(given.labels), len(number_of)), np.int64)
+    for row, names in enumerate(given.labels.values()):
+        labels[row, [number_of[name] for name in names]] = 1
+    return PhotoSplit(root, tuple(given.labels), labels)

@@ -1,0 +1,119 @@
+"""Photographs into tar shards that webdataset reads: ``key.jpg`` and ``key.cls`` of each, mixed by a fixed draw.
+
+Mixed, because others read shards from end to end. Images are copied byte for byte, and nothing in a tar hangs on when
+or by whom it was written: the same photographs give the same shards. All of them appear, or none.
+"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from reslab.data.photos.class_words import read_words, write_words
+from reslab.data.photos.folder import PhotoDataset, PhotoSplit
+from reslab.data.photos.label_list import find_list
+from reslab.data.photos.members import Stored
+from reslab.data.photos.reader import read_photos
+from reslab.data.photos.shards import Contents, write_contents
+from reslab.data.photos.tar_index import LABEL
+from reslab.errors import UserError
+from reslab.files import Watch, refuse_full_disk, temporary_folder
+from reslab.runtime.randomness import Stream, numbers_for
+
+Image = tuple[PhotoSplit, int]
+BLOCK = tarfile.BLOCKSIZE
+ROOM = 1.02  # of what is counted
+
+
+def write_shards(source: Path, out: Path, *, size: int, watch: Watch = lambda what, done, total: None) -> Contents:
+    """Write the photographs of `source` to shards of about `size` bytes at most in the new folder `out`."""
+    if out.exists():
+        raise UserError(f"{out} is there already; give a new folder, or remove it")
+    if source.resolve() in out.resolve().parents:
+        raise UserError(f"{out} lies in {source}, where it would be taken for a class; give a place outside")
+    if listed := find_list(source):
+        raise UserError(f"{listed} gives images several labels each, and a shard holds one; shard a folder of classes")
+    dataset = read_photos(source)
+    shards = dict(_plan(dataset, size))
+    total = sum(_bytes_in_tar(split.size(index)) for images in shards.values() for split, index in images)
+    try:
+        refuse_full_disk(out, total * ROOM, remedy="give a place on another disk")
+        with temporary_folder(out.absolute().parent, out.name) as temporary:
+            new, keys, done = temporary / "new", _Keys(), 0
+            new.mkdir()
+            for name, images in shards.items():
+                _write_shard(new / name, images, keys)
+                done += (new / name).stat().st_size
+                watch("shards", done, max(done, total))
+            counts = {name: len(images) for name, images in shards.items()}
+            contents = Contents(dataset.class_names, counts, keys.renamed)
+            write_contents(new, contents)
+            if words := read_words(source):
+                write_words(new, words)
+            new.rename(out)
+    except OSError as error:
+        raise UserError(f"cannot write {out}: {error.strerror or error}; nothing was left there") from error
+    return contents
+
+
+def _plan(dataset: PhotoDataset, size: int) -> Iterator[tuple[str, list[Image]]]:
+    """Yield the shards to write: their names, and the images of each. Those held out of train still belong to it."""
+    train, test = [[(split, index) for index in range(len(split))] for split in (dataset.train, dataset.test)]
+    for kind, images in ({"train": train + test} if dataset.held_out else {"train": train, "val": test}).items():
+        order = numbers_for(Stream.ORDER, seed=0).permutation(len(images))
+        number, shard, filled = 0, list[Image](), 2 * BLOCK
+        for split, index in (images[place] for place in order):
+            needed = _bytes_in_tar(split.size(index))
+            if shard and filled + needed > size:
+                yield f"{kind}-{number:06d}.tar", shard
+                number, shard, filled = number + 1, [], 2 * BLOCK
+            shard.append((split, index))
+            filled += needed
+        yield f"{kind}-{number:06d}.tar", shard
+
+
+def _bytes_in_tar(length: int) -> int:
+    """Return what an image takes with its label: a header and whole blocks each."""
+    return BLOCK + -(-length // BLOCK) * BLOCK + 2 * BLOCK
+
+
+def _write_shard(path: Path, images: list[Image], keys: _Keys) -> None:
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
+        for split, index in images:
+            key, suffix = keys.choose(split.files[index])
+            _add(archive, f"{key}{suffix}", _read(split.path(index)))
+            _add(archive, f"{key}{LABEL}", str(split.targets[index]).encode())
+
+
+class _Keys:
+    """Keys of images: their paths as they are, but for dots, at which a key would end, and repetitions."""
+
+    def __init__(self) -> None:
+        self.taken = set[str]()
+        self.renamed: dict[str, str] = {}
+
+    def choose(self, file: str) -> tuple[str, str]:
+        """Return a file's key and suffix, and note if they do not make its name."""
+        path = PurePosixPath(file)
+        key = str(path.parent / path.stem.replace(".", "_"))
+        while key in self.taken:
+            key += "_"
+        self.taken.add(key)
+        if key + path.suffix != file:
+            self.renamed[key + path.suffix] = file
+        return key, path.suffix
+
+
+def _read(place: Stored) -> bytes:
+    try:
+        return place.read_bytes()
+    except OSError as error:
+        raise UserError(f"{place} cannot be read: {error.strerror or error}; check the file") from error
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    member = tarfile.TarInfo(name)  # of nobody, and of the beginning of time
+    member.size = len(content)
+    archive.addfile(member, io.BytesIO(content))

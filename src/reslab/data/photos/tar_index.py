@@ -1,0 +1,189 @@
+"""What lies where in tar shards, by webdataset's convention: a sample is an image and a ``.cls`` with its label.
+
+Both have one key, which ends at the first dot of a file's name. Shards are looked through once: the index is kept under
+the data root and holds as long as no shard has another size or time. Looking is strict, because a tar that was cut off
+begins like a whole one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import os
+import re
+import tarfile
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reslab.data.arrays.store import data_root
+from reslab.data.photos.image_files import SUFFIXES
+from reslab.data.photos.wrong import Tell, Wrong, refuse
+from reslab.errors import UserError
+from reslab.files import atomic_write
+from reslab.json_text import to_json
+
+LABEL = ".cls"
+SAMPLE = re.compile(r"((?:.*/)?[^./]+)(\.[^/]*)")  # a key, and what a file is of its sample
+COMPRESSIONS = {b"\x1f\x8b": "gunzip", b"BZh": "bunzip2", b"\xfd7zXZ": "unxz", b"\x28\xb5\x2f\xfd": "unzstd"}
+MOST_DIGITS = 9  # of a label
+TAIL_BYTES = 2**20  # looked at behind the end
+Place = tuple[str, int, int]  # a member's name, offset and length
+
+
+@dataclass(frozen=True)
+class Index:
+    """The images of shards: the name of each, its place (which shard, offset, length) and its label.
+
+    `left_out` are the shards that could not be taken.
+    """
+
+    names: tuple[str, ...]
+    places: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    left_out: tuple[str, ...] = ()
+
+
+def index_shards(root: Path, shards: Sequence[str], *, tell: Tell = refuse) -> Index:
+    """Return what lies where in the shards of a folder; they are looked through if they have changed since.
+
+    What is in a shard that `tell` is told of, and that it does not stop at, is left out.
+    """
+    states = to_json([[shard, *_state(root / shard)] for shard in shards])
+    digest = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()
+    place = data_root() / "indexes" / f"{digest[:32]}.npz"
+    with contextlib.suppress(OSError, EOFError, ValueError, LookupError, zipfile.BadZipFile):  # not there, or not whole
+        with place.open("rb") as file:
+            kept = dict(np.load(file, allow_pickle=False))
+        names = os.fsdecode(kept["names"].tobytes()).split("\0")
+        if kept["states"].tobytes().decode() == states and len(names) == len(kept["labels"]):
+            return Index(tuple(names), kept["places"], kept["labels"])
+    index = _look_through(root, shards, tell)
+    if index.left_out:
+        return index
+    # Where it cannot be kept, it is made again.
+    with contextlib.suppress(UserError), atomic_write(place) as temporary, temporary.open("wb") as file:
+        np.savez(
+            file,
+            states=np.frombuffer(states.encode(), np.uint8),
+            names=np.frombuffer(os.fsencode("\0".join(index.names)), np.uint8),
+            places=index.places,
+            labels=index.labels,
+        )
+    return index
+
+
+def wrong_shard(path: Path, sentence: str) -> Wrong:
+    """Return a sentence that begins with a shard's path as what is wrong with it."""
+    return Wrong(sentence, place=path.name, trouble=sentence.removeprefix(str(path)).lstrip("/ "))
+
+
+def split_name(name: str) -> tuple[str, str] | None:
+    """Return a member's key, and what it is of its sample (``.jpg``, ``.cls``); None where it is of none."""
+    match = SAMPLE.fullmatch(name)
+    return (match[1], match[2].lower()) if match else None
+
+
+def _look_through(root: Path, shards: Sequence[str], tell: Tell) -> Index:
+    names: list[str] = []
+    places: list[tuple[int, int, int]] = []
+    labels: list[int] = []
+    left_out: list[str] = []
+    for number, shard in enumerate(shards):
+        try:
+            samples = _read_samples(root / shard)
+        except UserError as error:
+            tell(wrong_shard(root / shard, str(error)))
+            left_out.append(shard)
+            continue
+        for (name, offset, length), label in samples:
+            names.append(name)
+            places.append((number, offset, length))
+            labels.append(label)
+    found = np.array(places, np.int64).reshape(-1, 3)
+    return Index(tuple(names), found, np.array(labels, np.int64), tuple(left_out))
+
+
+def _read_samples(path: Path) -> list[tuple[Place, int]]:
+    """Return the images of a shard, and their labels."""
+    images, labels = _read_shard(path)
+    for key in labels.keys() - images.keys():
+        raise UserError(f"{path}/{key}{LABEL} has no image beside it; add one, or remove the label")
+    for key, (name, *_) in images.items():
+        if key not in labels:
+            raise UserError(f"{path}/{name} has no label; put {key}{LABEL} beside it, its class's number")
+    return [(place, labels[key]) for key, place in images.items()]
+
+
+def _read_shard(path: Path) -> tuple[dict[str, Place], dict[str, int]]:
+    """Return the images and the labels of a shard, by their keys."""
+    images: dict[str, Place] = {}
+    labels: dict[str, int] = {}
+    with _open(path) as file:
+        try:
+            with tarfile.open(path, "r:", file) as archive:
+                for member in archive:
+                    name = member.name.removeprefix("./")
+                    key, kind = split_name(name) or ("", "")
+                    found = images if _is_image(kind) else labels if kind == LABEL else None
+                    if found is None or member.isdir():
+                        continue
+                    if not member.isreg() or member.issparse():
+                        raise UserError(f"{path}/{name} is not a plain file; write the shard anew, links followed")
+                    if key in found:
+                        what = "image" if found is images else "label"
+                        raise UserError(f"{path} has a second {what} with the key '{key}', {name}; rename one of them")
+                    if found is images:
+                        images[key] = name, member.offset_data, member.size
+                    else:
+                        content = os.pread(file.fileno(), member.size, member.offset_data)
+                        labels[key] = _read_label(content, f"{path}/{name}")
+                _refuse_unended(file, archive.offset)
+        except (tarfile.TarError, EOFError, OSError) as error:
+            raise UserError(f"{path} is damaged or not whole ({error}); fetch or write it again") from error
+    return images, labels
+
+
+def _open(path: Path) -> io.BufferedReader:
+    try:
+        file = path.open("rb")
+        first = file.peek(8)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}; check its permissions") from error
+    for magic, remedy in COMPRESSIONS.items():
+        if first.startswith(magic):
+            file.close()
+            raise UserError(f"{path} is compressed, and images are read from their places in a tar; {remedy} it")
+    return file
+
+
+def _refuse_unended(file: io.BufferedReader, offset: int) -> None:
+    """Refuse a tar without zeros at its end, where a damaged header reads like the end, or with something behind."""
+    file.seek(offset)
+    tail = file.read(TAIL_BYTES)
+    if len(tail) < tarfile.BLOCKSIZE or any(tail):
+        raise tarfile.ReadError(f"no end, or not the end, at byte {offset:,}")
+
+
+def _read_label(content: bytes, name: str) -> int:
+    text = content.decode(errors="replace").strip()
+    if not text.isdecimal() or not text.isascii() or len(text) > MOST_DIGITS:
+        raise UserError(f"{name} says {text[:40]!r}; it must be the number of a class, from 0 on")
+    return int(text)
+
+
+def _is_image(kind: str) -> bool:
+    return f".{kind.rpartition('.')[2]}" in SUFFIXES
+
+
+def _state(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}; check its permissions") from error
+    return found.st_size, found.st_mtime_ns

@@ -1,0 +1,236 @@
+"""Photographs to train on, decoded and cropped ahead of their use, by worker processes where there are any.
+
+A worker makes whole batches. Pixels stay bytes on their way: scale, mean and colour follow on the device. What a worker
+gives depends on the seed, the epoch and the image alone. The names of the files lie in shared memory: there may be
+millions, and every worker would copy them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from reslab.data.geometry import Geometry, Pixels, choose_box
+from reslab.data.photos.bad_images import Bad
+from reslab.data.photos.folder import PhotoSplit
+from reslab.data.photos.members import Member, Stored
+from reslab.data.photos.order import WHOLE, PhotoSampler, Share
+from reslab.data.photos.pixels import read_crop
+from reslab.data.photos.shards import ShardSplit
+from reslab.data.reading import BadImage
+from reslab.errors import UserError
+from reslab.runtime.randomness import Stream, numbers_for, torch_seeded
+from reslab.spec.recipe import AugmentationSpec
+
+AHEAD = 2  # batches a worker makes in advance
+MOST_WORKERS = 16
+STARTING = threading.Lock()  # trials that run at once start workers in threads, and there is one __main__
+Key = tuple[int, int]  # an epoch and an image
+Wanted = tuple[int, list[Key]]  # the side of a batch's crops, and what they are of
+
+
+def count_workers(device: torch.device | str) -> int:
+    """Return how many processes decode: ``RESLAB_WORKERS``, or every core beside a GPU, or one beside the CPU.
+
+    Where several processes of this machine train together, they share the cores; what is set is each one's own.
+    """
+    text = os.environ.get("RESLAB_WORKERS")
+    if not text:
+        if torch.device(device).type != "cuda":
+            return 1
+        together = os.environ.get("LOCAL_WORLD_SIZE", "")
+        share = len(os.sched_getaffinity(0)) // max(1, int(together) if together.isdecimal() else 1)
+        return max(1, min(share, MOST_WORKERS))
+    if not text.isdecimal():
+        raise UserError(f"RESLAB_WORKERS is '{text}'; give a whole number, 0 for none, or unset it")
+    return int(text)
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A batch as bytes (count, height, width, RGB), its targets, its shifts of colour; what was wrong with files."""
+
+    pixels: Tensor
+    targets: Tensor
+    shifts: Tensor
+    bad: tuple[Bad, ...] = ()
+
+
+class _Files:
+    """A split's files and targets as tensors."""
+
+    def __init__(self, split: PhotoSplit) -> None:
+        names = [os.fsencode(name) for name in split.files]
+        self.root = split.root
+        self.text = torch.frombuffer(bytearray(b"".join(names)), dtype=torch.uint8).share_memory_()
+        self.ends = torch.tensor([len(name) for name in names]).cumsum(0).share_memory_()
+        self.targets = torch.from_numpy(split.targets.copy()).share_memory_()
+        self.shards: tuple[str, ...] = ()
+        self.places: Tensor | None = None
+        if isinstance(split, ShardSplit):
+            self.shards, self.places = split.shards, torch.from_numpy(split.places.copy()).share_memory_()
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def path(self, index: int) -> Stored:
+        first = int(self.ends[index - 1]) if index else 0
+        name = os.fsdecode(self.text[first : int(self.ends[index])].numpy().tobytes())
+        if self.places is None:
+            return self.root / name
+        shard, offset, length = self.places[index].tolist()
+        return Member(self.root / self.shards[shard], name, offset, length)
+
+
+class TrainingCrops(Dataset[Decoded]):
+    """Decodes, crops and flips a batch by its keys; with `skip`, the next image stands in for one that is bad."""
+
+    def __init__(self, split: PhotoSplit, augmentation: AugmentationSpec, *, seed: int, skip: bool = False) -> None:
+        self.files, self.augmentation, self.seed, self.skip = _Files(split), augmentation, seed, skip
+
+    def __getitem__(self, wanted: Wanted) -> Decoded:
+        side, keys = wanted
+        bad: list[Bad] = []
+        crops, targets, shifts = [], [], []
+        for epoch, image in keys:
+            for stand_in in range(len(self.files)):
+                index = (image + stand_in) % len(self.files)
+                try:
+                    crops.append(self._crop(epoch, index, side))
+                    break
+                except BadImage as error:
+                    bad.append((str(self.files.path(index)), str(error)))
+                    if not self.skip:
+                        return Decoded(torch.empty(0), torch.empty(0), torch.empty(0), tuple(bad))
+            else:  # all of them are
+                return Decoded(torch.empty(0), torch.empty(0), torch.empty(0), tuple(bad))
+            targets.append(self.files.targets[index])
+            shifts.append(self._shift(epoch, index))
+        colours = torch.from_numpy(np.stack(shifts))
+        return Decoded(torch.from_numpy(np.stack(crops)), torch.stack(targets), colours, tuple(bad))
+
+    def _crop(self, epoch: int, image: int, side: int) -> Pixels:
+        random = numbers_for(Stream.CROP, seed=self.seed, epoch=epoch, item=image)
+        flip = random.random() < 0.5 and self.augmentation.flip
+
+        def choose(width: int, height: int) -> Geometry:
+            box = choose_box(random, self.augmentation, size=(width, height), side=side)
+            return Geometry(box, side, flip)
+
+        crop, geometry = read_crop(self.files.path(image), choose)
+        if self.augmentation.policy != "none":
+            crop = self._follow_policy(crop, random)
+        return geometry.flip_image(crop)
+
+    def _shift(self, epoch: int, image: int) -> NDArray[np.float32]:
+        """Return how far the colours go along each principal component, in eigenvalues."""
+        if not self.augmentation.colour:
+            return np.zeros(3, np.float32)
+        random = numbers_for(Stream.COLOUR, seed=self.seed, epoch=epoch, item=image)
+        return random.normal(0, self.augmentation.colour, 3).astype(np.float32)
+
+    def _follow_policy(self, crop: Pixels, random: np.random.Generator) -> Pixels:
+        from torchvision.transforms import v2
+
+        policy = v2.TrivialAugmentWide() if self.augmentation.policy == "trivial" else v2.RandAugment()
+        with torch_seeded(int(random.integers(2**62))):
+            return np.asarray(policy(Image.fromarray(crop)))
+
+
+class _Steps:
+    """What is wanted of our share of every batch from `first` on, without end."""
+
+    def __init__(
+        self, sampler: PhotoSampler, *, batch: int, first: int, side: Callable[[int], int], share: Share
+    ) -> None:
+        self.sampler, self.batch, self.first, self.side, self.share = sampler, batch, first, side, share
+
+    def __iter__(self) -> Iterator[Wanted]:
+        step = self.first
+        while True:
+            yield self.side(step), self.share.of(self.sampler.draw(step, self.batch))
+            step += 1
+
+
+def stream_batches(
+    crops: TrainingCrops,
+    sampler: PhotoSampler,
+    *,
+    batch: int,
+    first: int,
+    side: Callable[[int], int],
+    workers: int,
+    share: Share = WHOLE,
+) -> Iterator[Decoded]:
+    """Yield our share of the batches from step `first` on, in their order, made ahead by `workers` processes.
+
+    `side` gives that of a step's crops.
+    """
+    return _iterate(crops, _Steps(sampler, batch=batch, first=first, side=side, share=share), workers=workers)
+
+
+@contextlib.contextmanager
+def _main_unseen() -> Iterator[None]:
+    """Start processes that do not run the user's script again: they need nothing of it, and it may have no guard."""
+    with STARTING:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
+
+
+def _settle_worker(number: int) -> None:
+    """Leave Ctrl-C to the process that trains, and end with it even where it is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    # torch's workers watch their parent, which is the server they were forked from; and that one waits for them.
+    parent = torch.multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _iterate(dataset: Dataset[Any], keys: Any, *, workers: int) -> Iterator[Any]:
+    context = None
+    if workers:
+        context = torch.multiprocessing.get_context("forkserver")  # the parent may have threads, and CUDA
+        context.set_forkserver_preload([__name__])
+    loader = DataLoader(
+        dataset,
+        sampler=keys,
+        batch_size=None,
+        num_workers=workers,
+        prefetch_factor=AHEAD if workers else None,
+        multiprocessing_context=context,
+        worker_init_fn=_settle_worker,
+        generator=torch.Generator(),  # else it draws from everyone's
+    )
+    try:
+        with _main_unseen():
+            batches = iter(loader)  # starts the workers
+        yield from batches
+    except (RuntimeError, ConnectionError, EOFError) as error:
+        if isinstance(error, RuntimeError) and "DataLoader worker" not in str(error):
+            raise
+        raise UserError(
+            "a process that decodes images was killed; memory may be short: set RESLAB_WORKERS to fewer"
+        ) from error

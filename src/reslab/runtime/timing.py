@@ -1,0 +1,98 @@
+"""How long a network takes here and now: a forward pass, and a training step without the optimizer."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from reslab.runtime.execution import EAGER, Execution
+from reslab.spec.recipe import Precision
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """Seconds a batch."""
+
+    forward_seconds: float
+    step_seconds: float
+
+
+def measure_time(
+    network: nn.Module,
+    batch: Tensor,
+    *,
+    execution: Execution = EAGER,
+    forward_precision: Precision | None = None,
+    repeats: int = 5,
+    warmup: int = 1,
+) -> Timing:
+    """Take the median times of `network` on `batch`, where both are; weights, statistics and mode are left as found.
+
+    The forward pass alone has the precision of `execution`, unless another is given. Gradients are dropped, and the
+    parameters keep the layout of `execution`.
+    """
+    device = batch.device
+    state = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    training = network.training
+    execution.prepare_network(network)
+    batch = execution.prepare(batch)
+    labels = torch.zeros(len(batch), dtype=torch.long, device=device)
+    alone = replace(execution, precision=forward_precision or execution.precision)
+
+    def forward() -> None:
+        with torch.no_grad(), alone.autocast(device.type):
+            network(batch)
+
+    def step() -> None:
+        with execution.autocast(device.type):
+            loss = F.cross_entropy(network(batch), labels)
+        loss.backward()
+        network.zero_grad(set_to_none=True)
+
+    def median_seconds(run: Callable[[], None]) -> float:
+        seconds = []
+        for _ in range(warmup + repeats):
+            start = time.perf_counter()
+            run()
+            if device.type == "cuda":
+                torch.cuda.synchronize(device)
+            seconds.append(time.perf_counter() - start)
+        return statistics.median(seconds[warmup:])
+
+    try:
+        network.eval()
+        forward_seconds = median_seconds(forward)
+        network.train()
+        return Timing(forward_seconds=forward_seconds, step_seconds=median_seconds(step))
+    finally:
+        network.load_state_dict(state)
+        network.train(training)
+
+
+def measure_fastest(
+    network: nn.Module,
+    batch: Tensor,
+    *,
+    execution: Execution,
+    forward_precision: Precision | None = None,
+    seconds: float,
+    least: int,
+    most: int | None = None,
+) -> Timing:
+    """Take the fastest of what `seconds` are enough for: another process's turn is not our speed, nor is the first."""
+    timings: list[Timing] = []
+    began = time.perf_counter()
+    while len(timings) < least or (len(timings) != most and time.perf_counter() - began < seconds):
+        timings.append(
+            measure_time(network, batch, execution=execution, forward_precision=forward_precision, repeats=1, warmup=0)
+        )
+    return Timing(
+        forward_seconds=min(timing.forward_seconds for timing in timings),
+        step_seconds=min(timing.step_seconds for timing in timings),
+    )

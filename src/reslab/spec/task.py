@@ -1,0 +1,76 @@
+"""What a network is trained for. A task is a class here, with its own fields, and a folder of `tasks` named after it.
+
+A task needs a target of every image: its class, a row of labels; or nothing but the image. Data that have several of
+these serve several tasks, the first of which is usual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from reslab.errors import UserError, choices, suggest
+from reslab.spec.codec import decode, encode
+
+Target: TypeAlias = Literal["class", "labels", "none"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskSpec:
+    """A task by its name; `needs` is the target it learns from, where the image alone is not enough."""
+
+    name: ClassVar[str]
+    needs: ClassVar[Target] = "none"
+
+    def name_outputs(self, class_names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return what a network's outputs are called, by the classes of the data."""
+        return class_names
+
+
+@dataclass(frozen=True, kw_only=True)
+class Classification(TaskSpec):
+    """Images of one class each."""
+
+    name: ClassVar[str] = "classification"
+    needs: ClassVar[Target] = "class"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultiLabel(TaskSpec):
+    """Images with any number of labels each."""
+
+    name: ClassVar[str] = "multi-label"
+    needs: ClassVar[Target] = "labels"
+
+
+CLASSIFICATION = Classification()
+TASKS: dict[str, type[TaskSpec]] = {spec.name: spec for spec in (Classification, MultiLabel)}
+
+
+def tasks_for(target: Target) -> tuple[str, ...]:
+    """Return the tasks that data with such targets serve: those made for them first."""
+    return tuple(name for needs in dict.fromkeys((target, "none")) for name in TASKS if TASKS[name].needs == needs)
+
+
+def find_task(name: Any, fields: Mapping[str, Any] | None = None) -> TaskSpec:
+    """Return a task by its name, with fields of it."""
+    if not isinstance(name, str) or name.lower() not in TASKS:
+        near = suggest(name, TASKS) if isinstance(name, str) else ""
+        raise UserError(f"task is {name!r}{near or f'; choose {choices(TASKS)}'}")
+    return decode(TASKS[name.lower()], dict(fields or {}), where="task.")
+
+
+def encode_task(task: TaskSpec, *, sparse: bool) -> str | dict[str, Any]:
+    """Return a task as plain data: its name, and where something is said of its fields, these too."""
+    fields = encode(task, sparse=sparse)
+    return {"name": task.name, **fields} if fields else task.name
+
+
+def decode_task(data: Any) -> TaskSpec:
+    """Rebuild a task from `encode_task`'s data; one that is a task already is itself."""
+    if isinstance(data, TaskSpec):
+        return data
+    if isinstance(data, Mapping):
+        return find_task(data.get("name"), {field: value for field, value in data.items() if field != "name"})
+    return find_task(data)

@@ -1,0 +1,1 @@
+"""Images with any number of labels each."""

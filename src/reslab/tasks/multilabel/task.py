@@ -1,0 +1,69 @@
+"""The task of several labels per image: every class is a question of its own, answered by a sigmoid.
+
+The loss is the mean binary cross-entropy over classes and images. Smoothing draws 0 and 1 towards a half; balanced
+weights make the yes and the no of each class count the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from reslab.data.balance import weigh_labels
+from reslab.errors import UserError
+from reslab.spec.recipe import Recipe
+from reslab.tasks.averages import average_sigmoid
+from reslab.tasks.classification.task import ClassificationTask
+from reslab.tasks.multilabel.meter import LabelCounts
+from reslab.tasks.multilabel.scores import BY_CLASS, LARGE
+from reslab.tasks.task import Meter
+
+
+class MultiLabelTask(ClassificationTask):
+    """An image is wrong if any of its labels is."""
+
+    by_class, large = BY_CLASS, LARGE
+
+    def refuse_recipe(self, recipe: Recipe) -> None:
+        """Refuse what needs images of one class each."""
+        if recipe.sampling == "balanced":
+            raise UserError(
+                "recipe.sampling=balanced needs images of one class each, and these have several labels; "
+                "use recipe.class_weights=balanced"
+            )
+
+    def weigh(self, targets: NDArray[Any], *, classes: int) -> NDArray[Any]:
+        """Return what the no and the yes of each class count."""
+        return weigh_labels(targets)
+
+    def mean_loss(self, outputs: Tensor, targets: Tensor, *, smoothing: float, weights: Tensor | None) -> Tensor:
+        """Return the mean loss of a batch."""
+        return self.image_losses(outputs, targets, smoothing=smoothing, weights=weights).mean()
+
+    def image_losses(self, outputs: Tensor, targets: Tensor, *, smoothing: float, weights: Tensor | None) -> Tensor:
+        """Return each image's loss, the mean over its classes."""
+        smoothed = targets * (1 - smoothing) + smoothing / 2
+        weight = None
+        if weights is not None:
+            no, yes = weights
+            weight = torch.where(targets == 1, yes, no)
+        return F.binary_cross_entropy_with_logits(outputs, smoothed, weight, reduction="none").mean(1)
+
+    def tally(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Return of how many images any label is wrong, as a vector of one."""
+        return ((outputs > 0) != (targets == 1)).any(1).sum(0, keepdim=True)
+
+    def average(self, outputs: Tensor) -> Tensor:
+        """Average the sigmoid."""
+        return average_sigmoid(outputs)
+
+    def make_meter(self, *, outputs: int, images: int, device: torch.device | str, first: int = 0) -> Meter:
+        """Return what keeps the scores of every image."""
+        return LabelCounts(images=images, classes=outputs, device=device, first=first)
+
+
+TASK = MultiLabelTask()

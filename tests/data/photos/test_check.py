@@ -1,0 +1,187 @@
+"""A folder is looked through: what stops a training is an error, and the rest is told by how much it matters."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from tests.multilabel import make_labelled
+
+from reslab.data.photos.check import KINDS, check_folder
+from reslab.data.photos.label_list import read_labelled
+from reslab.errors import UserError
+
+generator = np.random.default_rng(0)
+
+
+def save(path: Path, **options: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(generator.integers(0, 256, (40, 50, 3), dtype=np.uint8)).save(path, **options)
+    return path
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    for split, count in (("train", 3), ("val", 2)):
+        for name in ("ant", "bee"):
+            for number in range(count):
+                save(tmp_path / "photos" / split / name / f"{number}.png")
+    return tmp_path / "photos"
+
+
+def told(root: Path, **options: int) -> set[tuple[str, str, str]]:
+    return {(finding.kind, finding.path, finding.detail) for finding in check_folder(root, **options).findings}
+
+
+def test_a_sound_folder_passes(photos: Path) -> None:
+    """With its counts, and with how far it is told on the way."""
+    seen = []
+    checked = check_folder(photos, watch=lambda done, total: seen.append((done, total)))
+    assert (checked.passed, checked.findings, checked.refusal) == (True, (), None)
+    assert (checked.splits, checked.counts) == (("train", "val"), {"ant": (3, 2), "bee": (3, 2)})
+    assert seen == [(done, 10) for done in range(11)]
+
+
+def test_an_unreadable_image_is_an_error(photos: Path) -> None:
+    """An odd one is not."""
+    (photos / "train" / "ant" / "bad.jpg").write_text("hello")
+    save(photos / "train" / "ant" / "odd.JPEG", format="PNG")
+    checked = check_folder(photos)
+    assert not checked.passed
+    assert checked.refusal is None
+    assert [finding.path for finding in checked.of("error")] == ["train/ant/bad.jpg"]
+    assert [finding.kind for finding in checked.of("note")] == ["misnamed"]
+
+
+def test_images_on_lists_are_looked_at(tmp_path: Path) -> None:
+    """Counted by label and in all; bad ones are found, and those that no list names; so are classes nothing tests."""
+    root = make_labelled(make_labelled(tmp_path, count=8, name="train.csv"), count=4, name="val.csv", seed=1)
+    save(root / "images" / "stray.png")
+    (root / "images" / "val-001.png").write_text("hello")
+    checked = check_folder(root)
+    dataset = read_labelled(root)
+    assert (checked.splits, checked.images, checked.passed) == (("train", "val"), (8, 4), False)
+    counts = np.stack([dataset.train.targets.sum(0), dataset.test.targets.sum(0)], 1)
+    assert checked.counts == {name: tuple(row) for name, row in zip(dataset.class_names, counts.tolist(), strict=True)}
+    found = {(finding.kind, finding.path) for finding in checked.findings if finding.kind != "tiny"}
+    assert found == {("unreadable", "images/val-001.png"), ("passed over", "images/stray.png")}
+    (root / "val.csv").write_text("image,square,disc,bar\nimages/val-000.png,1,0,0\n")
+    assert ("class not in val", "disc", "") in told(root)
+    (root / "train.csv").write_text("image,square\nimages/none.png,1\n")
+    with pytest.raises(UserError, match=r"train\.csv, line 2: there is no image"):
+        check_folder(root)
+
+
+def test_all_wrong_lines_of_lists_are_found(tmp_path: Path) -> None:
+    """Each with its place, beside what is found of the others; a training stops at the first."""
+    root = make_labelled(make_labelled(tmp_path, count=8, name="train.csv"), count=4, name="val.csv", seed=1)
+    for name in ("train.csv", "val.csv"):
+        with (root / name).open("a") as file:
+            file.write("images/none.png,1,0,0\nimages/val-000.png,1\n")
+    checked = check_folder(root)
+    assert (checked.images, checked.passed) == ((8, 4), False)
+    assert checked.refusal is not None and "train.csv, line 10: there is no image" in checked.refusal
+    assert [(one.kind, one.path, one.detail.split()[0]) for one in checked.of("error")] == [
+        ("wrong line", "train.csv, line 10", "there"),
+        ("wrong line", "train.csv, line 11", "2"),
+        ("wrong line", "val.csv, line 6", "there"),
+        ("wrong line", "val.csv, line 7", "2"),
+    ]
+
+
+def test_copies_are_found_across_splits_and_classes(photos: Path) -> None:
+    """Whatever the file's form; each with the first of its kind."""
+    with Image.open(photos / "train" / "ant" / "0.png") as image:
+        image.save(photos / "val" / "ant" / "leak.bmp")
+    shutil.copy(photos / "train" / "ant" / "1.png", photos / "train" / "bee" / "ant.png")
+    shutil.copy(photos / "train" / "ant" / "2.png", photos / "train" / "ant" / "2b.png")
+    shutil.copy(photos / "train" / "bee" / "0.png", photos / "val" / "ant" / "bee.png")
+    expected = {
+        ("in train and val", "val/ant/leak.bmp", "as train/ant/0.png"),
+        ("two labels", "train/bee/ant.png", "as train/ant/1.png"),
+        ("repeated", "train/ant/2b.png", "as train/ant/2.png"),
+        ("in train and val", "val/ant/bee.png", "as train/bee/0.png"),
+        ("two labels", "val/ant/bee.png", "as train/bee/0.png"),
+    }
+    assert check_folder(photos).passed
+    assert told(photos) == expected
+
+
+def test_the_number_of_workers_changes_nothing(photos: Path) -> None:
+    """Findings come in the order of their kinds, then by path."""
+    exif = Image.Exif()
+    exif[0x0112] = 3
+    for number in range(20):
+        save(photos / "train" / "bee" / f"turned{number}.jpg", exif=exif)
+    save(photos / "val" / "bee" / "broken.jpg", exif=b"Exif\0\0II*\0\xff\xff\xff\xff")
+    one, many = check_folder(photos, workers=1), check_folder(photos, workers=5)
+    assert one == many
+    assert [finding.kind for finding in one.findings] == ["broken EXIF"] + ["turned by EXIF"] * 20
+    assert one.findings[1].path < one.findings[2].path
+
+
+def test_warnings_are_as_they_were_afterwards(photos: Path) -> None:
+    """Threads that silence Pillow do not silence what follows."""
+    for number in range(20):
+        save(photos / "train" / "bee" / f"broken{number}.jpg", exif=b"Exif\0\0II*\0\xff\xff\xff\xff")
+    before = list(warnings.filters)
+    check_folder(photos, workers=4)
+    assert warnings.filters == before
+
+
+def test_what_read_folder_stops_at_is_said_too(photos: Path, tmp_path: Path) -> None:
+    """Also where it is no single file or folder: too few classes, or images, or nothing to test on."""
+    (photos / "train" / "cricket").mkdir()
+    save(photos / "val" / "wasp" / "0.png")
+    checked = check_folder(photos)
+    assert {finding.kind for finding in checked.of("error")} == {"empty class", "class only in val"}
+    assert "cricket has no images" in (checked.refusal or "")
+    save(tmp_path / "one" / "ant" / "0.png")
+    checked = check_folder(tmp_path / "one")
+    assert {finding.kind for finding in checked.of("error")} == {"too few classes", "single image"}
+    assert "has 1 folder of images, and two classes are needed" in (checked.refusal or "")
+
+
+def test_nothing_to_look_at_is_refused(tmp_path: Path) -> None:
+    """A folder that is not there, or has no classes."""
+    with pytest.raises(UserError, match="there is no folder"):
+        check_folder(tmp_path / "nowhere")
+    with pytest.raises(UserError, match="has no folders of images"):
+        check_folder(tmp_path)
+
+
+def test_severities_are_three() -> None:
+    """The command line has a colour for each."""
+    assert {kind.severity for kind in KINDS.values()} == {"error", "warning", "note"}
+
+
+def test_too_little_to_train_on_is_an_error(tmp_path: Path) -> None:
+    """One class; a class of one image where some are to be held out, which a val of its own mends."""
+    for number in range(2):
+        save(tmp_path / "photos" / "ant" / f"{number}.png")
+    assert told(tmp_path / "photos") == {("too few classes", ".", "one class")}
+    save(tmp_path / "photos" / "bee" / "0.png")
+    assert told(tmp_path / "photos") == {("single image", "bee", "")}
+    assert not check_folder(tmp_path / "photos").passed
+    (tmp_path / "photos").rename(tmp_path / "train")
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "train").rename(tmp_path / "photos" / "train")
+    for name in ("ant", "bee"):
+        save(tmp_path / "photos" / "val" / name / "0.png")
+    assert told(tmp_path / "photos") == set()
+
+
+def test_uneven_classes_are_noted(photos: Path) -> None:
+    """From ten to one on, by what there is to train on."""
+    for number in range(3, 29):
+        save(photos / "train" / "bee" / f"{number}.png")
+    assert told(photos) == set()
+    save(photos / "train" / "bee" / "29.png")
+    (finding,) = check_folder(photos).findings
+    assert (finding.kind, finding.path, finding.detail) == ("uneven classes", "ant", "3 to 30 of bee")
+    assert check_folder(photos).passed
+    assert "recipe.class_weights=balanced" in KINDS[finding.kind].meaning

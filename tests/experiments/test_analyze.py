@@ -8,8 +8,8 @@ import pytest
 import torch
 from tests.trials import DIGITS, make_digits_trial
 
-from reslab.experiments import analyze as analyzing
-from reslab.experiments.analyze import analyze, responses_of
+from reslab.analysis.responses import measure as measuring
+from reslab.experiments.analyze import analyze, analyze_run
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import choose_inputs, load_run
 from reslab.networks import load_model
@@ -24,7 +24,7 @@ def run(tmp_path: Path) -> RunDirectory:
 
 def test_responses_are_kept_in_the_run(run: RunDirectory) -> None:
     """In the agreed form, over the whole test set, equal to torch's own over it."""
-    found = responses_of(run, DIGITS)
+    found = analyze_run(run, DIGITS, "responses")
     assert run.read("analysis/responses") == found
     assert {key: found[key] for key in ("data", "images", "confidence", "resamples", "counted")} == {
         "data": "digits",
@@ -45,17 +45,17 @@ def test_responses_are_kept_in_the_run(run: RunDirectory) -> None:
 def test_what_is_kept_is_not_measured_again(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless it was of fewer images, had other settings, or cannot be read."""
     calls = []
-    measure = analyzing.measure_responses
-    monkeypatch.setattr(analyzing, "measure_responses", lambda *a, **k: calls.append(1) or measure(*a, **k))
+    measure = measuring.measure_responses
+    monkeypatch.setattr(measuring, "measure_responses", lambda *a, **k: calls.append(1) or measure(*a, **k))
     analyze(choose_inputs(load_run(run), DIGITS, images=20), "responses", run=run)
     assert not (run.path / "analysis").exists()
-    assert responses_of(run, DIGITS) == responses_of(run, DIGITS)
+    assert analyze_run(run, DIGITS, "responses") == analyze_run(run, DIGITS, "responses")
     assert len(calls) == 2
     run.write("analysis/responses", run.read("analysis/responses") | {"resamples": 10})
-    responses_of(run, DIGITS)
+    analyze_run(run, DIGITS, "responses")
     assert len(calls) == 3
     (run.path / "analysis" / "responses.json").write_text("{")
-    assert responses_of(run, DIGITS)["images"] == 355
+    assert analyze_run(run, DIGITS, "responses")["images"] == 355
     assert len(calls) == 4
 
 

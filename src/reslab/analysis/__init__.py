@@ -1,1 +1,1 @@
-"""What goes on inside a trained network."""
+"""What goes on inside trained networks: one folder an instrument."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from reslab.cli.analyze import SPREAD, mean_std, spread
+from reslab.analysis.responses.printed import SPREAD, mean_std, spread
 from reslab.cli.terminal.checked_records import read_whole
 from reslab.cli.terminal.progress import Rate, StopSignals
 from reslab.cli.terminal.show import console, make_table, progress_console, warn
@@ -108,11 +108,11 @@ def _print_errors(finished: dict[Key, RunDirectory]) -> None:
 
 
 def _print_responses(finished: dict[Key, RunDirectory], digits: Dataset, *, device: str) -> None:
-    from reslab.experiments.analyze import responses_of
+    from reslab.experiments.analyze import analyze_run
     from reslab.experiments.degradation import judge_responses
 
     with progress_console.status("measuring layer responses"):
-        responses = {key: responses_of(run, digits, device=device) for key, run in finished.items()}
+        responses = {key: analyze_run(run, digits, "responses", device=device) for key, run in finished.items()}
     table = make_table("Layer responses (std over the test images)", "network", "layers", *SPREAD)
     for (kind, depth), found in responses.items():
         table.add_row(f"{kind}-{depth}", *spread(found))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console
+from reslab.cli.terminal.show import console, make_table, print_heading, print_json, print_table, progress_console
 from reslab.cli.words.subjects import runs_root, split_words
 from reslab.cli.words.trained import image_bar, load_ensemble, refuse_unknown
 from reslab.errors import UserError, choices
@@ -14,7 +14,6 @@ from reslab.numbers import count
 from reslab.scores import Score
 from reslab.spec.codec import convert
 from reslab.tasks.catalogue import find_shown
-from reslab.tasks.display import PrintedTable
 
 HELP = "Errors of a trained network, a class at a time."
 
@@ -68,7 +67,7 @@ def evaluate(*words: str, runs: Path | None = None, json: bool = False) -> None:
     if len(members) > 1:
         _print_members(found, printed.columns(found))
     if table := printed.table(found):
-        _print_table(table)
+        print_table(table)
 
 
 def _which_images(scores: dict[str, Any]) -> str:
@@ -90,10 +89,3 @@ def _print_members(found: dict[str, Any], columns: Sequence[Score]) -> None:
         table.add_row(name, *[f"{scores[score.name]:.{score.decimals}f}" for score in columns])
     console.print(table)
     console.print()
-
-
-def _print_table(printed: PrintedTable) -> None:
-    table = make_table(printed.title, *printed.headings)
-    for row in printed.rows:
-        table.add_row(*row)
-    console.print(table)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from reslab.data.dataset import Dataset
-from reslab.experiments.analyze import responses_of
+from reslab.experiments.analyze import analyze_run
 from reslab.experiments.evaluate import score_ensemble, score_run
 from reslab.experiments.expand import expand, on_these
 from reslab.experiments.together import most_together, refuse_failures, run_together
@@ -89,7 +89,7 @@ def reproduce(
         setting = settings[run.path.name]
         asked = [claim.measurement for claim in plan.claims if setting in claim.settings]
         if any(isinstance(one, ResponseStd) for one in asked) and not plan.dataset.has_files:
-            responses_of(run, plan.dataset, device=plan.device)
+            analyze_run(run, plan.dataset, "responses", device=plan.device)
         for protocol in {one.protocol for one in asked if isinstance(one, ByProtocol)}:
             with listener.enter(f"{run.path.name}: {protocol}", len(plan.dataset.test)) as progress:
                 score_run(run, plan.dataset, protocol, device=plan.device, listener=Listener(progress=progress))

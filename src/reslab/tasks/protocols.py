@@ -9,6 +9,7 @@ average is classified. For crops of 224 a window has 7x7 places, and square imag
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 import torch
@@ -54,15 +55,18 @@ class Judge:
 
     def _judge_at(self, images: Sequence[Tensor], shorter: int | None, question: int) -> Tensor:
         waiting: dict[torch.Size, list[tuple[range, Tensor]]] = {}
+        pixels: Counter[torch.Size] = Counter()
         rows: list[tuple[range, Tensor]] = []
         first = 0
         for group in images:
             views = self.task.pose_test(self.viewing.show(group, shorter), question)
-            alike = waiting.setdefault(views.shape[1:], [])
-            alike.append((range(first, first + len(group)), views))
+            shape = views.shape[1:]
+            waiting.setdefault(shape, []).append((range(first, first + len(group)), views))
+            pixels[shape] += views.numel() // views.shape[2]
             first += len(group)
-            if sum(views.shape[:2].numel() * math.prod(views.shape[3:]) for _, views in alike) >= self.most_pixels:
-                rows += self._look_at_all(waiting.pop(views.shape[1:]))
+            if pixels[shape] >= self.most_pixels:
+                rows += self._look_at_all(waiting.pop(shape))
+                del pixels[shape]
         for alike in waiting.values():
             rows += self._look_at_all(alike)
         order = torch.tensor([place for places, _ in rows for place in places]).argsort()

@@ -15,6 +15,7 @@ from rich.text import Text
 from reslab.cli.terminal.legible import disarmed, legible
 from reslab.json_text import to_json
 from reslab.runtime.listener import Listener
+from reslab.tasks.display import PrintedTable
 
 
 class Terminal(Console):
@@ -80,6 +81,14 @@ def make_table(title: str, *columns: str) -> Table:
         left = index == 0 or column.endswith("<")
         table.add_column(column.removesuffix("<"), justify="left" if left else "right", overflow="fold")
     return table
+
+
+def print_table(printed: PrintedTable) -> None:
+    """Print a table of a task or an instrument."""
+    table = make_table(printed.title, *printed.headings)
+    for row in printed.rows:
+        table.add_row(*row)
+    console.print(table)
 
 
 def shape(sizes: tuple[int, ...]) -> str:

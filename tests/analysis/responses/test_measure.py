@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from reslab.analysis.responses import bootstrap_std, counted_layers, gather_moments, measure_responses
+from reslab.analysis.responses.measure import bootstrap_std, counted_layers, gather_moments, measure_responses
 from reslab.errors import UserError
 from reslab.networks import Network, build, create_model
 from reslab.spec import find

@@ -8,21 +8,25 @@ activations; confidence intervals come from resampling images, because the pixel
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from reslab.analysis.catalogue import Instrument
 from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.networks.finite import tell_not_finite
+from reslab.runtime.listener import Listener
 from reslab.spec import NetworkSpec, Spec, name_of
+from reslab.tasks.subject import Subject
 
 Floats = NDArray[np.float64]
+BATCH = 100  # small enough for the activations of a layer to stay in a processor's cache
 
 
 @dataclass(frozen=True)
@@ -116,3 +120,21 @@ def bootstrap_std(
     drawn = np.sqrt(np.maximum(weights @ squares.T - (weights @ offsets.T) ** 2, 0))
     low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     return np.sqrt(squares.mean(1)), low, high
+
+
+def _measure(subject: Subject, listener: Listener, *, confidence: float, resamples: int) -> dict[str, Any]:
+    done = 0
+
+    def images() -> Iterator[Tensor]:
+        nonlocal done
+        for batch, _ in subject.batches(BATCH):
+            yield batch
+            done += len(batch)
+            listener.progress(done, {})
+
+    layers = measure_responses(subject.network, images(), confidence=confidence, resamples=resamples)
+    counts = {"images": done, "skipped_images": len(subject) - done}
+    return {**counts, "counted": which_layers(subject.network.spec), "layers": [asdict(layer) for layer in layers]}
+
+
+INSTRUMENT = Instrument(measure=_measure, settings={"confidence": 0.95, "resamples": 1000})

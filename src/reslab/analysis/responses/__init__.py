@@ -1,0 +1,1 @@
+"""How strongly layers respond."""

@@ -1,0 +1,22 @@
+"""Instruments are folders, found by their names."""
+
+from __future__ import annotations
+
+import pytest
+
+from reslab.analysis.catalogue import find_instrument, find_printed, list_instruments
+
+
+def test_layer_responses_are_an_instrument() -> None:
+    """The first there was."""
+    assert "responses" in list_instruments()
+
+
+@pytest.mark.parametrize("name", list_instruments())
+def test_every_instrument_measures_and_is_printed(name: str) -> None:
+    """By settings that are stored with what it finds."""
+    instrument, printed = find_instrument(name), find_printed(name)
+    assert callable(instrument.measure)
+    assert all(isinstance(value, (int, float)) for value in instrument.settings.values())
+    assert callable(printed.sentence)
+    assert callable(printed.table)

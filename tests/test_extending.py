@@ -31,6 +31,21 @@ EXAMPLES = (
 )
 MOST_FILES = 3
 UNTOUCHED = {"report", "runs", "training"}  # what no new kind of thing needs to change
+ONE_BY_ONE = """
+import contextlib, io, json, sys
+from reslab.cli import main
+
+told = []
+for words in json.load(sys.stdin):
+    said, code = io.StringIO(), 0
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        try:
+            main(words)
+        except SystemExit as stop:
+            code = stop.code or 0
+    told.append((code, said.getvalue()))
+print(json.dumps(told))
+"""
 SHORT = ("recipe.iterations=100", "recipe.evaluate_every=50", "recipe.precision=fp32")
 
 
@@ -77,6 +92,21 @@ class Copy:
         assert process.returncode == code, said
         return said
 
+    def run_all(self, commands: list[str]) -> list[tuple[int, str]]:
+        """Run commands one after the other in one process, which starts once; return the code and words of each."""
+        programs, words = zip(*[(line[0], line[1:]) for line in map(shlex.split, commands)], strict=True)
+        assert set(programs) == {"reslab"}
+        done = subprocess.run(
+            [sys.executable, "-c", ONE_BY_ONE],
+            input=json.dumps(words),
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return json.loads(done.stdout)
+
     def read(self, *words: str) -> Any:
         """Return what `reslab WORDS... --json` prints."""
         said = self.run(*words, "--json")
@@ -89,11 +119,9 @@ class Copy:
 
     def follow_page(self, section: str) -> None:
         """Run the commands of a section; each says what the page shows, up to numbers; `…` is whatever comes there."""
-        for part in find_block(section, "console").split("$ ")[1:]:
-            command, *shown = part.splitlines()
-            program, *words = shlex.split(command)
-            assert program == "reslab"
-            said = self.run(*words, code=2 if shown[0].startswith("reslab: ") else 0)
+        parts = [part.splitlines() for part in find_block(section, "console").split("$ ")[1:]]
+        for (command, *shown), (code, said) in zip(parts, self.run_all([part[0] for part in parts]), strict=True):
+            assert code == (2 if shown[0].startswith("reslab: ") else 0), said
             lines = [mask(line) for line in said.splitlines()]
             for line in shown:
                 assert line == "…" or mask(line) in lines, f"{command} does not say {line!r}, but\n{said}"
@@ -102,7 +130,7 @@ class Copy:
 def copy_source(folder: Path, section: str | None = None) -> Copy:
     """Copy the source to a folder, and apply the patch of a section to it."""
     folder.mkdir(exist_ok=True)
-    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "src", folder / "src")  # what is compiled already, too
     if section:
         # Without a repository around it, whose other files git would leave alone.
         subprocess.run(

@@ -14,6 +14,7 @@ from tests.data.photos.ilsvrc import publish
 from reslab.data.arrays import fetch as fetching
 from reslab.data.arrays.sources import Published
 from reslab.data.photos.class_words import write_words
+from reslab.data.photos.folder import read_folder
 
 generator = np.random.default_rng(0)
 
@@ -183,3 +184,24 @@ def test_photographs_are_written_as_shards(
     tested = [reslab("evaluate", "cifar", f"data={root}", "--json", *runs) for root in (photos, shards)]
     assert tested[0].code == 0
     assert tested[0].out == tested[1].out
+
+
+def test_images_to_test_on_alone_are_tested_whole(reslab, tmp_path: Path) -> None:
+    """None are held out, none trained on, and a class may have one; `data check` and `train` say so."""
+    root = tmp_path / "pictures"
+    for number, label in enumerate(("cat", "cat", "dog")):
+        (root / "val" / label).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(generator.integers(0, 256, (40, 40, 3), np.uint8)).save(root / "val" / label / f"{number}.png")
+    dataset = read_folder(root)
+    assert (len(dataset.train), len(dataset.test), dataset.class_names, dataset.held_out) == (
+        0,
+        3,
+        ("cat", "dog"),
+        False,
+    )
+    outcome = reslab("data", "check", str(root))
+    assert outcome.code == 0
+    assert "fit to be tested on; there are no training images, fingerprint" in outcome.out
+    refused = reslab("train", f"data={root}", "network=cifar-resnet-8", "network.input_size=32")
+    assert refused.code == 2
+    assert "has images to test on and none to train on; add them as train/<class>/" in refused.err

@@ -227,6 +227,14 @@ def test_weights_are_kept_along_the_way(more: list[str], reslab, tmp_path: Path)
         assert "snapshots" not in (run / "trial.json").read_text()
 
 
+def test_a_finished_run_says_which_snapshots_it_lacks(reslab, tmp_path: Path) -> None:
+    """Those it has are no news."""
+    words = ["train", "network=cifar-resnet-8", *SHORT, "--runs", str(tmp_path), "--snapshots"]
+    assert reslab(*words, "3,6").code == 0
+    assert "the run is finished and has no snapshots of 9, 12; train it again" in reslab(*words, "3,9,12").err
+    assert "snapshots" not in reslab(*words, "3,6").err
+
+
 def test_a_trials_file_takes_epochs_too(reslab, tmp_path: Path) -> None:
     """Of the images of its data."""
     words = ["train", "network=cifar-resnet-8", *SHORT, "--dry-run"]

@@ -103,5 +103,7 @@ def _print_outcome(checked: Checked) -> None:
     elif not checked.passed:
         outcome = "a training would stop at an unreadable image, or leave such out with data.on_bad_image=skip"
     else:
-        outcome = f"fit to be trained on, fingerprint {read_photos(checked.root).fingerprint[:12]}"
+        dataset = read_photos(checked.root)
+        use = "trained on" if len(dataset.train) else "tested on; there are no training images"
+        outcome = f"fit to be {use}, fingerprint {dataset.fingerprint[:12]}"
     console.print(f"\n{told or 'nothing odd'}; {outcome}", soft_wrap=True)

@@ -146,6 +146,9 @@ def train(
     if run.state == "finished" and not dry_run and not find_loss(run, trial):
         read_whole(run)
         console.print(f"{run.path} is finished: {summarize(run.result(), find_shown(trial).scores)}", soft_wrap=True)
+        if missing := [str(step) for step in sorted(kept) if not run.snapshot(step).exists()]:
+            remedy = "train it again in another folder with --runs DIR"
+            SPEAKING.warn(f"the run is finished and has no snapshots of {', '.join(missing)}; {remedy}")
         return
     if not dry_run:
         run.refuse_held()  # before anything is timed beside it

@@ -63,7 +63,7 @@ KINDS = {
 TESTED_ELSEWHERE = {
     "__init__.py": ("test_architecture.py", "its names are loaded late, here"),
     "cli/data/photo_check.py": ("cli/test_data.py", "what `reslab data check` prints of photographs"),
-    "data/photos/wrong.py": ("data/photos/test_check.py", "an error, told or gone past by those who look"),
+    "data/photos/findings.py": ("data/photos/test_check.py", "what is found, told or gone past by those who look"),
     "drawing/__init__.py": ("drawing/test_network_page.py", "puts pages together"),
     "drawing/parts.py": ("drawing/test_columns.py", "what columns consist of"),
     "networks/fused/affines.py": ("networks/fused/test_chain.py", "kernels, beside torch's own passes"),

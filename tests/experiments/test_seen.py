@@ -12,7 +12,7 @@ import pytest
 from tests.photographs import make_photos
 from tests.trials import DIGITS, make_digits_trial, make_photo_trial, outcome, stop_after
 
-from reslab.data.photos import digests
+from reslab.data.photos import folder
 from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.reader import read_photos
 from reslab.experiments.run import run_trial
@@ -147,7 +147,7 @@ def test_what_is_too_much_to_digest_is_told_by_names(
     flat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file of weights does not grow with it either."""
-    monkeypatch.setattr(digests, "CHEAP", 0)
+    monkeypatch.setattr(folder, "CHEAP", 0)
     run, _ = train(read_photos(flat, seed=3), tmp_path / "a", data__held_out_seed="3")
     assert load_file(run.weights).seen.digests is None
     _, said = train(read_photos(flat, seed=4), tmp_path / "b", weights=run.weights, data__held_out_seed="4")

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from reslab.data.dataset import Dataset, Split
 from reslab.data.geometry import Pixels
-from reslab.data.photos.image_files import Trail, walk_images
+from reslab.data.photos.image_files import walk_images
 from reslab.data.photos.pixels import read_pixels, take_pixels
 from reslab.data.reading import BadImage, decode_in_order
 from reslab.errors import UserError
@@ -98,7 +98,7 @@ def find_images(words: Iterable[str | Path], *, on_bad: OnBad | None = None) -> 
     found: list[Path] = []
     for path in map(Path, words):
         if is_folder(path):
-            inside = list(walk_images(path, Trail([])))
+            inside = list(walk_images(path, set()))
             if not inside:
                 raise UserError(f"{path} has no images; give files, or a folder that has some")
             found += inside

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,18 +12,22 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from tests.photographs import make_photos
 from tests.trials import make_photo_trial
 
+from reslab.data.photos import folder
 from reslab.data.photos.folder import read_folder
 from reslab.data.photos.pixels import read_pixels
+from reslab.data.photos.reader import read_photos
+from reslab.data.photos.shard_writer import write_shards
 from reslab.errors import UserError
 from reslab.spec.trial import DataSpec
 
 
-def fill(folder: Path, count: int, *, suffix: str = ".png") -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+def fill(place: Path, count: int, *, suffix: str = ".png") -> None:
+    place.mkdir(parents=True, exist_ok=True)
     for number in range(count):
-        Image.new("RGB", (4, 4), (number % 256, 0, 0)).save(folder / f"{number}{suffix}")
+        Image.new("RGB", (4, 4), (number % 256, 0, 0)).save(place / f"{number}{suffix}")
 
 
 @pytest.fixture
@@ -237,3 +243,24 @@ def test_a_folder_without_permission_is_named(photos: Path, closed: str, mode: i
             read_folder(photos)
     finally:
         (photos / closed).chmod(0o755)
+
+
+def test_content_counts_and_not_the_name(tmp_path: Path) -> None:
+    """A copy under another name has the same digest; shards have their files'."""
+    split = read_photos(make_photos(tmp_path / "photos")).train
+    found = split.digests()
+    assert found is not None
+    assert len(np.unique(found)) == len(split)
+    first = hashlib.sha256(Path(str(split.path(0))).read_bytes()).digest()
+    assert found[0] == np.frombuffer(first[:8], np.int64)[0]
+    write_shards(tmp_path / "photos", tmp_path / "shards", size=20_000)
+    assert np.array_equal(read_photos(tmp_path / "shards").train.digests(), found)
+    shutil.copy(str(split.path(0)), tmp_path / "photos" / "train" / "blues" / "zzz.jpg")
+    assert len(np.unique(read_photos(tmp_path / "photos").train.digests())) == len(split)
+
+
+def test_what_is_too_much_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As ImageNet is."""
+    split = read_photos(make_photos(tmp_path / "photos")).train
+    monkeypatch.setattr(folder, "CHEAP", sum(map(split.size, range(len(split)))) - 1)
+    assert split.digests() is None

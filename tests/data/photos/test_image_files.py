@@ -8,7 +8,7 @@ import pytest
 from tests.closed import close
 
 from reslab.data.photos.folder import read_folder
-from reslab.data.photos.image_files import Trail, walk_images
+from reslab.data.photos.image_files import walk_images
 from reslab.delivery.pictures import find_images
 from reslab.errors import UserError
 
@@ -24,7 +24,7 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
     fill(tmp_path, "b.PNG", "deep/er/a.jpg", "notes", "x.heic", ".hidden/c.jpg", "._d.png")
     (tmp_path / "deep" / "back").symlink_to("..")
     told: list[tuple[str, Path, str]] = []
-    found = list(walk_images(tmp_path, Trail([]), tell=lambda *what: told.append(what)))
+    found = list(walk_images(tmp_path, set(), tell=lambda *what: told.append(what)))
     assert found == [tmp_path / "b.PNG", tmp_path / "deep/er/a.jpg"]
     assert told == [
         ("linked again", tmp_path / "deep/back", ""),
@@ -52,4 +52,4 @@ def test_what_may_not_be_entered_is_one_sentence(tmp_path: Path, monkeypatch: py
     (tmp_path / "photos" / "more").symlink_to(tmp_path / "closed")
     close(tmp_path / "photos" / "more", monkeypatch)
     with pytest.raises(UserError, match="more cannot be read: Permission denied; check its permissions"):
-        list(walk_images(tmp_path / "photos", Trail([])))
+        list(walk_images(tmp_path / "photos", set()))

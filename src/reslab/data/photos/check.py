@@ -1,7 +1,6 @@
-"""A folder of photographs looked through: every image is read once, and what is found is an error, a warning or a note.
+"""A folder of photographs looked through: every image is read once, and what is found is judged.
 
-An error stops a training, a warning may spoil what it measures, a note is dealt with by decoding. What `read_photos`
-would stop at, one thing at a time, is here found all at once.
+What `read_photos` would stop at, one thing at a time, is here found all at once.
 """
 
 from __future__ import annotations
@@ -11,13 +10,20 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from reslab.data.photos.label_list import find_list
-from reslab.data.photos.oddities import LEAST_SIDE, Look, look_at
+import numpy as np
+
+from reslab.data.photos.editions import CURRENT, sort_classes
+from reslab.data.photos.findings import KINDS, Finding
+from reslab.data.photos.folder import PhotoDataset, PhotoSplit
+from reslab.data.photos.image_files import find_photos, is_image
+from reslab.data.photos.label_list import find_list, read_labelled
+from reslab.data.photos.members import Stored
+from reslab.data.photos.oddities import Look, look_at
 from reslab.data.photos.reader import read_photos
-from reslab.data.photos.scan import Photo, scan_photos
+from reslab.data.photos.shards import has_shards, read_shards
 from reslab.errors import UserError
 
 MOST_WORKERS = 8
@@ -26,53 +32,26 @@ IMAGES_AHEAD = 32  # for each worker
 
 
 @dataclass(frozen=True)
-class Kind:
-    """How much a finding matters, and what it means."""
+class Photo:
+    """An image by its path under the root, the split it is in ("" where there are none), its labels and its place.
 
-    severity: str
-    meaning: str
+    Where folders are the classes, it has one label.
+    """
 
-
-KINDS = {
-    "unreadable": Kind("error", "cannot be decoded; correct it or remove it"),
-    "wrong shard": Kind("error", "cannot be taken; mend it, fetch it or write it again"),
-    "wrong line": Kind("error", "of a list; correct it or remove it"),
-    "closed folder": Kind("error", "cannot be entered; check its permissions"),
-    "empty class": Kind("error", "has no images; fill it or remove it"),
-    "too few classes": Kind("error", "two are needed at least; give each a folder"),
-    "single image": Kind("error", "two are needed to hold one out; add some, or make a val folder"),
-    "class only in val": Kind("error", "nothing is trained on it"),
-    "in train and val": Kind("warning", "tested on pixels that are trained on"),
-    "two labels": Kind("warning", "the same pixels with other labels"),
-    "class not in val": Kind("warning", "has no images to be tested on"),
-    "animated": Kind("warning", "only its first frame is used"),
-    "transparent": Kind("warning", "transparency is dropped"),
-    "tiny": Kind("warning", f"its shorter side is less than {LEAST_SIDE} pixels"),
-    "passed over": Kind("warning", "not used: no image, in no class or on no list"),
-    "linked again": Kind("warning", "a folder that is read already, by another path; it is read once"),
-    "uneven classes": Kind("note", "recipe.class_weights=balanced makes the rare ones count more"),
-    "repeated": Kind("note", "the same pixels again, and the same label"),
-    "misnamed": Kind("note", "its content counts, not its name"),
-    "CMYK": Kind("note", "converted to RGB"),
-    "grey": Kind("note", "repeated in three channels"),
-    "16 bits": Kind("note", "their upper eight are used"),
-    "broken EXIF": Kind("note", "counts as none where it cannot be read"),
-    "turned by EXIF": Kind("note", "decoded upright"),
-}
+    path: str
+    split: str
+    labels: tuple[str, ...]
+    place: Stored
 
 
 @dataclass(frozen=True)
-class Finding:
-    """Something found at a path, relative to the folder."""
+class Scan:
+    """Where the photographs of a folder lie: its splits, classes and images, and what is wrong with the places."""
 
-    kind: str
-    path: str
-    detail: str = ""
-
-    @property
-    def severity(self) -> str:
-        """How much it matters."""
-        return KINDS[self.kind].severity
+    splits: tuple[str, ...]
+    classes: tuple[str, ...]
+    photos: tuple[Photo, ...]
+    findings: tuple[Finding, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,15 +98,15 @@ def check_folder(
         for look in _look_at_all(scan.photos, workers or min(MOST_WORKERS, os.cpu_count() or 1)):
             looks.append(look)
             watch(len(looks), len(scan.photos))
-    findings = [Finding(*trouble) for trouble in scan.troubles]
+    findings = list(scan.findings)
     for photo, look in zip(scan.photos, looks, strict=True):
         findings += [Finding(kind, photo.path, detail) for kind, detail in look.oddities]
     findings += _compare(scan.photos, looks)
-    order = list(KINDS)
     counts = Counter((label, photo.split) for photo in scan.photos for label in photo.labels)
     if not find_list(root):
         findings += _weigh({label: counts[label, scan.splits[0]] for label in scan.classes})
     images = Counter(photo.split for photo in scan.photos)
+    order = list(KINDS)
     return Checked(
         root=root,
         splits=scan.splits,
@@ -136,6 +115,53 @@ def check_folder(
         findings=tuple(sorted(findings, key=lambda finding: (order.index(finding.kind), finding.path))),
         refusal=refusal,
     )
+
+
+def scan_photos(root: Path) -> Scan:
+    """Find the photographs under `root` as `read_photos` does; what cannot be taken is left out."""
+    findings: list[Finding] = []
+
+    def tell(finding: Finding, refusal: str | None) -> None:
+        findings.append(finding)
+
+    if find_list(root):
+        scan = _scan_dataset(read_labelled(root, tell=tell))
+        listed = {photo.path for photo in scan.photos}
+        found = (path.relative_to(root).as_posix() for path in sorted(root.rglob("*")) if is_image(path))
+        findings += [Finding("passed over", path, "on no list") for path in found if path not in listed]
+    elif has_shards(root):
+        scan = _scan_dataset(read_shards(root, tell=tell))
+    else:
+        scan = _scan_files(root, find_photos(root, tell=tell))
+    return replace(scan, findings=(*scan.findings, *findings))
+
+
+def _scan_files(root: Path, found: Mapping[str, Mapping[str, Sequence[Path]]]) -> Scan:
+    photos = (
+        Photo(path.relative_to(root).as_posix(), split, (label,), path)
+        for split, classes in found.items()
+        for label, images in classes.items()
+        for path in images
+    )
+    classes = sort_classes({label for classes in found.values() for label in classes}, CURRENT)
+    return Scan(tuple(found), tuple(classes), tuple(photos), ())
+
+
+def _scan_dataset(dataset: PhotoDataset) -> Scan:
+    splits = ("",) if dataset.held_out else ("train", "val")
+    photos = [
+        Photo(str(place).removeprefix(f"{dataset.root}/"), split, _name_labels(dataset, part, index), place)
+        for split, part in ((splits[0], dataset.train), (splits[-1], dataset.test))
+        for index, place in enumerate(map(part.path, range(len(part))))
+    ]
+    tested = {name for index in range(len(dataset.test)) for name in _name_labels(dataset, dataset.test, index)}
+    untested = (Finding("class not in val", name) for name in dataset.class_names if name not in tested)
+    return Scan(splits, dataset.class_names, tuple(photos), tuple(untested))
+
+
+def _name_labels(dataset: PhotoDataset, part: PhotoSplit, index: int) -> tuple[str, ...]:
+    label = part.targets[index]
+    return tuple(dataset.class_names[number] for number in (np.flatnonzero(label) if label.ndim else [label]))
 
 
 def _read_refusal(root: Path) -> str | None:

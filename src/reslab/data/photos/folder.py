@@ -8,12 +8,14 @@ on, not by where it lies.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 import torch
@@ -21,14 +23,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from reslab.data.photos.class_words import read_words
-from reslab.data.photos.digests import digest_content, digest_contents
-from reslab.data.photos.editions import CURRENT, Edition, needs_content, sort_classes
-from reslab.data.photos.held_out import draw_by_name, draw_by_position
-from reslab.data.photos.image_files import Trail, walk_images
-from reslab.data.photos.members import Stored
+from reslab.data.photos.editions import CURRENT, Edition, draw_held_out, needs_content, sort_classes
+from reslab.data.photos.image_files import VAL_NAMES, find_photos
+from reslab.data.photos.members import Stored, digest_content, reading
 from reslab.data.photos.pixels import read_pixels
 from reslab.errors import UserError
-from reslab.files import is_folder, list_folder
 from reslab.runtime.listener import Listener
 from reslab.runtime.processes import Processes
 from reslab.spec.recipe import refuse_unheeded
@@ -38,8 +37,7 @@ from reslab.spec.trial import DataSpec, SplitName, Trial
 if TYPE_CHECKING:
     from reslab.data.photos.feed import PhotoFeed
 
-VAL_NAMES = ("val", "valid", "validation", "test")
-LEAST_CLASSES = 2
+CHEAP = 4 * 2**30  # bytes that are read in seconds; ImageNet's are not
 HEEDED = ("flip", "crop", "sides", "areas", "colour", "policy", "mixup", "cutmix")  # what is done to photographs
 
 
@@ -72,20 +70,31 @@ class PhotoSplit:
 
     def size(self, index: int) -> int:
         """Return an image's bytes."""
-        return _size(self.root / self.files[index])
+        path = self.root / self.files[index]
+        with reading(path, remedy="replace it or remove it"):
+            return path.stat().st_size
 
     def digests(self) -> NDArray[np.int64] | None:
-        """Return what tells every image's content from any other, whatever its name; None where there is too much."""
-        return digest_contents([self.path(index) for index in range(len(self))], map(self.size, range(len(self))))
+        """Return 64 bits of a digest of every image's content, whatever its name; None where there is too much."""
+        if sum(map(self.size, range(len(self)))) > CHEAP:
+            return None
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # reading and hashing let Python's lock go
+            digests = pool.map(digest_content, map(self.path, range(len(self))))
+            return np.frombuffer(b"".join(digest[:8] for digest in digests), np.int64)
 
     def identities(self) -> NDArray[np.str_]:
         """Return what tells images of a dataset apart, in whatever split they are: their names."""
         return np.array(self.files)
 
-    def take(self, indices: slice | NDArray[np.int64]) -> PhotoSplit:
+    def take(self, indices: slice | NDArray[np.int64]) -> Self:
         """Return the part of the split at `indices`."""
         chosen = np.arange(len(self))[indices]
-        return PhotoSplit(self.root, tuple(self.files[index] for index in chosen), self.targets[chosen])
+        return replace(self, files=tuple(self.files[index] for index in chosen), targets=self.targets[chosen])
+
+    def hold_out(self, *, seed: int, edition: Edition) -> tuple[Self, Self]:
+        """Return what is trained on, and what is held out for the test."""
+        held = draw_held_out(self.files, self.targets, seed=seed, edition=edition)
+        return self.take(np.flatnonzero(~held)), self.take(np.flatnonzero(held))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,14 +137,21 @@ class PhotoDataset:
             )
         return self.train, self.test
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over classes, and names, sizes and labels of the files of both splits."""
-        return self._fingerprint
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        return self._take_fingerprint(b"", lambda label: f"{label}\n".encode())
+        labelled = self.target == "labels"
+        digest = hashlib.sha256(b"multi-label\n" if labelled else b"")
+        for name in self.class_names:
+            digest.update(f"{name}\n".encode(errors="surrogateescape"))  # names need not be UTF-8
+        for split in (self.train, self.test):
+            for index, (file, target) in enumerate(zip(split.files, split.targets, strict=True)):
+                digest.update(f"{file} {split.size(index)} ".encode(errors="surrogateescape"))
+                if needs_content(file, self.edition):
+                    digest.update(digest_content(split.path(index)))
+                digest.update(target.astype(np.uint8).tobytes() if labelled else f"{target}\n".encode())
+            digest.update(b"--\n")
+        return digest.hexdigest()
 
     def read_words(self) -> Mapping[str, str]:
         """Return what classes are called in words, where the folder says it."""
@@ -187,118 +203,31 @@ class PhotoDataset:
 
         return make_feed(self, trial, device=device, processes=processes, folder=folder, listener=listener)
 
-    def _take_fingerprint(self, kind: bytes, write_label: Callable[[NDArray[np.int64]], bytes]) -> str:
-        digest = hashlib.sha256(kind)
-        for name in self.class_names:
-            digest.update(f"{name}\n".encode(errors="surrogateescape"))  # names need not be UTF-8
-        for split in (self.train, self.test):
-            for index, file in enumerate(split.files):
-                digest.update(f"{file} {split.size(index)} ".encode(errors="surrogateescape"))
-                if needs_content(file, self.edition):
-                    digest.update(digest_content(split.path(index)))
-                digest.update(write_label(split.targets[index]))
-            digest.update(b"--\n")
-        return digest.hexdigest()
-
 
 def read_folder(root: Path, *, seed: int = 0, edition: Edition = CURRENT) -> PhotoDataset:
     """Read a folder of photographs; `seed` draws what is held out where there is nothing to test on."""
-    _refuse_no_folder(root)
-    if (alone := find_tests_alone(root)) is not None:
-        return _read_tests(root, alone, edition=edition)
-    train = root / "train" if (root / "train").is_dir() else root
-    val = next((root / name for name in VAL_NAMES if train != root and (root / name).is_dir()), None)
-    names = tuple(sort_classes((folder.name for folder in _folders(train, root)), edition))
-    if len(names) < LEAST_CLASSES:
-        found = f"{train} has {len(names) or 'no'} folder{'s' * (len(names) != 1)} of images"
-        raise UserError(f"{found}, and two classes are needed at least; give each a folder")
-    files = {name: list(walk_images(train / name, Trail([root, train]))) for name in names}
-    for name, found in files.items():
-        if not found:
-            raise UserError(f"{train / name} has no images; fill it or remove it")
-    if val is None:
-        for found in files.values():
-            if len(found) < LEAST_CLASSES:
-                raise UserError(
-                    f"{found[0].parent} has one image; two are needed to hold one out, or make a val folder"
-                )
-        whole = _gather(root, [files[name] for name in names])
-        held = hold_out_by_class(whole, seed=seed, edition=edition)
-        trained, tested = whole.take(np.flatnonzero(~held)), whole.take(np.flatnonzero(held))
-    else:
-        found = _read_val(val, root, names)
-        trained, tested = (_gather(root, [split[name] for name in names]) for split in (files, found))
+    found = find_photos(root)
+    first, *others = found
+    names = tuple(sort_classes(found[first], edition))
+    train, *tested = [_gather(root, [images.get(name, []) for name in names]) for images in found.values()]
+    held_out = not others and first not in VAL_NAMES
+    if held_out:
+        train, test = train.hold_out(seed=seed, edition=edition)
+    elif others:
+        (test,) = tested
+    else:  # images to test on, and none to train on
+        train, test = train.take(slice(0)), train
+    if not len(test):
+        val = root / (first, *others)[-1]
+        raise UserError(f"{val} has no images; fill it, or remove it to have a part of train held out")
     return PhotoDataset(
-        name=folder_name(root),
-        root=root,
-        class_names=names,
-        train=trained,
-        test=tested,
-        held_out=val is None,
-        edition=edition,
+        name=folder_name(root), root=root, class_names=names, train=train, test=test, held_out=held_out, edition=edition
     )
-
-
-def find_tests_alone(root: Path) -> Path | None:
-    """Return the folder of images to test on, where a root has that and nothing else."""
-    folders = [path for path in list_folder(root) if path.is_dir() and not path.name.startswith(".")]
-    return folders[0] if len(folders) == 1 and folders[0].name in VAL_NAMES else None
-
-
-def _read_tests(root: Path, val: Path, *, edition: Edition) -> PhotoDataset:
-    """Read images to test on, of which none are held out and none trained on."""
-    names = tuple(sort_classes((folder.name for folder in _folders(val, root)), edition))
-    tested = _read_val(val, root, names)
-    train, test = (_gather(root, [split.get(name, []) for name in names]) for split in ({}, tested))
-    return PhotoDataset(name=folder_name(root), root=root, class_names=names, train=train, test=test, edition=edition)
-
-
-def hold_out_by_class(split: PhotoSplit, *, seed: int, edition: Edition) -> NDArray[np.bool_]:
-    """Return which images are held out; those of a class lie side by side, two of them at least."""
-    held, first = np.zeros(len(split), bool), 0
-    for label, count in enumerate(np.bincount(split.targets).tolist()):
-        if edition is Edition.FIRST:
-            held[first : first + count] = draw_by_position(count, seed=seed, stream=label)
-        else:
-            held[first : first + count] = draw_by_name(split.files[first : first + count], seed=seed)
-        first += count
-    return held
 
 
 def folder_name(root: Path) -> str:
     """Return what a dataset is called, after its folder."""
     return re.sub(r"[^\w.-]+", "-", root.resolve().name) or "photos"
-
-
-def _refuse_no_folder(root: Path) -> None:
-    if not is_folder(root):
-        raise UserError(f"there is no folder {root}; give one that has train/<class>/ and val/<class>/, or <class>/")
-    list_folder(root)
-
-
-def _read_val(val: Path, root: Path, names: Sequence[str]) -> dict[str, list[Path]]:
-    strange = [folder.name for folder in _folders(val, root) if folder.name not in names]
-    if strange:
-        raise UserError(f"{val / strange[0]} is a class nothing is trained on; add it to train, or remove it")
-    tested = {
-        name: list(walk_images(val / name, Trail([root, val]))) if (val / name).is_dir() else [] for name in names
-    }
-    if not any(tested.values()):
-        raise UserError(f"{val} has no images; fill it, or remove it to have a part of train held out")
-    return tested
-
-
-def _folders(parent: Path, root: Path) -> list[Path]:
-    """Return the folders of classes; a link back to what they are in is none."""
-    shown = [path for path in list_folder(parent) if path.is_dir() and not path.name.startswith(".")]
-    return [path for path in shown if Trail([root, parent]).is_new(path)]
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}; replace it or remove it") from error
 
 
 def _gather(root: Path, by_class: Sequence[Sequence[Path]]) -> PhotoSplit:

@@ -5,35 +5,20 @@ Nothing hidden counts. Links to folders are followed, but into none that the wal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
-from reslab.files import is_folder, list_folder
+from reslab.data.photos.editions import CURRENT, sort_classes
+from reslab.data.photos.findings import Finding, Tell, refuse
+from reslab.errors import UserError
+from reslab.files import enter_folder, is_folder, list_folder
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
-
-
-class Trail:
-    """The folders a walk has come through: a link may lead into one of them again, and its images would be copies."""
-
-    def __init__(self, passed: Iterable[Path]) -> None:
-        self.passed = {_identify(folder) for folder in passed}
-
-    def is_new(self, folder: Path) -> bool:
-        """Whether the walk has not come through a folder yet; now it has."""
-        found = _identify(folder)
-        new = found not in self.passed
-        self.passed.add(found)
-        return new
-
-
-def _identify(folder: Path) -> tuple[int, int] | Path:
-    """Return what a folder has for itself, whatever path leads there."""
-    try:
-        found = folder.stat()
-    except OSError:  # entering it will tell
-        return folder
-    return found.st_dev, found.st_ino
+VAL_NAMES = ("val", "valid", "validation", "test")
+LEAST_CLASSES = 2
+Identity: TypeAlias = tuple[int, int] | Path  # what a folder has for itself, whatever path leads there
 
 
 def is_image(path: Path) -> bool:
@@ -43,24 +28,114 @@ def is_image(path: Path) -> bool:
 
 def walk_images(
     folder: Path,
-    trail: Trail,
+    passed: set[Identity],
     *,
     enter: Callable[[Path], list[Path]] = list_folder,
-    tell: Callable[[str, Path, str], None] = lambda kind, path, word: None,
+    tell: Callable[[str, Path, str], None] = lambda kind, path, detail: None,
 ) -> Iterator[Path]:
-    """Yield the image files under a folder, folders within it included, by name; no folder of the trail again.
+    """Yield the image files under a folder, folders within it included, by name; none of the folders `passed` again.
 
-    `enter` lists a folder; `tell` hears what is left out, with its kind and a word about it.
+    A link may lead into one of those, and its images would be copies. `enter` lists a folder; `tell` hears what is left
+    out, with its kind and a detail.
     """
-    if not trail.is_new(folder):
+    if _identify(folder) in passed:
         tell("linked again", folder, "")
         return
+    passed.add(_identify(folder))
     for path in enter(folder):
         if path.name.startswith("."):
             continue
         if is_folder(path):
-            yield from walk_images(path, trail, enter=enter, tell=tell)
+            yield from walk_images(path, passed, enter=enter, tell=tell)
         elif is_image(path):
             yield path
         else:
             tell("passed over", path, path.suffix or "no suffix")
+
+
+def find_photos(root: Path, *, tell: Tell = refuse) -> dict[str, dict[str, list[Path]]]:
+    """Return image files by split and class: of train, of it and val, of val alone, or of "" where there is no split.
+
+    `tell` hears what is left out, and what a training stops at.
+    """
+    if not is_folder(root):
+        raise UserError(f"there is no folder {root}; give one that has train/<class>/ and val/<class>/, or <class>/")
+    walk = _Walk(root, tell)
+    inside = [path for path in list_folder(root) if not path.name.startswith(".")]
+    folders = [path.name for path in inside if path.is_dir()]
+    val = [name for name in VAL_NAMES if name in folders][:1]
+    alone = bool(val) and folders == val  # then nothing is trained on, and little can be wrong
+    splits = val if alone else ["train", *val] if "train" in folders else [""]
+    if "train" in splits:
+        for path in inside:
+            if path.name not in splits and (path.is_dir() or is_image(path)):
+                walk.note("passed over", path, "beside " + " and ".join(splits))
+    train, trained = root / splits[0], walk.read_split(root / splits[0])
+    names = sort_classes(trained, CURRENT)
+    if len(names) < LEAST_CLASSES:
+        few = f"{train} has {len(names) or 'no'} folder{'s' * (len(names) != 1)} of images"
+        refusal = f"{few}, and two classes are needed at least; give each a folder"
+        walk.note("too few classes", train, "one class" if names else "no class", None if alone else refusal)
+    empty = [name for name in names if not trained[name] and train / name not in walk.closed]
+    for name in empty:
+        refusal = f"{train / name} has no images; fill it or remove it"
+        walk.note("empty class", train / name, refusal=None if alone else refusal)
+    if len(splits) > 1:
+        test, tested = root / splits[1], walk.read_split(root / splits[1])
+        for name in [name for name in tested if name not in trained]:
+            refusal = f"{test / name} is a class nothing is trained on; add it to train, or remove it"
+            walk.note("class only in val", test / name, refusal=refusal)
+        for name in names:
+            if name not in empty and not tested.get(name):
+                walk.note("class not in val", train / name)
+        return {splits[0]: trained, splits[1]: tested}
+    for name in () if alone else names:
+        if len(trained[name]) == 1:
+            place = trained[name][0].parent
+            refusal = f"{place} has one image; two are needed to hold one out, or make a val folder"
+            walk.note("single image", train / name, refusal=refusal)
+    return {splits[0]: trained}
+
+
+@dataclass
+class _Walk:
+    """A walk through folders of classes that tells what it cannot enter or use, and goes on unless that stops it."""
+
+    root: Path
+    tell: Tell
+    closed: set[Path] = field(default_factory=set)
+
+    def note(self, kind: str, path: Path, detail: str = "", refusal: str | None = None) -> None:
+        self.tell(Finding(kind, path.relative_to(self.root).as_posix(), detail), refusal)
+
+    def enter(self, folder: Path) -> list[Path]:
+        try:
+            return enter_folder(folder)
+        except OSError as error:
+            self.closed.add(folder)
+            refusal = f"{folder} cannot be read: {error.strerror}; check its permissions"
+            self.note("closed folder", folder, error.strerror or "", refusal)
+            return []
+
+    def read_split(self, folder: Path) -> dict[str, list[Path]]:
+        """Return the images of each class; a link back to what the classes are in is none."""
+        passed, found = {_identify(self.root), _identify(folder)}, {}
+        for path in self.enter(folder):
+            if path.name.startswith("."):
+                continue
+            if not path.is_dir():
+                if is_image(path):
+                    self.note("passed over", path, "in no class")
+            elif _identify(path) in passed:
+                self.note("linked again", path)
+            else:
+                found[path.name] = list(walk_images(path, set(passed), enter=self.enter, tell=self.note))
+        return found
+
+
+def _identify(folder: Path) -> Identity:
+    try:
+        found = folder.stat()
+    except OSError:  # entering it will tell
+        return folder
+    return found.st_dev, found.st_ino

@@ -10,17 +10,16 @@ from __future__ import annotations
 import contextlib
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
 import numpy as np
 
-from reslab.data.photos.editions import CURRENT, Edition, sort_classes
+from reslab.data.photos.editions import CURRENT, Edition, refuse_seed, sort_classes
+from reslab.data.photos.findings import Finding, Tell, refuse
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit, folder_name
-from reslab.data.photos.held_out import draw_labelled_by_name, draw_labelled_by_position, refuse_seed
-from reslab.data.photos.wrong import Tell, Wrong, refuse
+from reslab.data.photos.members import reading
 from reslab.errors import UserError
 from reslab.files import is_file
 from reslab.spec.task import Target
@@ -34,10 +33,6 @@ class MultiLabelDataset(PhotoDataset):
     """Photographs whose targets are a row of labels each, 0 or 1 for every class."""
 
     target: ClassVar[Target] = "labels"
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        return self._take_fingerprint(b"multi-label\n", lambda labels: labels.astype(np.uint8).tobytes())
 
 
 def find_list(root: Path) -> Path | None:
@@ -65,11 +60,7 @@ def read_labelled(root: Path, *, seed: int = 0, edition: Edition = CURRENT, tell
         raise UserError(f"no image of {path} has the label '{absent[0]}'; add one, or remove the column")
     held_out = not (root / VAL_LIST).is_file()
     if held_out:
-        if edition is Edition.FIRST:
-            held = draw_labelled_by_position(train.targets, seed=seed)
-        else:
-            held = draw_labelled_by_name(train.files, train.targets, seed=seed)
-        train, test = train.take(np.flatnonzero(~held)), train.take(np.flatnonzero(held))
+        train, test = train.hold_out(seed=seed, edition=edition)
         lost = [name for name, count in zip(given.classes, train.targets.sum(0), strict=True) if not count]
         if lost or not len(test):
             what = f"all images of '{lost[0]}' were" if lost else "no image could be"
@@ -78,14 +69,9 @@ def read_labelled(root: Path, *, seed: int = 0, edition: Edition = CURRENT, tell
         test = _gather(root, _read_val(root / VAL_LIST, given, tell, edition))
     if not test.targets.any():
         raise UserError(f"no image to test on has any label, so no precision can be told; give others in {VAL_LIST}")
+    name, classes = folder_name(root), given.classes
     return MultiLabelDataset(
-        name=folder_name(root),
-        root=root,
-        class_names=given.classes,
-        train=train,
-        test=test,
-        held_out=held_out,
-        edition=edition,
+        name=name, root=root, class_names=classes, train=train, test=test, held_out=held_out, edition=edition
     )
 
 
@@ -100,34 +86,31 @@ class _List:
 
 
 def _read_list(path: Path, tell: Tell, edition: Edition) -> _List:
+    labels: dict[str, tuple[str, ...]] = {}
+    lines: dict[str, int] = {}
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with reading(path, remedy="check its permissions"), path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.reader(file, strict=True)
             header = [name.strip() for name in next(rows, [])]
             _refuse_header(path, header)
-            labels: dict[str, tuple[str, ...]] = {}
-            lines: dict[str, int] = {}
             for row in rows:
                 if not any(cell.strip() for cell in row):
                     continue
                 try:
-                    image, names = _read_row(path, rows.line_num, row, header)
+                    image, names = _read_row(path.parent, row, header)
                     if image in lines:
-                        raise _wrong_line(path, rows.line_num, f"{image} again, after line {lines[image]}; keep one")
-                except Wrong as line:
-                    tell(line)
+                        raise _WrongLine(f"{image} again, after line {lines[image]}; keep one")
+                except _WrongLine as trouble:
+                    place = f"{path.name}, line {rows.line_num}"
+                    tell(Finding("wrong line", place, str(trouble)), f"{path.parent / place}: {trouble}")
                     continue
                 labels[image], lines[image] = names, rows.line_num
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}; check its permissions") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{path} is not CSV in UTF-8: {error}; write it again") from error
     if not labels:
         raise UserError(f"{path} names no image; add a line for each")
     by_column = not _is_long(header)
-    classes = header[1:]
-    if not by_column:
-        classes = sort_classes({name for names in labels.values() for name in names}, edition)
+    classes = header[1:] if by_column else sort_classes(set().union(*labels.values()), edition)
     if not classes:
         raise UserError(f"no image of {path} has a label; write some in the column labels")
     return _List(path, tuple(classes), labels, by_column)
@@ -152,28 +135,27 @@ def _refuse_header(path: Path, header: Sequence[str]) -> None:
             raise UserError(f"column {place + 1} of {path} {f'is {name} again' if name else 'has no name'}; correct it")
 
 
-def _read_row(path: Path, number: int, row: Sequence[str], header: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+class _WrongLine(Exception):
+    """What is wrong with a line, which may be left out."""
+
+
+def _read_row(folder: Path, row: Sequence[str], header: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """Return the image of a line and its labels."""
     if len(row) != len(header):
-        raise _wrong_line(path, number, f"{len(row)} cells, where the first line has {len(header)}; correct it")
-    cells = [cell.strip() for cell in row]
-    image = PurePosixPath(cells[0])
-    if not cells[0] or image.is_absolute() or ".." in image.parts:
-        trouble = f"'{cells[0]}' is no path of an image under {path.parent}; write it from there"
-        raise _wrong_line(path, number, trouble)
-    if not is_file(path.parent / image):
-        raise _wrong_line(path, number, f"there is no image {path.parent / image}; add it, or remove the line")
+        raise _WrongLine(f"{len(row)} cells, where the first line has {len(header)}; correct it")
+    file, *cells = [cell.strip() for cell in row]
+    image = PurePosixPath(file)
+    if not file or image.is_absolute() or ".." in image.parts:
+        raise _WrongLine(f"'{file}' is no path of an image under {folder}; write it from there")
+    if not is_file(folder / image):
+        raise _WrongLine(f"there is no image {folder / image}; add it, or remove the line")
     if _is_long(header):
-        names = [name.strip() for name in cells[1].split(";")]
-        return image.as_posix(), tuple(dict.fromkeys(name for name in names if name))
-    for name, cell in zip(header[1:], cells[1:], strict=True):
+        names = [name.strip() for name in cells[0].split(";")]
+        return image.as_posix(), tuple(dict.fromkeys(filter(None, names)))
+    for name, cell in zip(header[1:], cells, strict=True):
         if cell not in ("0", "1"):
-            raise _wrong_line(path, number, f"{name} is '{cell}'; write 0 or 1")
-    return image.as_posix(), tuple(name for name, cell in zip(header[1:], cells[1:], strict=True) if cell == "1")
-
-
-def _wrong_line(path: Path, number: int, trouble: str) -> Wrong:
-    return Wrong(f"{path}, line {number}: {trouble}", place=f"{path.name}, line {number}", trouble=trouble)
+            raise _WrongLine(f"{name} is '{cell}'; write 0 or 1")
+    return image.as_posix(), tuple(name for name, cell in zip(header[1:], cells, strict=True) if cell == "1")
 
 
 def _read_val(path: Path, trained: _List, tell: Tell, edition: Edition) -> _List:
@@ -184,7 +166,7 @@ def _read_val(path: Path, trained: _List, tell: Tell, edition: Edition) -> _List
         raise UserError(f"{path} lacks the column '{lacking[0]}' of {trained.path}; add it")
     if both := [image for image in val.labels if image in trained.labels]:
         raise UserError(f"{both[0]} is in {path} and in {trained.path}; keep it in one of them")
-    return _List(path, trained.classes, val.labels, val.by_column)
+    return replace(val, classes=trained.classes)
 
 
 def _gather(root: Path, given: _List) -> PhotoSplit:

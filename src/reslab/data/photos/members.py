@@ -5,10 +5,15 @@ A member of a tar is read from its place, in one go: the tar is neither unpacked
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
+
+from reslab.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -41,3 +46,18 @@ class Member:
 
 
 Stored: TypeAlias = Path | Member
+
+
+@contextlib.contextmanager
+def reading(place: Stored, *, remedy: str) -> Iterator[None]:
+    """Tell which place cannot be read, and what to do about it."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{place} cannot be read: {error.strerror or error}; {remedy}") from error
+
+
+def digest_content(place: Stored) -> bytes:
+    """Return the SHA-256 of a photograph's bytes, by which it is known whatever it is called."""
+    with reading(place, remedy="replace it or remove it"):
+        return hashlib.sha256(place.read_bytes()).digest()

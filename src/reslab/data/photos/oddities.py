@@ -1,6 +1,6 @@
 """What is odd about one image file, told by its content: each oddity has a name, and a word about this file.
 
-Oddities are judged in `checking`. A file is read once, and decoded in full: only so is damage seen.
+Oddities are judged in `findings`. A file is read once, and decoded in full: only so is damage seen.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image
 
+from reslab.data.photos.findings import LEAST_SIDE
 from reslab.data.photos.members import Stored
 from reslab.data.photos.pixels import ORIENTATION, BadImage, decode_pixels
 
@@ -26,7 +27,6 @@ FORMATS = {
     "TIFF": (".tif", ".tiff"),
     "WEBP": (".webp",),
 }
-LEAST_SIDE = 32
 TURNS = range(2, 9)
 FIELD_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8}
 

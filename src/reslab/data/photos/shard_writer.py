@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from reslab.data.photos.class_words import read_words, write_words
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit
 from reslab.data.photos.label_list import find_list
-from reslab.data.photos.members import Stored
+from reslab.data.photos.members import reading
 from reslab.data.photos.reader import read_photos
 from reslab.data.photos.shards import Contents, write_contents
 from reslab.data.photos.tar_index import LABEL
@@ -83,7 +83,9 @@ def _write_shard(path: Path, images: list[Image], keys: _Keys) -> None:
     with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
         for split, index in images:
             key, suffix = keys.choose(split.files[index])
-            _add(archive, f"{key}{suffix}", _read(split.path(index)))
+            with reading(place := split.path(index), remedy="check the file"):
+                content = place.read_bytes()
+            _add(archive, f"{key}{suffix}", content)
             _add(archive, f"{key}{LABEL}", str(split.targets[index]).encode())
 
 
@@ -104,13 +106,6 @@ class _Keys:
         if key + path.suffix != file:
             self.renamed[key + path.suffix] = file
         return key, path.suffix
-
-
-def _read(place: Stored) -> bytes:
-    try:
-        return place.read_bytes()
-    except OSError as error:
-        raise UserError(f"{place} cannot be read: {error.strerror or error}; check the file") from error
 
 
 def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:

@@ -12,22 +12,17 @@ import os
 import re
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reslab.data.photos.editions import CURRENT, Edition
-from reslab.data.photos.folder import (
-    LEAST_CLASSES,
-    VAL_NAMES,
-    PhotoDataset,
-    PhotoSplit,
-    folder_name,
-    hold_out_by_class,
-)
+from reslab.data.photos.findings import Tell, refuse
+from reslab.data.photos.folder import PhotoDataset, PhotoSplit, folder_name
+from reslab.data.photos.image_files import LEAST_CLASSES, VAL_NAMES
 from reslab.data.photos.members import Member
-from reslab.data.photos.tar_index import Index, index_shards, wrong_shard
-from reslab.data.photos.wrong import Tell, refuse
+from reslab.data.photos.tar_index import Index, index_shards, tell_shard
 from reslab.errors import UserError
 from reslab.files import list_folder
 from reslab.json_text import to_json
@@ -65,11 +60,9 @@ class ShardSplit(PhotoSplit):
         """Return an image's bytes."""
         return int(self.places[index, 2])
 
-    def take(self, indices: slice | NDArray[np.int64]) -> ShardSplit:
+    def take(self, indices: slice | NDArray[np.int64]) -> Self:
         """Return the part of the split at `indices`."""
-        chosen = np.arange(len(self))[indices]
-        files = tuple(self.files[index] for index in chosen)
-        return ShardSplit(self.root, files, self.targets[chosen], self.shards, self.places[chosen])
+        return replace(super().take(indices), places=self.places[indices])
 
 
 def has_shards(root: Path) -> bool:
@@ -84,31 +77,29 @@ def read_shards(root: Path, *, seed: int = 0, edition: Edition = CURRENT, tell: 
 
     What is in a shard that `tell` is told of, and that it does not stop at, is left out.
     """
-    shards = _find_shards(root)
+    kinds = _find_shards(root)
+    shards = tuple(kinds)
     contents = _read_contents(root, shards)
     index = index_shards(root, shards, tell=tell)
     if contents is not None:
         _compare_counts(root, contents, shards, index, tell)
         index = replace(index, names=tuple(contents.renamed.get(name, name) for name in index.names))
-    trained = np.array([_split_of(shard) == "train" for shard in shards])
+    trained = np.array([kind == "train" for kind in kinds.values()])
+    held_out = bool(trained.all())
     train, test = (_gather(root, shards, index, chosen) for chosen in (trained, ~trained))
-    for split, has_some in ((train, True), (test, not trained.all())):
-        if has_some and not len(split):
-            raise UserError(f"the shards of {root} to {'train' if split is train else 'test'} on have no images")
+    for split, use in ((train, "train"),) if held_out else ((train, "train"), (test, "test")):
+        if not len(split):
+            raise UserError(f"the shards of {root} to {use} on have no images")
     names = contents.class_names if contents else _number_classes(train)
     _refuse_labels(root, names, train, test)
-    if trained.all():
-        _refuse_single_images(root, names, train)
-        held = hold_out_by_class(train, seed=seed, edition=edition)
-        train, test = train.take(np.flatnonzero(~held)), train.take(np.flatnonzero(held))
+    if held_out:
+        for name, count in zip(names, np.bincount(train.targets).tolist(), strict=True):
+            if count < LEAST_CLASSES:
+                one = f"class {name} of {root} has one image"
+                raise UserError(f"{one}; two are needed to hold one out, or shards of val")
+        train, test = train.hold_out(seed=seed, edition=edition)
     return PhotoDataset(
-        name=folder_name(root),
-        root=root,
-        class_names=names,
-        train=train,
-        test=test,
-        held_out=bool(trained.all()),
-        edition=edition,
+        name=folder_name(root), root=root, class_names=names, train=train, test=test, held_out=held_out, edition=edition
     )
 
 
@@ -117,7 +108,8 @@ def write_contents(root: Path, contents: Contents) -> None:
     (root / FILE).write_text(to_json(asdict(contents), indent=2) + "\n", encoding="utf-8")
 
 
-def _find_shards(root: Path) -> tuple[str, ...]:
+def _find_shards(root: Path) -> dict[str, str]:
+    """Return the shards to use, each with its split."""
     found = {path.name: match for path in list_folder(root) if (match := SHARD.fullmatch(path.name))}
     for name, match in found.items():
         if match[2]:
@@ -128,13 +120,7 @@ def _find_shards(root: Path) -> tuple[str, ...]:
     if (root / "train").is_dir():
         raise UserError(f"{root} has shards and a folder train as well; keep one of them elsewhere")
     used = ("train", *[kind for kind in VAL_NAMES if kind in kinds][:1])
-    return tuple(name for name, match in found.items() if match[1] in used)
-
-
-def _split_of(shard: str) -> str:
-    match = SHARD.fullmatch(shard)
-    assert match is not None
-    return match[1]
+    return {name: match[1] for name, match in found.items() if match[1] in used}
 
 
 def _read_contents(root: Path, shards: tuple[str, ...]) -> Contents | None:
@@ -164,7 +150,7 @@ def _compare_counts(root: Path, contents: Contents, shards: tuple[str, ...], ind
         expected = contents.images[shard]
         if count != expected and shard not in index.left_out:
             found = f"{root / shard} has {count:,} images and {FILE} tells of {expected:,}"
-            tell(wrong_shard(root / shard, f"{found}; fetch or write it again, or remove {FILE}"))
+            tell_shard(tell, root / shard, f"{found}; fetch or write it again, or remove {FILE}")
 
 
 def _gather(root: Path, shards: tuple[str, ...], index: Index, chosen: NDArray[np.bool_]) -> ShardSplit:
@@ -196,10 +182,3 @@ def _refuse_labels(root: Path, names: tuple[str, ...], train: ShardSplit, test: 
         if len(split) and split.targets[-1] >= len(names):
             known = f"there are {len(names):,} classes to train on, from 0 on"
             raise UserError(f"{split.path(len(split) - 1)} has the label {split.targets[-1]}; {known}")
-
-
-def _refuse_single_images(root: Path, names: tuple[str, ...], split: ShardSplit) -> None:
-    for name, count in zip(names, np.bincount(split.targets).tolist(), strict=True):
-        if count < LEAST_CLASSES:
-            one = f"class {name} of {root} has one image"
-            raise UserError(f"{one}; two are needed to hold one out, or shards of val")

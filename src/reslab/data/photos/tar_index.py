@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reslab.data.arrays.store import data_root
+from reslab.data.photos.findings import Finding, Tell, refuse
 from reslab.data.photos.image_files import SUFFIXES
-from reslab.data.photos.wrong import Tell, Wrong, refuse
+from reslab.data.photos.members import reading
 from reslab.errors import UserError
 from reslab.files import atomic_write
 from reslab.json_text import to_json
@@ -78,9 +79,9 @@ def index_shards(root: Path, shards: Sequence[str], *, tell: Tell = refuse) -> I
     return index
 
 
-def wrong_shard(path: Path, sentence: str) -> Wrong:
-    """Return a sentence that begins with a shard's path as what is wrong with it."""
-    return Wrong(sentence, place=path.name, trouble=sentence.removeprefix(str(path)).lstrip("/ "))
+def tell_shard(tell: Tell, path: Path, sentence: str) -> None:
+    """Tell what is wrong with a shard, by a sentence that begins with its path."""
+    tell(Finding("wrong shard", path.name, sentence.removeprefix(str(path)).lstrip("/ ")), sentence)
 
 
 def split_name(name: str) -> tuple[str, str] | None:
@@ -98,7 +99,7 @@ def _look_through(root: Path, shards: Sequence[str], tell: Tell) -> Index:
         try:
             samples = _read_samples(root / shard)
         except UserError as error:
-            tell(wrong_shard(root / shard, str(error)))
+            tell_shard(tell, root / shard, str(error))
             left_out.append(shard)
             continue
         for (name, offset, length), label in samples:
@@ -150,11 +151,9 @@ def _read_shard(path: Path) -> tuple[dict[str, Place], dict[str, int]]:
 
 
 def _open(path: Path) -> io.BufferedReader:
-    try:
+    with reading(path, remedy="check its permissions"):
         file = path.open("rb")
         first = file.peek(8)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}; check its permissions") from error
     for magic, remedy in COMPRESSIONS.items():
         if first.startswith(magic):
             file.close()
@@ -182,8 +181,6 @@ def _is_image(kind: str) -> bool:
 
 
 def _state(path: Path) -> tuple[int, int]:
-    try:
+    with reading(path, remedy="check its permissions"):
         found = path.stat()
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}; check its permissions") from error
     return found.st_size, found.st_mtime_ns

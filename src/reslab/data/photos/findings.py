@@ -1,0 +1,73 @@
+"""What is found in a folder of photographs: an error stops a training, a warning may spoil what it measures.
+
+A note is dealt with by decoding. A training stops at the first error; who looks for all of them goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from reslab.errors import UserError
+
+LEAST_SIDE = 32  # of an image that is not tiny
+
+
+class Kind(NamedTuple):
+    """How much a finding matters, and what it means."""
+
+    severity: str
+    meaning: str
+
+
+KINDS = {
+    "unreadable": Kind("error", "cannot be decoded; correct it or remove it"),
+    "wrong shard": Kind("error", "cannot be taken; mend it, fetch it or write it again"),
+    "wrong line": Kind("error", "of a list; correct it or remove it"),
+    "closed folder": Kind("error", "cannot be entered; check its permissions"),
+    "empty class": Kind("error", "has no images; fill it or remove it"),
+    "too few classes": Kind("error", "two are needed at least; give each a folder"),
+    "single image": Kind("error", "two are needed to hold one out; add some, or make a val folder"),
+    "class only in val": Kind("error", "nothing is trained on it"),
+    "in train and val": Kind("warning", "tested on pixels that are trained on"),
+    "two labels": Kind("warning", "the same pixels with other labels"),
+    "class not in val": Kind("warning", "has no images to be tested on"),
+    "animated": Kind("warning", "only its first frame is used"),
+    "transparent": Kind("warning", "transparency is dropped"),
+    "tiny": Kind("warning", f"its shorter side is less than {LEAST_SIDE} pixels"),
+    "passed over": Kind("warning", "not used: no image, in no class or on no list"),
+    "linked again": Kind("warning", "a folder that is read already, by another path; it is read once"),
+    "uneven classes": Kind("note", "recipe.class_weights=balanced makes the rare ones count more"),
+    "repeated": Kind("note", "the same pixels again, and the same label"),
+    "misnamed": Kind("note", "its content counts, not its name"),
+    "CMYK": Kind("note", "converted to RGB"),
+    "grey": Kind("note", "repeated in three channels"),
+    "16 bits": Kind("note", "their upper eight are used"),
+    "broken EXIF": Kind("note", "counts as none where it cannot be read"),
+    "turned by EXIF": Kind("note", "decoded upright"),
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something found at a path, relative to the folder."""
+
+    kind: str
+    path: str
+    detail: str = ""
+
+    @property
+    def severity(self) -> str:
+        """How much it matters."""
+        return KINDS[self.kind].severity
+
+
+# Hears what is found, and the sentence that a training stops with if it does.
+Tell = Callable[[Finding, str | None], None]
+
+
+def refuse(finding: Finding, refusal: str | None) -> None:
+    """Stop where a training stops."""
+    if refusal is not None:
+        raise UserError(refusal)

@@ -65,9 +65,7 @@ def our_batches(dataset: PhotoDataset, *, workers: int, floats: bool) -> Iterato
     trial = read_trial(fields, dataset)
     feed = dataset.make_feed(trial, device="cpu", processes=ALONE, folder=None, listener=DEAF)
     if not floats:
-        yield from stream_batches(
-            feed.crops, feed.sampler, batch=BATCH, first=0, side=lambda step: SIDE, workers=workers
-        )
+        yield from stream_batches(feed.crops, feed.wanted(0), workers=workers)
     for step in itertools.count():
         yield feed.load(step, 1)
 

@@ -8,7 +8,7 @@ from tests.counting import count_calls
 
 from reslab.data.balance import balance
 from reslab.data.photos import order as sampling
-from reslab.data.photos.order import WHOLE, PhotoSampler, Share
+from reslab.data.photos.order import PhotoSampler, take_share
 from reslab.runtime.randomness import Stream, numbers_for
 
 
@@ -55,7 +55,6 @@ def test_balanced_no_image_comes_twice_in_an_epoch_of_its_class() -> None:
 def test_shares_of_a_batch_are_the_batch(count: int, parts: int) -> None:
     """Of each part that is accumulated every process has its own images, in their order; alone it has all."""
     keys = PhotoSampler(count=20, seed=3).draw(1, 12)
-    assert WHOLE.of(keys) == keys
-    shares = [Share(rank, count, parts).of(keys) for rank in range(count)]
+    shares = [take_share(keys, rank=rank, count=count, parts=parts) for rank in range(count)]
     size = 12 // (count * parts)
     assert [key for part in range(parts) for share in shares for key in share[part * size : (part + 1) * size]] == keys

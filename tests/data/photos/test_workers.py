@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -27,7 +28,7 @@ CROPS = AugmentationSpec(crop="resized", colour=0.1)
 
 
 ENDLESS = """
-import sys, time
+import itertools, sys, time
 from pathlib import Path
 from reslab.data.photos.folder import read_folder
 from reslab.data.photos.workers import TrainingCrops, stream_batches
@@ -37,22 +38,17 @@ from reslab.spec.recipe import AugmentationSpec
 split = read_folder(Path(sys.argv[1])).train
 crops = TrainingCrops(split, AugmentationSpec(crop="resized"), seed=5)
 sampler = PhotoSampler(count=len(split), seed=5)
-stream = stream_batches(crops, sampler, batch=4, first=0, side=lambda step: 24, workers=1)
+stream = stream_batches(crops, ((24, sampler.draw(step, 4)) for step in itertools.count()), workers=1)
 next(stream)
 print("begun", flush=True)
 time.sleep(100)
 """
 
 
-def grow(step: int) -> int:
-    return 24 if step < 2 else 32
-
-
 def take(crops: TrainingCrops, *, workers: int, first: int = 0, count: int = 3) -> list[torch.Tensor]:
     sampler = PhotoSampler(count=len(crops.files), seed=5)
-    stream = stream_batches(
-        crops, sampler, batch=4, first=first, side=lambda step: 24 if step < 2 else 32, workers=workers
-    )
+    wanted = ((24 if step < 2 else 32, sampler.draw(step, 4)) for step in itertools.count(first))
+    stream = stream_batches(crops, wanted, workers=workers)
     batches = [next(stream) for _ in range(count)]
     return [getattr(batch, name) for batch in batches for name in ("pixels", "targets", "shifts")]
 
@@ -102,7 +98,7 @@ def begin_with_worker(tmp_path: Path) -> tuple[Iterator[Decoded], int]:
     split = read_folder(make_photos(tmp_path)).train
     sampler = PhotoSampler(count=len(split), seed=5)
     crops = TrainingCrops(split, CROPS, seed=5)
-    stream = stream_batches(crops, sampler, batch=4, first=0, side=lambda step: 24, workers=1)
+    stream = stream_batches(crops, ((24, sampler.draw(step, 4)) for step in itertools.count()), workers=1)
     next(stream)
     (worker,) = torch.multiprocessing.active_children()
     assert worker.pid is not None
@@ -156,9 +152,9 @@ def test_a_bad_image_is_named_or_the_next_stands_in(tmp_path: Path) -> None:
     keys = [(0, index) for index in range(4)]
     stopped = TrainingCrops(split, CROPS, seed=5)[24, keys]
     assert len(stopped.bad) == 1
-    assert str(split.path(2)) == stopped.bad[0][0]
+    assert str(split.path(2)) == stopped.bad[0].image
     skipped = TrainingCrops(split, CROPS, seed=5, skip=True)[24, keys]
-    assert skipped.bad == stopped.bad
+    assert [str(error) for error in skipped.bad] == [str(error) for error in stopped.bad]
     assert torch.equal(skipped.pixels[2], skipped.pixels[3])
     assert len(skipped.pixels) == 4
 

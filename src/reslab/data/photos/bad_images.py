@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -20,7 +20,6 @@ from reslab.spec.codec import decode, encode
 
 FILE = "skipped.json"  # of a run
 MOST_BAD = 0.01  # of the images, before skipping them is no remedy
-Bad = tuple[str, str]  # a file, and the sentence that is said of it
 Part: TypeAlias = Literal["train", "test"]
 
 
@@ -36,7 +35,7 @@ class Skipped:
 class BadImages:
     """Takes note of the bad images of a dataset; the listener is told of each that is skipped, once.
 
-    `known` are those that were skipped before; `keep` is handed all of them whenever there is another.
+    `known` are those that were skipped before; a run's `folder` keeps all of them.
     """
 
     def __init__(
@@ -46,27 +45,22 @@ class BadImages:
         skip: bool = False,
         listener: Listener = DEAF,
         known: Iterable[Skipped] = (),
-        keep: Callable[[Sequence[Skipped]], None] = lambda skipped: None,
+        folder: Path | None = None,
     ) -> None:
-        self.root, self.skip, self.listener, self.keep = dataset.root or Path(), skip, listener, keep
+        self.root, self.skip, self.listener, self.folder = dataset.root or Path(), skip, listener, folder
         self.most = max(1, math.floor(MOST_BAD * (len(dataset.train) + len(dataset.test))))
         self.skipped = {one.image: one for one in known}
 
     def noting(self, part: Part) -> OnBad:
         """Return what takes note of a bad image of a part, or stops at it."""
+        return lambda index, error: self.note(error, part=part)
 
-        def note(index: int, error: BadImage) -> None:
-            self.note([(error.image, str(error))], part=part)
-
-        return note
-
-    def note(self, bad: Iterable[Bad], *, part: Part) -> None:
-        """Tell of bad images, or stop at them."""
-        for file, sentence in bad:
-            if not self.skip:
-                raise UserError(sentence)
-            trouble = drop_advice(sentence).removeprefix(f"{file} ")
-            self.add([Skipped(part, file.removeprefix(f"{self.root}/"), trouble)])
+    def note(self, error: BadImage, *, part: Part) -> None:
+        """Tell of a bad image, or stop at it."""
+        if not self.skip:
+            raise error
+        trouble = drop_advice(str(error)).removeprefix(f"{error.image} ")
+        self.add([Skipped(part, error.image.removeprefix(f"{self.root}/"), trouble)])
 
     def add(self, skipped: Iterable[Skipped]) -> None:
         """Skip images; those that were skipped before are not told again."""
@@ -80,7 +74,8 @@ class BadImages:
                     f"more than {self.most:,} image{'s are' if self.most > 1 else ' is'} bad, and no more than one in "
                     f"a hundred, or one, may be skipped; `reslab data check {self.root}` names all, the last: {told}"
                 )
-            self.keep(list(self.skipped.values()))
+            if self.folder is not None:
+                write_skipped(self.folder, list(self.skipped.values()))
             self.listener.warn(f"skipped: {told}")
 
     def count(self, part: Part) -> int:

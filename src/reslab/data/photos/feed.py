@@ -12,7 +12,6 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,11 +22,11 @@ from torch import Tensor
 from reslab.data.arrays.resident import send
 from reslab.data.balance import balance
 from reslab.data.geometry import REFERENCE_SIDE
-from reslab.data.photos.bad_images import BadImages, read_skipped, write_skipped
+from reslab.data.photos.bad_images import BadImages, read_skipped
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit
-from reslab.data.photos.order import PhotoSampler, Share
+from reslab.data.photos.order import PhotoSampler, take_share
 from reslab.data.photos.resizing import crop_side
-from reslab.data.photos.workers import Decoded, TrainingCrops, count_workers, stream_batches
+from reslab.data.photos.workers import Decoded, TrainingCrops, Wanted, count_workers, stream_batches
 from reslab.data.preprocessing import centre_pixels, preprocess_images
 from reslab.data.reading import OnBad, read_in_order
 from reslab.runtime.execution import Execution
@@ -48,15 +47,7 @@ VALUES = np.array([0.2175, 0.0188, 0.0045], np.float32)
 VECTORS = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]], np.float32)
 
 
-@dataclass
-class _Stream:
-    """Batches made ahead, and the step of the next; none at first."""
-
-    batches: Iterator[Decoded] = field(default_factory=lambda: iter(()))
-    next: int | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class PhotoFeed:
     """Batches of photographs, by their step, and test images in order."""
 
@@ -71,7 +62,9 @@ class PhotoFeed:
     processes: Processes
     device: torch.device
     is_resident: bool = False
-    stream: _Stream = field(default_factory=_Stream)
+    # Batches made ahead, and the step of the next; none at first.
+    stream: Iterator[Decoded] = field(default=iter(()), init=False)
+    next_step: int | None = field(default=None, init=False)
 
     @property
     def image_shape(self) -> tuple[int, ...]:
@@ -127,24 +120,24 @@ class PhotoFeed:
         names = [self.dataset.train.files[image] for _, image in keys[:4]]
         return ", ".join(names) + (", ..." if len(keys) > len(names) else "")
 
+    def wanted(self, first: int) -> Iterator[Wanted]:
+        """Yield the side and the keys of our share of every batch from step `first` on, without end."""
+        rank, count, recipe = self.processes.rank, self.processes.count, self.trial.recipe
+        for step in itertools.count(first):
+            keys = self.sampler.draw(step, recipe.batch)
+            yield self._side(step), take_share(keys, rank=rank, count=count, parts=recipe.accumulate)
+
     def _side(self, step: int) -> int:
         return crop_side(self.trial.recipe, step, whole=self.trial.network.input_shape[-1])
 
     def _load(self, step: int) -> tuple[Tensor, ...]:
         """Return the images and targets of an iteration; where they are mixed, the neighbours' and our share."""
-        if step != self.stream.next:
-            self.stream.batches = stream_batches(
-                self.crops,
-                self.sampler,
-                batch=self.trial.recipe.batch,
-                first=step,
-                side=self._side,
-                workers=count_workers(self.device),
-                share=Share(self.processes.rank, self.processes.count, self.trial.recipe.accumulate),
-            )
-        decoded = next(self.stream.batches)
-        self.stream.next = step + 1
-        self.bad.note(decoded.bad, part="train")
+        if step != self.next_step:
+            self.stream = stream_batches(self.crops, self.wanted(step), workers=count_workers(self.device))
+        decoded = next(self.stream)
+        self.next_step = step + 1
+        for error in decoded.bad:
+            self.bad.note(error, part="train")
         return self._mix(step, *self._to_device(decoded))
 
     def _to_device(self, decoded: Decoded) -> tuple[Tensor, Tensor]:
@@ -191,11 +184,9 @@ def make_feed(
     computed once, by the first of several processes, and handed on.
     """
     recipe = trial.recipe
-    bad = BadImages(dataset, listener=listener)
-    if trial.data.on_bad_image == "skip":
-        known = processes.ask_first(read_skipped(folder) if folder and processes.first else [])
-        keep = partial(write_skipped, folder) if folder and processes.first else lambda skipped: None
-        bad = BadImages(dataset, skip=True, listener=listener, known=known, keep=keep)
+    skip, kept = trial.data.on_bad_image == "skip", folder if processes.first else None
+    known = processes.ask_first(read_skipped(kept) if kept else []) if skip else []
+    bad = BadImages(dataset, skip=skip, listener=listener, known=known, folder=kept)
     crop = trial.network.input_shape[-1]
     geometry = Preprocess(resize=round(TEST_SIDE * crop / REFERENCE_SIDE), crop=crop)
     mean_image, preprocess = None, replace(geometry, mean=IMAGENET_MEAN, std=IMAGENET_STD)

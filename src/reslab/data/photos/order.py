@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,25 +17,15 @@ from numpy.typing import NDArray
 from reslab.data.balance import Balance
 from reslab.runtime.randomness import Stream, numbers_for
 
+Key: TypeAlias = tuple[int, int]  # an epoch and an image
 EPOCHS_KEPT = 2  # of each trial: an order of ImageNet has ten megabytes
 
 
-@dataclass(frozen=True)
-class Share:
-    """Of every batch, in the `parts` it is used in, what the process `rank` of `count` takes."""
-
-    rank: int = 0
-    count: int = 1
-    parts: int = 1
-
-    def of(self, keys: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return the keys that are this process's."""
-        size = len(keys) // (self.parts * self.count)
-        starts = [(part * self.count + self.rank) * size for part in range(self.parts)]
-        return [key for start in starts for key in keys[start : start + size]]
-
-
-WHOLE = Share()
+def take_share(keys: list[Key], *, rank: int, count: int, parts: int) -> list[Key]:
+    """Return what the process `rank` of `count` takes of a batch, in the `parts` it is used in."""
+    size = len(keys) // (parts * count)
+    starts = [(part * count + rank) * size for part in range(parts)]
+    return [key for start in starts for key in keys[start : start + size]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +39,12 @@ class PhotoSampler:
     seed: int
     balance: Balance | None = None
 
-    def draw(self, step: int, size: int) -> list[tuple[int, int]]:
-        """Return batch number `step` of `size` images: for each its epoch and which image it is."""
-        if self.balance is not None:
-            images, epochs = self.balance.draw(step * size, (step + 1) * size)
-            return list(zip(epochs.tolist(), images.tolist(), strict=True))
+    def draw(self, step: int, size: int) -> list[Key]:
+        """Return batch number `step` of `size` images."""
         start, stop = step * size, (step + 1) * size
+        if self.balance is not None:
+            images, epochs = self.balance.draw(start, stop)
+            return list(zip(epochs.tolist(), images.tolist(), strict=True))
         keys = []
         for epoch in range(start // self.count, (stop - 1) // self.count + 1):
             before = epoch * self.count

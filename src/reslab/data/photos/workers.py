@@ -12,10 +12,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import torch
@@ -25,10 +24,9 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from reslab.data.geometry import Geometry, Pixels, choose_box
-from reslab.data.photos.bad_images import Bad
 from reslab.data.photos.folder import PhotoSplit
 from reslab.data.photos.members import Member, Stored
-from reslab.data.photos.order import WHOLE, PhotoSampler, Share
+from reslab.data.photos.order import Key
 from reslab.data.photos.pixels import read_crop
 from reslab.data.photos.shards import ShardSplit
 from reslab.data.reading import BadImage
@@ -39,7 +37,6 @@ from reslab.spec.recipe import AugmentationSpec
 AHEAD = 2  # batches a worker makes in advance
 MOST_WORKERS = 16
 STARTING = threading.Lock()  # trials that run at once start workers in threads, and there is one __main__
-Key = tuple[int, int]  # an epoch and an image
 Wanted = tuple[int, list[Key]]  # the side of a batch's crops, and what they are of
 
 
@@ -62,12 +59,15 @@ def count_workers(device: torch.device | str) -> int:
 
 @dataclass(frozen=True)
 class Decoded:
-    """A batch as bytes (count, height, width, RGB), its targets, its shifts of colour; what was wrong with files."""
+    """A batch as bytes (count, height, width, RGB), its targets, its shifts of colour; bad images.
+
+    It is empty where there is nothing to be had for a bad image.
+    """
 
     pixels: Tensor
     targets: Tensor
     shifts: Tensor
-    bad: tuple[Bad, ...] = ()
+    bad: tuple[BadImage, ...] = ()
 
 
 class _Files:
@@ -104,19 +104,17 @@ class TrainingCrops(Dataset[Decoded]):
 
     def __getitem__(self, wanted: Wanted) -> Decoded:
         side, keys = wanted
-        bad: list[Bad] = []
+        bad: list[BadImage] = []
         crops, targets, shifts = [], [], []
         for epoch, image in keys:
-            for stand_in in range(len(self.files)):
-                index = (image + stand_in) % len(self.files)
+            for tried in range(len(self.files) if self.skip else 1):
+                index = (image + tried) % len(self.files)
                 try:
                     crops.append(self._crop(epoch, index, side))
                     break
                 except BadImage as error:
-                    bad.append((str(self.files.path(index)), str(error)))
-                    if not self.skip:
-                        return Decoded(torch.empty(0), torch.empty(0), torch.empty(0), tuple(bad))
-            else:  # all of them are
+                    bad.append(error)
+            else:
                 return Decoded(torch.empty(0), torch.empty(0), torch.empty(0), tuple(bad))
             targets.append(self.files.targets[index])
             shifts.append(self._shift(epoch, index))
@@ -151,36 +149,32 @@ class TrainingCrops(Dataset[Decoded]):
             return np.asarray(policy(Image.fromarray(crop)))
 
 
-class _Steps:
-    """What is wanted of our share of every batch from `first` on, without end."""
-
-    def __init__(
-        self, sampler: PhotoSampler, *, batch: int, first: int, side: Callable[[int], int], share: Share
-    ) -> None:
-        self.sampler, self.batch, self.first, self.side, self.share = sampler, batch, first, side, share
-
-    def __iter__(self) -> Iterator[Wanted]:
-        step = self.first
-        while True:
-            yield self.side(step), self.share.of(self.sampler.draw(step, self.batch))
-            step += 1
-
-
-def stream_batches(
-    crops: TrainingCrops,
-    sampler: PhotoSampler,
-    *,
-    batch: int,
-    first: int,
-    side: Callable[[int], int],
-    workers: int,
-    share: Share = WHOLE,
-) -> Iterator[Decoded]:
-    """Yield our share of the batches from step `first` on, in their order, made ahead by `workers` processes.
-
-    `side` gives that of a step's crops.
-    """
-    return _iterate(crops, _Steps(sampler, batch=batch, first=first, side=side, share=share), workers=workers)
+def stream_batches(crops: TrainingCrops, wanted: Iterator[Wanted], *, workers: int) -> Iterator[Decoded]:
+    """Yield the batches that are wanted, in their order, made ahead by `workers` processes."""
+    context = None
+    if workers:
+        context = torch.multiprocessing.get_context("forkserver")  # the parent may have threads, and CUDA
+        context.set_forkserver_preload([__name__])
+    loader = DataLoader(
+        crops,
+        sampler=wanted,  # pyright: ignore[reportArgumentType]
+        batch_size=None,
+        num_workers=workers,
+        prefetch_factor=AHEAD if workers else None,
+        multiprocessing_context=context,
+        worker_init_fn=_settle_worker,
+        generator=torch.Generator(),  # else it draws from everyone's
+    )
+    try:
+        with _main_unseen():
+            batches = iter(loader)  # starts the workers
+        yield from batches
+    except (RuntimeError, ConnectionError, EOFError) as error:
+        if isinstance(error, RuntimeError) and "DataLoader worker" not in str(error):
+            raise
+        raise UserError(
+            "a process that decodes images was killed; memory may be short: set RESLAB_WORKERS to fewer"
+        ) from error
 
 
 @contextlib.contextmanager
@@ -207,30 +201,3 @@ def _end_with_parent() -> None:
     assert parent is not None
     parent.join()
     os._exit(1)
-
-
-def _iterate(dataset: Dataset[Any], keys: Any, *, workers: int) -> Iterator[Any]:
-    context = None
-    if workers:
-        context = torch.multiprocessing.get_context("forkserver")  # the parent may have threads, and CUDA
-        context.set_forkserver_preload([__name__])
-    loader = DataLoader(
-        dataset,
-        sampler=keys,
-        batch_size=None,
-        num_workers=workers,
-        prefetch_factor=AHEAD if workers else None,
-        multiprocessing_context=context,
-        worker_init_fn=_settle_worker,
-        generator=torch.Generator(),  # else it draws from everyone's
-    )
-    try:
-        with _main_unseen():
-            batches = iter(loader)  # starts the workers
-        yield from batches
-    except (RuntimeError, ConnectionError, EOFError) as error:
-        if isinstance(error, RuntimeError) and "DataLoader worker" not in str(error):
-            raise
-        raise UserError(
-            "a process that decodes images was killed; memory may be short: set RESLAB_WORKERS to fewer"
-        ) from error

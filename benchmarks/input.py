@@ -35,7 +35,7 @@ from benchmarks.arguments import whole
 from benchmarks.record import Record, describe_machine
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.data.photos.pixels import read_pixels
-from reslab.data.photos.workers import stream_batches
+from reslab.data.workers import work_ahead
 from reslab.errors import UserError
 from reslab.experiments.trials import read_trial
 from reslab.runtime.listener import DEAF
@@ -65,7 +65,7 @@ def our_batches(dataset: PhotoDataset, *, workers: int, floats: bool) -> Iterato
     trial = read_trial(fields, dataset)
     feed = dataset.make_feed(trial, device="cpu", processes=ALONE, folder=None, listener=DEAF)
     if not floats:
-        yield from stream_batches(feed.crops, feed.wanted(0), workers=workers)
+        yield from work_ahead(feed.crops, feed.wanted(0), workers=workers)
     for step in itertools.count():
         yield feed.load(step, 1)
 

@@ -19,7 +19,7 @@ from reslab.data.arrays.digits import load_digits
 from reslab.data.photos.bad_images import BadImages
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit
 from reslab.data.photos.pixels import read_pixels
-from reslab.data.reading import BadImage, Batch, decode_in_order, even_parts, read_in_order
+from reslab.data.reading import BadImage, Batch, decode_by_processes, decode_in_order, even_parts, read_in_order
 from reslab.errors import UserError
 from reslab.runtime.listener import Listener
 
@@ -150,3 +150,38 @@ def test_parts_are_even(count: int, size: int) -> None:
     assert max(lengths) <= size
     assert max(lengths) - min(lengths) <= 1
     assert len(parts) == max(1, -(-count // size))
+
+
+@pytest.mark.slow
+def test_processes_decode_as_threads_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same images in the same order, bad ones told in their places."""
+    monkeypatch.setattr("reslab.data.reading.AT_ONCE", 2)
+    split = photographs(tmp_path, (5, 7), (4, 4), (9, 3), (6, 6), (3, 8))
+    split.path(1).write_bytes(b"not a photograph")
+    told: list[tuple[int, str]] = []
+
+    def note(index: int, error: BadImage) -> None:
+        told.append((index, error.image))
+
+    expected = list(decode_in_order(split, on_bad=note))
+    found = list(decode_by_processes(split, workers=2, on_bad=note))
+    assert [index for index, _ in found] == [index for index, _ in expected] == [0, 2, 3, 4]
+    assert all(torch.equal(one, other) for (_, one), (_, other) in zip(found, expected, strict=True))
+    assert told == [(1, str(split.path(1)))] * 2
+
+
+def test_many_images_beside_a_gpu_are_for_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few are not worth their start."""
+    split, asked = photographs(tmp_path, (5, 7), (4, 4), (9, 3)), []
+    monkeypatch.setattr(
+        "reslab.data.reading.decode_by_processes",
+        lambda images, *, workers, **rest: asked.append(workers) or iter(()),
+    )
+    monkeypatch.setenv("RESLAB_WORKERS", "3")
+    assert len(list(read_in_order(split, 2))) == 2
+    assert not asked
+    monkeypatch.setattr("reslab.data.reading.ENOUGH", 3)
+    assert not list(read_in_order(split, 2))
+    assert asked == [3]
+    monkeypatch.setenv("RESLAB_WORKERS", "1")
+    assert len(list(read_in_order(split, 2))) == 2

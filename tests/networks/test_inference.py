@@ -67,7 +67,7 @@ def test_threads_get_their_own_logits(precision: Served, monkeypatch: pytest.Mon
     monkeypatch.setattr(inference, "capture", capture)
     fast = make_inference(create_model("cifar-resnet-8").eval(), precision)
     wanted = {value: fast(torch.full((1, 3, 32, 32), value)) for value in (0.0, 1.0, 2.0)}
-    fast.captures = True
+    fast.capture_at = 2
     with torch.inference_mode():
         assert not [fast(torch.zeros(1, 3, 32, 32)) for _ in range(2)][-1].is_inference()
     assert len(fast.recordings) == 1
@@ -87,7 +87,7 @@ def test_no_more_graphs_are_kept_than_there_is_room_for(monkeypatch: pytest.Monk
     monkeypatch.setattr(inference, "capture", capture)
     monkeypatch.setattr(inference, "MOST_GRAPHS", 2)
     fast = make_inference(create_model("cifar-resnet-8").eval())
-    fast.captures = True
+    fast.capture_at = 2
     for count in (1, 2, 3):
         for _ in range(2):
             assert fast(torch.zeros(count, 3, 32, 32)).shape == (count, 10)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -63,9 +66,13 @@ def _fit_mean(mean_image: Tensor | None, pixels: Tensor) -> Tensor:
     return (mean_image if fits else mean_image.mean((1, 2), keepdim=True)).to(pixels)
 
 
+def resized_size(size: Sequence[int], shorter: int | None) -> tuple[int, ...]:
+    """Return the size of an image (height, width) whose shorter side becomes `shorter`; None leaves it as it is."""
+    return tuple(int((shorter or min(size)) * side / min(size)) for side in size)
+
+
 def _resize(pixels: Tensor, shorter: int, interpolation: str) -> Tensor:
-    height, width = pixels.shape[-2:]
-    size = [int(shorter * side / min(height, width)) for side in (height, width)]
+    size = resized_size(pixels.shape[-2:], shorter)
     return F.interpolate(pixels, size=size, mode=interpolation, align_corners=False, antialias=True)
 
 
@@ -86,4 +93,10 @@ def _refuse_other_channels(values: tuple[float, ...], name: str, pixels: Tensor)
 
 
 def _per_channel(values: tuple[float, ...], pixels: Tensor) -> Tensor:
-    return torch.tensor(values, dtype=pixels.dtype, device=pixels.device)[:, None, None]
+    return _on_device(values, pixels.dtype, pixels.device)
+
+
+@functools.lru_cache(maxsize=64)  # sending them makes the host wait for the device
+@torch.inference_mode(mode=False)
+def _on_device(values: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    return torch.tensor(values, dtype=dtype, device=device)[:, None, None]

@@ -1,11 +1,13 @@
 """The one way to read images in order, each once: to test, predict, embed, export, analyze, and to take a mean.
 
-Files are decoded by threads, a batch ahead of its use: decoders let Python's lock go. Images are handed out as they are
-stored; what a network is shown of them is `views`' business.
+Files are decoded ahead of their use: by threads, for decoders let Python's lock go, and many beside a GPU by processes,
+for even so the threads take it from the one that computes. Images are handed out as they are stored; what a network is
+shown of them is `views`' business.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -17,11 +19,15 @@ from typing import Protocol, TypeAlias
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data import Dataset
 
 from reslab.data.dataset import Split
+from reslab.data.workers import count_workers, work_ahead
 from reslab.errors import UserError
 
 AHEAD = 32  # images that are decoded before they are asked for, at the least
+AT_ONCE = 16  # images that a process decodes and hands over together
+ENOUGH = 1_000  # images, for which processes are worth their start
 
 
 class BadImage(UserError):
@@ -59,20 +65,22 @@ def stop_at_bad(index: int, error: BadImage) -> None:
     raise error
 
 
-def read_in_order(split: Split, size: int, *, on_bad: OnBad = stop_at_bad) -> Iterator[Batch]:
-    """Yield every image once, in order, about `size` at a time: all batches have as many, give or take one.
+def read_in_order(
+    split: Split, size: int, *, device: torch.device | str = "cpu", on_bad: OnBad = stop_at_bad
+) -> Iterator[Batch]:
+    """Yield every image once on a device, in order, about `size` at a time: batches have as many, give or take one.
 
     Images of one size come as one tensor, others as one each.
     """
-    targets = torch.from_numpy(np.asarray(split.targets)).long()
+    targets = torch.from_numpy(np.asarray(split.targets)).long().to(device)
     parts = even_parts(len(split), size)
     if split.block(slice(0)) is not None:
         for part in parts:
             block = split.block(slice(part.start, part.stop))
             assert block is not None
-            yield Batch(list(part), [block], targets[part.start : part.stop])
+            yield Batch(list(part), [block.to(device, non_blocking=True)], targets[part.start : part.stop])
         return
-    decoded, found = decode_in_order(split, on_bad=on_bad, ahead=size), None
+    decoded, found = _decode_for(device, split, on_bad=on_bad, ahead=size), None
     for part in parts:
         batch = []
         while not batch or batch[-1][0] != part[-1]:  # a bad image after that is the next batch's
@@ -108,6 +116,62 @@ def decode_in_order(
         finally:
             for _, future in waiting:
                 future.cancel()
+
+
+def _decode_for(
+    device: torch.device | str, images: Split, *, on_bad: OnBad, ahead: int
+) -> Iterator[tuple[int, Tensor]]:
+    """Yield the images that can be read, on a device, with their numbers."""
+    workers = count_workers(device)
+    if workers > 1 and len(images) >= ENOUGH:
+        return decode_by_processes(images, workers=workers, device=device, on_bad=on_bad)
+    decoded = decode_in_order(images, on_bad=on_bad, ahead=ahead)
+    return ((index, image.to(device, non_blocking=True)) for index, image in decoded)
+
+
+@dataclass(frozen=True)
+class _Decoded:
+    """What a process has decoded: the bytes of images (height, width, channels), one after the other; bad images."""
+
+    pixels: Tensor
+    shapes: dict[int, tuple[int, int, int]]
+    bad: dict[int, BadImage]
+
+
+class _Decoding(Dataset[_Decoded]):
+    """Images by their numbers, some at a time."""
+
+    def __init__(self, images: Readable) -> None:
+        self.images = images
+
+    def __getitem__(self, part: range) -> _Decoded:
+        pixels: dict[int, Tensor] = {}
+        bad: dict[int, BadImage] = {}
+        for index in part:
+            try:
+                pixels[index] = self.images.read(index).permute(1, 2, 0)
+            except BadImage as error:
+                bad[index] = error
+        flat = torch.cat([image.flatten() for image in pixels.values()]) if pixels else torch.empty(0)
+        shapes = {index: (image.shape[0], image.shape[1], image.shape[2]) for index, image in pixels.items()}
+        return _Decoded(flat, shapes, bad)
+
+
+def decode_by_processes(
+    images: Readable, *, workers: int, device: torch.device | str = "cpu", on_bad: OnBad = stop_at_bad
+) -> Iterator[tuple[int, Tensor]]:
+    """Yield the images that can be read, on a device, with their numbers, decoded ahead by so many `workers`."""
+    parts = even_parts(len(images), AT_ONCE)
+    for part, decoded in zip(parts, work_ahead(_Decoding(images), parts, workers=workers), strict=True):
+        flat, first = decoded.pixels.to(device), 0
+        for index in part:
+            if index in decoded.bad:
+                on_bad(index, decoded.bad[index])
+                continue
+            shape = decoded.shapes[index]
+            last = first + math.prod(shape)
+            yield index, flat[first:last].view(shape).permute(2, 0, 1)
+            first = last
 
 
 def even_parts(count: int, size: int) -> list[range]:

@@ -42,17 +42,23 @@ class Recording:
 
 
 class Inference:
-    """What `run` makes of batches, in float32; on CUDA a shape that comes a second time is captured.
+    """What `run` makes of batches, in float32; on CUDA a shape is captured when it comes for the `capture_at`-th time.
 
-    Threads take turns: a graph has one place.
+    Without that none is. Threads take turns: a graph has one place.
     """
 
     def __init__(
-        self, run: Callable[[Tensor], Tensor], *, precision: Served, execution: Execution, device: torch.device | str
+        self,
+        run: Callable[[Tensor], Tensor],
+        *,
+        precision: Served,
+        execution: Execution,
+        device: torch.device | str,
+        capture_at: int | None = 2,
     ) -> None:
         self.run, self.execution = run, FAST if precision == "bf16" else execution
         self.dtype = torch.bfloat16 if precision == "bf16" else torch.float32
-        self.captures = torch.device(device).type == "cuda"
+        self.capture_at = capture_at if torch.device(device).type == "cuda" else None
         self.seen: Counter[torch.Size] = Counter()
         self.recordings: dict[torch.Size, Recording] = {}
         self.turn = threading.Lock()
@@ -60,10 +66,10 @@ class Inference:
     @torch.inference_mode(mode=False)  # what is made in it could not be written to outside
     @torch.no_grad()
     def __call__(self, images: Tensor) -> Tensor:
-        if not self.captures:
+        if self.capture_at is None:
             return self._run(images)
         with self.turn:
-            recording = self._find(images)
+            recording = self._find(images, self.capture_at)
             if recording is None:
                 return self._run(images)
             recording.images.copy_(images)
@@ -77,11 +83,11 @@ class Inference:
     def _enter(self, images: Tensor) -> Tensor:
         return self.execution.prepare(images.to(self.dtype))
 
-    def _find(self, images: Tensor) -> Recording | None:
+    def _find(self, images: Tensor, capture_at: int) -> Recording | None:
         """Return what was captured for such images, or is now."""
         shape = images.shape
         self.seen[shape] += 1
-        if shape not in self.recordings and self.seen[shape] > 1 and len(self.recordings) < MOST_GRAPHS:
+        if shape not in self.recordings and self.seen[shape] >= capture_at and len(self.recordings) < MOST_GRAPHS:
             self.recordings[shape] = self._record(images)
         return self.recordings.get(shape)
 

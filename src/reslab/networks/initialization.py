@@ -30,6 +30,8 @@ GATE_BIAS = -2.0
 
 def initialize(network: ResidualNetwork) -> None:
     """Draw the weights of every layer as the spec says; normalizations start as the identity."""
+    if network.classifier.weight.is_meta:  # there is nothing to draw, and torch imports its compiler to draw that
+        return
     fill = WEIGHTS[network.spec.init]
     for module in network.modules():
         if isinstance(module, (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)):

@@ -8,9 +8,9 @@ average is classified. For crops of 224 a window has 7x7 places, and square imag
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -20,12 +20,14 @@ from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.networks.inference import Inference, Served, serve
 from reslab.networks.network import DenseParts
+from reslab.networks.products import AsProducts
 from reslab.runtime.execution import Execution
 from reslab.spec import name_of
 from reslab.tasks.task import find_task
 from reslab.tasks.views import Viewing
 
 MOST_PIXELS = {"cpu": 64 * 224**2, "cuda": 512 * 224**2}  # that a network is shown at once
+OFTEN = 8  # passes of one shape, before recording one is worth its time: they are large
 
 
 class Judge:
@@ -42,6 +44,7 @@ class Judge:
             precision=precision,
             execution=execution,
             device=device,
+            capture_at=None if viewing.rules.dense else OFTEN,
         )
 
     @torch.no_grad()
@@ -54,28 +57,33 @@ class Judge:
         return self.average(torch.stack(at_each_size, 1))
 
     def _judge_at(self, images: Sequence[Tensor], shorter: int | None, question: int) -> Tensor:
-        waiting: dict[torch.Size, list[tuple[range, Tensor]]] = {}
-        pixels: Counter[torch.Size] = Counter()
-        rows: list[tuple[range, Tensor]] = []
+        alike: dict[tuple[int, ...], list[tuple[range, Tensor]]] = {}
         first = 0
         for group in images:
-            views = self.task.pose_test(self.viewing.show(group, shorter), question)
-            shape = views.shape[1:]
-            waiting.setdefault(shape, []).append((range(first, first + len(group)), views))
-            pixels[shape] += views.numel() // views.shape[2]
+            size = self.viewing.measure(group.shape[-2:], shorter)
+            alike.setdefault(size, []).append((range(first, first + len(group)), group))
             first += len(group)
-            if pixels[shape] >= self.most_pixels:
-                rows += self._look_at_all(waiting.pop(shape))
-                del pixels[shape]
-        for alike in waiting.values():
-            rows += self._look_at_all(alike)
-        order = torch.tensor([place for places, _ in rows for place in places]).argsort()
-        return torch.cat([looked for _, looked in rows])[order]
+        places: list[int] = []
+        rows: list[Tensor] = []
+        for size, groups in alike.items():
+            for fitting in self._divide(groups, math.prod(size)):
+                views = torch.cat([self.viewing.show(group, shorter) for _, group in fitting])
+                rows.append(self._look(self.task.pose_test(views, question)))
+                places += [place for part, _ in fitting for place in part]
+        return torch.cat(rows)[torch.tensor(places).argsort().to(rows[0].device)]
 
-    def _look_at_all(self, alike: Sequence[tuple[range, Tensor]]) -> list[tuple[range, Tensor]]:
-        """Return the rows of images that became alike, with their places."""
-        looked = self._look(torch.cat([views for _, views in alike])).split([len(places) for places, _ in alike])
-        return list(zip([places for places, _ in alike], looked, strict=True))
+    def _divide(self, groups: Sequence[tuple[range, Tensor]], pixels: int) -> Iterator[list[tuple[range, Tensor]]]:
+        """Yield as many groups at a time as a network is shown at once; a view has so many `pixels`."""
+        most, count = self.most_pixels / (self.viewing.rules.views * pixels), 0
+        fitting: list[tuple[range, Tensor]] = []
+        for group in groups:
+            fitting.append(group)
+            count += len(group[0])
+            if count >= most:
+                yield fitting
+                fitting, count = [], 0
+        if fitting:
+            yield fitting
 
     def _look(self, views: Tensor) -> Tensor:
         """Return one row of outputs an image for views (images, views, channels, height, width)."""
@@ -89,7 +97,12 @@ class Judge:
             return lambda x: network(x)[:, None]
         parts = find_dense_parts(network, protocol=self.viewing.protocol)
         window = self._measure_window(parts, next(network.parameters()))
-        return lambda x: score_windows(parts, x, window).flatten(1, 2)
+
+        def answer(x: Tensor) -> Tensor:
+            with AsProducts() if x.is_cuda else contextlib.nullcontext():
+                return score_windows(parts, x, window).flatten(1, 2)
+
+        return answer
 
     @torch.no_grad()
     def _measure_window(self, parts: DenseParts, parameter: Tensor) -> tuple[int, int]:

@@ -67,9 +67,8 @@ class Subject:
     def stored(self, size: int) -> Iterator[tuple[list[Tensor], Tensor]]:
         """Yield images as they are stored, tensors of one size each, and targets; every image once, in order."""
         on_bad = stop_at_bad if self.bad is None else self.bad.noting("test")
-        for batch in read_in_order(self.images, size, on_bad=on_bad):
-            images = [group.to(self.device, non_blocking=True) for group in batch.images]
-            yield images, batch.targets.to(self.device)
+        for batch in read_in_order(self.images, size, device=self.device, on_bad=on_bad):
+            yield batch.images, batch.targets
 
     def batches(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield prepared images and targets, every image once, in order."""

@@ -7,14 +7,15 @@ A new protocol is an entry of `PROTOCOLS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from reslab.data.geometry import REFERENCE_SIDE
-from reslab.data.preprocessing import centre_pixels, preprocess_images, scale_images
+from reslab.data.preprocessing import centre_pixels, preprocess_images, resized_size, scale_images
 from reslab.spec import Preprocess
 
 
@@ -22,7 +23,8 @@ from reslab.spec import Preprocess
 class Protocol:
     """`cut` makes views of images (images, channels, height, width), resized to each of `shorter_sides`.
 
-    Without sides images are prepared as the weights say, and shown once. `dense` scores every window of the last map.
+    Without sides images are prepared as the weights say, and shown once. `dense` shows all of an image and scores every
+    window of the last map; else views are squares, whose side `cut` is given.
     """
 
     views: int = 1
@@ -88,10 +90,20 @@ class Viewing:
             return replace(self.preprocess, resize=None, crop=None)
         return replace(self.preprocess, resize=self.shorter_sides[0], crop=self.side)
 
+    def measure(self, size: Sequence[int], shorter: int | None) -> tuple[int, ...]:
+        """Return the height and width of what `show` gives of an image of `size`."""
+        crop = self.side if self.rules.shorter_sides else self.preprocess.crop
+        return resized_size(size, shorter) if self.rules.dense or crop is None else (crop, crop)
+
     def show(self, images: Tensor, shorter: int | None) -> Tensor:
         """Return what there is to see of images of one size at one of the `shorter_sides`: (images, views, ...)."""
         if not self.rules.shorter_sides:
             options = {"brightest": self.brightest, "mean_image": self.mean_image}
             return preprocess_images(images, self.preprocess, **options)[:, None]
-        pixels = scale_images(images, replace(self.preprocess, resize=shorter), brightest=self.brightest)
+        pixels = scale_images(images, _resizing(self.preprocess, shorter), brightest=self.brightest)
         return centre_pixels(self.rules.cut(pixels, self.side), self.preprocess, mean_image=self.mean_image)
+
+
+@functools.lru_cache(maxsize=64)  # it is checked whenever it is made, and every image asks for it
+def _resizing(preprocess: Preprocess, shorter: int | None) -> Preprocess:
+    return replace(preprocess, resize=shorter)

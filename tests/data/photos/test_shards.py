@@ -15,11 +15,11 @@ from tests.photographs import make_photos
 
 from reslab.data.catalogue import open_data
 from reslab.data.photos.check import check_folder
+from reslab.data.photos.crops import TrainingCrops
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit, read_folder
 from reslab.data.photos.pixels import read_pixels
 from reslab.data.photos.shard_writer import write_shards
 from reslab.data.photos.shards import FILE, has_shards, read_shards
-from reslab.data.photos.workers import TrainingCrops
 from reslab.data.reading import read_in_order
 from reslab.errors import UserError
 from reslab.spec.recipe import AugmentationSpec

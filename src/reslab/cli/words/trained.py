@@ -64,6 +64,7 @@ def load_inputs(trained: Trained, fields: Mapping[str, str]) -> Subject:
 
 def load_ensemble(subjects: Sequence[str], fields: Mapping[str, str], root: Path) -> list[Subject]:
     """Load what subjects stand for, each with the same images, as fields ask for them or they were trained on."""
+    _start_workers(fields)
     members = [load_trained(subject, fields, root) for subject in subjects]
     dataset = _open(fields, *members)
     warn_once = _make_warner()
@@ -93,6 +94,16 @@ def _open(fields: Mapping[str, str], *members: Trained) -> Dataset:
         raise UserError(f"{origin} was trained on a folder named {name}, wherever that lies now; write data=FOLDER")
     refuse_other_draws(members, dataset)
     return dataset
+
+
+def _start_workers(fields: Mapping[str, str]) -> None:
+    """Let those who decode photographs beside a GPU start while weights are read."""
+    from reslab.data.catalogue import LOADERS
+    from reslab.data.workers import count_workers, start_server
+    from reslab.runtime.execution import choose_device
+
+    if fields.get("data", "") not in ("", *LOADERS) and count_workers(choose_device()) > 1:
+        start_server("reslab.data.photos.folder")
 
 
 def _make_warner() -> Listener:

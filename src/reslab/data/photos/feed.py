@@ -23,12 +23,13 @@ from reslab.data.arrays.resident import send
 from reslab.data.balance import balance
 from reslab.data.geometry import REFERENCE_SIDE
 from reslab.data.photos.bad_images import BadImages, read_skipped
+from reslab.data.photos.crops import Decoded, TrainingCrops, Wanted
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit
 from reslab.data.photos.order import PhotoSampler, take_share
 from reslab.data.photos.resizing import crop_side
-from reslab.data.photos.workers import Decoded, TrainingCrops, Wanted, count_workers, stream_batches
 from reslab.data.preprocessing import centre_pixels, preprocess_images
 from reslab.data.reading import OnBad, read_in_order
+from reslab.data.workers import count_workers, work_ahead
 from reslab.runtime.execution import Execution
 from reslab.runtime.listener import Listener
 from reslab.runtime.processes import Processes
@@ -133,7 +134,7 @@ class PhotoFeed:
     def _load(self, step: int) -> tuple[Tensor, ...]:
         """Return the images and targets of an iteration; where they are mixed, the neighbours' and our share."""
         if step != self.next_step:
-            self.stream = stream_batches(self.crops, self.wanted(step), workers=count_workers(self.device))
+            self.stream = work_ahead(self.crops, self.wanted(step), workers=count_workers(self.device))
         decoded = next(self.stream)
         self.next_step = step + 1
         for error in decoded.bad:
@@ -238,9 +239,6 @@ def _prepare(
     split: PhotoSplit, preprocess: Preprocess, *, mean_image: Tensor | None, device: torch.device | str, on_bad: OnBad
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield every image once, in order, prepared on the device as a network is tested on it, and the targets."""
-    for batch in read_in_order(split, EVALUATION_BATCH, on_bad=on_bad):
-        images = [
-            preprocess_images(image.to(device), preprocess, brightest=255, mean_image=mean_image)
-            for image in batch.images
-        ]
-        yield torch.cat(images), batch.targets.to(device)
+    for batch in read_in_order(split, EVALUATION_BATCH, device=device, on_bad=on_bad):
+        options = {"brightest": 255, "mean_image": mean_image}
+        yield torch.cat([preprocess_images(image, preprocess, **options) for image in batch.images]), batch.targets

@@ -8,7 +8,7 @@ what confidence and accuracy differ by in a bin, weighted by its guesses (Guo et
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import torch
@@ -79,8 +79,7 @@ class Scores:
 
     def recorded(self) -> dict[str, Any]:
         """Return all of it as plain data."""
-        plain = asdict(self)
-        del plain["not_finite"]
+        plain = {part.name: getattr(self, part.name) for part in fields(self) if part.name != "not_finite"}
         return plain | {
             "class_error_percent": self.class_error_percent,
             "balanced_error_percent": self.balanced_error_percent,

@@ -1,27 +1,21 @@
-"""Photographs to train on, decoded and cropped ahead of their use, by worker processes where there are any.
+"""Photographs to train on: batches decoded and cropped, by worker processes where there are any.
 
-A worker makes whole batches. Pixels stay bytes on their way: scale, mean and colour follow on the device. What a worker
+Pixels stay bytes on their way: scale, mean and colour follow on the device. What a worker
 gives depends on the seed, the epoch and the image alone. The names of the files lie in shared memory: there may be
 millions, and every worker would copy them.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
-import sys
-import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
-from types import ModuleType
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import Dataset
 
 from reslab.data.geometry import Geometry, Pixels, choose_box
 from reslab.data.photos.folder import PhotoSplit
@@ -30,31 +24,10 @@ from reslab.data.photos.order import Key
 from reslab.data.photos.pixels import read_crop
 from reslab.data.photos.shards import ShardSplit
 from reslab.data.reading import BadImage
-from reslab.errors import UserError
 from reslab.runtime.randomness import Stream, numbers_for, torch_seeded
 from reslab.spec.recipe import AugmentationSpec
 
-AHEAD = 2  # batches a worker makes in advance
-MOST_WORKERS = 16
-STARTING = threading.Lock()  # trials that run at once start workers in threads, and there is one __main__
 Wanted = tuple[int, list[Key]]  # the side of a batch's crops, and what they are of
-
-
-def count_workers(device: torch.device | str) -> int:
-    """Return how many processes decode: ``RESLAB_WORKERS``, or every core beside a GPU, or one beside the CPU.
-
-    Where several processes of this machine train together, they share the cores; what is set is each one's own.
-    """
-    text = os.environ.get("RESLAB_WORKERS")
-    if not text:
-        if torch.device(device).type != "cuda":
-            return 1
-        together = os.environ.get("LOCAL_WORLD_SIZE", "")
-        share = len(os.sched_getaffinity(0)) // max(1, int(together) if together.isdecimal() else 1)
-        return max(1, min(share, MOST_WORKERS))
-    if not text.isdecimal():
-        raise UserError(f"RESLAB_WORKERS is '{text}'; give a whole number, 0 for none, or unset it")
-    return int(text)
 
 
 @dataclass(frozen=True)
@@ -147,57 +120,3 @@ class TrainingCrops(Dataset[Decoded]):
         policy = v2.TrivialAugmentWide() if self.augmentation.policy == "trivial" else v2.RandAugment()
         with torch_seeded(int(random.integers(2**62))):
             return np.asarray(policy(Image.fromarray(crop)))
-
-
-def stream_batches(crops: TrainingCrops, wanted: Iterator[Wanted], *, workers: int) -> Iterator[Decoded]:
-    """Yield the batches that are wanted, in their order, made ahead by `workers` processes."""
-    context = None
-    if workers:
-        context = torch.multiprocessing.get_context("forkserver")  # the parent may have threads, and CUDA
-        context.set_forkserver_preload([__name__])
-    loader = DataLoader(
-        crops,
-        sampler=wanted,  # pyright: ignore[reportArgumentType]
-        batch_size=None,
-        num_workers=workers,
-        prefetch_factor=AHEAD if workers else None,
-        multiprocessing_context=context,
-        worker_init_fn=_settle_worker,
-        generator=torch.Generator(),  # else it draws from everyone's
-    )
-    try:
-        with _main_unseen():
-            batches = iter(loader)  # starts the workers
-        yield from batches
-    except (RuntimeError, ConnectionError, EOFError) as error:
-        if isinstance(error, RuntimeError) and "DataLoader worker" not in str(error):
-            raise
-        raise UserError(
-            "a process that decodes images was killed; memory may be short: set RESLAB_WORKERS to fewer"
-        ) from error
-
-
-@contextlib.contextmanager
-def _main_unseen() -> Iterator[None]:
-    """Start processes that do not run the user's script again: they need nothing of it, and it may have no guard."""
-    with STARTING:
-        main = sys.modules["__main__"]
-        sys.modules["__main__"] = ModuleType("__main__")
-        try:
-            yield
-        finally:
-            sys.modules["__main__"] = main
-
-
-def _settle_worker(number: int) -> None:
-    """Leave Ctrl-C to the process that trains, and end with it even where it is killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    # torch's workers watch their parent, which is the server they were forked from; and that one waits for them.
-    parent = torch.multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)

@@ -32,7 +32,8 @@ from reslab.data.photos.shard_writer import write_shards
 from reslab.errors import UserError
 from reslab.experiments.evaluate import evaluate
 from reslab.experiments.run import run_trial
-from reslab.experiments.trained import choose_inputs, load_file
+from reslab.experiments.trained import choose_inputs, load_file, load_run
+from reslab.experiments.trials import read_trial
 from reslab.files import leftovers
 from reslab.networks import Network, load_model, measure_cost
 from reslab.runs.directory import RunDirectory, list_runs
@@ -624,3 +625,25 @@ def test_balanced_sampling_is_resumed(tmp_path: Path) -> None:
         train_alone(trial, uneven, tmp_path / "parts", listener=Listener(should_stop=stop_after(4)))
     parts = run_trial(trial, uneven, tmp_path / "parts")
     assert outcome(whole) == outcome(parts)
+
+
+@pytest.mark.parametrize("shape", [(24,), (6, 6, 6)])
+def test_networks_learn_from_sequences_and_volumes(shape: tuple[int, ...], tmp_path: Path) -> None:
+    """The data say how many axes of space there are; a test of the weights gives what the run found."""
+    random = np.random.default_rng(0)
+    targets = (np.arange(160) % 2).astype(np.uint8)
+    values = random.integers(0, 120, (160, 1, *shape), dtype=np.uint8)
+    values[targets == 1] += 60
+    train, test = (ArraySplit(values[part], targets[part]) for part in (slice(120), slice(120, None)))
+    made = ArrayDataset(name="made", class_names=("low", "high"), train=train, test=test, usual_recipe="digits")
+    fields = {"network": "cifar-resnet-8", "recipe.iterations": 20, "recipe.evaluate_every": 10, "recipe.batch": 32}
+    trial = read_trial(fields | {"recipe.augmentation.padding": 0, "recipe.precision": "fp32"}, made)
+    assert trial.network.input_shape == (1, *shape)
+    run = run_trial(trial, made, tmp_path)
+    result = run.result()
+    assert result["error_percent"] < 20
+    assert evaluate(choose_inputs(load_run(run), made))["loss"] == pytest.approx(result["loss"], rel=1e-4)
+    with pytest.raises(UserError, match=r"recipe\.augmentation\.padding is 1, which is for images; set it to 0"):
+        run_trial(read_trial(fields | {"recipe.augmentation.padding": 1}, made), made, tmp_path)
+    with pytest.raises(UserError, match="takes inputs of 1 x"):
+        run_trial(read_trial(fields | {"network.dimensions": 2}, made), made, tmp_path)

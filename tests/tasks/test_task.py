@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.processes import run_in_processes
 from torch import Tensor
 
 from reslab.errors import UserError
-from reslab.runtime.processes import ALONE
+from reslab.runtime.processes import ALONE, Processes
 from reslab.spec.recipe import find_recipe
 from reslab.spec.task import TASKS
 from reslab.tasks.catalogue import list_shown
@@ -130,3 +131,36 @@ def test_what_asks_for_targets_that_a_task_has_not_is_refused(fields: dict[str, 
         Posing().refuse_recipe(recipe)
     with pytest.raises(NotImplementedError):
         Posing().weigh(np.zeros(2), classes=2)
+
+
+class Boxed:
+    """A meter that keeps what it is given, in as many pieces as there are, until all processes have all of it."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[int, list[float]]] = []
+
+    def add(self, outputs: Tensor, targets: Tensor) -> None:
+        self.found += zip(targets.tolist(), outputs.tolist(), strict=True)
+
+    def clear(self) -> None:
+        self.found = []
+
+    def merge(self, processes: Processes) -> None:
+        self.found = [one for found in processes.ask_all(self.found) for one in found]
+
+    def read(self) -> list[tuple[int, list[float]]]:
+        return self.found
+
+
+def gather(processes: Processes) -> list[tuple[int, list[float]]]:
+    """Count other numbers of objects in each process, and merge."""
+    meter = Boxed()
+    meter.add(torch.full((1 + processes.rank, 2), float(processes.rank)), torch.arange(1 + processes.rank))
+    meter.merge(processes)
+    return meter.read()
+
+
+def test_a_meter_may_gather_objects() -> None:
+    """Of processes that have other numbers of them: sums could not say what average precision needs."""
+    everything = [(0, [0.0, 0.0]), (0, [1.0, 1.0]), (1, [1.0, 1.0])]
+    assert run_in_processes(gather, 2) == [everything, everything]

@@ -28,7 +28,7 @@ TUNING_PARTS = 10  # one of them is held back
 
 
 class Split(Protocol):
-    """Images in an order, each with its target: a class's number, or a row of labels."""
+    """Images in an order, each with its target: a class's number, a row of labels, boxes, a mask (see `targets`)."""
 
     @property
     def targets(self) -> NDArray[Any]:
@@ -67,7 +67,8 @@ class Dataset(Protocol):
 
     `held_out` says that its test images were drawn from the training images; `is_known_by_size`, that its fingerprint
     takes other images for the same where no file is longer or shorter. `has_files` says that images are files, which
-    may be bad, of any size, and in a folder, the `root`.
+    may be bad, of any size, and in a folder, the `root`. `dimensions` counts the axes of space: sequences have one,
+    images two, volumes three.
     """
 
     target: ClassVar[Target]
@@ -85,6 +86,8 @@ class Dataset(Protocol):
     def brightest(self) -> int: ...
     @property
     def channels(self) -> int: ...
+    @property
+    def dimensions(self) -> int: ...
     @property
     def side(self) -> int | None: ...
     @property

@@ -44,26 +44,29 @@ def centre_pixels(
 
     A large batch is better changed `in_place`; the numbers are the same.
     """
+    space = 2 if mean_image is None else mean_image.dim() - 1
     for name in ("mean", "std"):
-        _refuse_other_channels(getattr(preprocess, name), name, pixels)
-    mean = _fit_mean(mean_image, pixels) if preprocess.per_pixel_mean else _per_channel(preprocess.mean, pixels)
+        _refuse_other_channels(getattr(preprocess, name), name, pixels.shape[-1 - space])
+    std = _per_channel(preprocess.std, pixels, space)
+    mean = _fit_mean(mean_image, pixels) if preprocess.per_pixel_mean else _per_channel(preprocess.mean, pixels, space)
     if not in_place:
-        return (pixels - mean) / _per_channel(preprocess.std, pixels)
+        return (pixels - mean) / std
     pixels.sub_(mean)
-    return pixels if set(preprocess.std) == {1} else pixels.div_(_per_channel(preprocess.std, pixels))
+    return pixels if set(preprocess.std) == {1} else pixels.div_(std)
 
 
 def _fit_mean(mean_image: Tensor | None, pixels: Tensor) -> Tensor:
     """Return the mean image, or its mean colour where that is of another size."""
     if mean_image is None:
         raise UserError("these weights bring no mean image; give preprocess.mean, and preprocess.per_pixel_mean=false")
-    channels = len(mean_image), pixels.shape[-3]
+    channels = len(mean_image), pixels.shape[-mean_image.dim()]
     if channels[0] != channels[1]:
         raise UserError(
             f"the mean image has {channels[0]} channels and the images have {channels[1]}; give images of as many"
         )
-    fits = mean_image.shape == pixels.shape[-3:]
-    return (mean_image if fits else mean_image.mean((1, 2), keepdim=True)).to(pixels)
+    fits = mean_image.shape == pixels.shape[-mean_image.dim() :]
+    space = tuple(range(1, mean_image.dim()))
+    return (mean_image if fits else mean_image.mean(space, keepdim=True)).to(pixels)
 
 
 def resized_size(size: Sequence[int], shorter: int | None) -> tuple[int, ...]:
@@ -84,19 +87,18 @@ def _crop(pixels: Tensor, side: int) -> Tensor:
     return pixels[..., top : top + side, left : left + side]
 
 
-def _refuse_other_channels(values: tuple[float, ...], name: str, pixels: Tensor) -> None:
-    channels = pixels.shape[-3]
+def _refuse_other_channels(values: tuple[float, ...], name: str, channels: int) -> None:
     if len(values) not in (1, channels):
         raise UserError(
             f"{name} has {len(values)} values and the images have {channels} channels; give one for every channel"
         )
 
 
-def _per_channel(values: tuple[float, ...], pixels: Tensor) -> Tensor:
-    return _on_device(values, pixels.dtype, pixels.device)
+def _per_channel(values: tuple[float, ...], pixels: Tensor, space: int) -> Tensor:
+    return _on_device(values, pixels.dtype, pixels.device)[(..., *[None] * space)]
 
 
 @functools.lru_cache(maxsize=64)  # sending them makes the host wait for the device
 @torch.inference_mode(mode=False)
 def _on_device(values: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    return torch.tensor(values, dtype=dtype, device=device)[:, None, None]
+    return torch.tensor(values, dtype=dtype, device=device)

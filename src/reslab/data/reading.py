@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Protocol, TypeAlias
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
 from reslab.data.dataset import Split
+from reslab.data.targets import as_tensor
 from reslab.data.workers import count_workers, work_ahead
 from reslab.errors import UserError
 
@@ -72,7 +72,7 @@ def read_in_order(
 
     Images of one size come as one tensor, others as one each.
     """
-    targets = torch.from_numpy(np.asarray(split.targets)).long().to(device)
+    targets = as_tensor(split.targets).to(device)
     parts = even_parts(len(split), size)
     if split.block(slice(0)) is not None:
         for part in parts:

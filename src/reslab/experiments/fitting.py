@@ -38,7 +38,7 @@ def refuse_misfit(origin: str, spec: Spec, dataset: Dataset, names: tuple[str, .
     """Refuse a network whose outputs are not as many as their `names`, or whose inputs are not the data's."""
     _refuse_other_count(origin, spec, dataset, names, remedy=remedy)
     channels = dataset.channels
-    if len(spec.input_shape) != 3 or spec.channels != channels:
+    if len(spec.input_shape) != 1 + dataset.dimensions or spec.channels != channels:
         raise UserError(
             f"{origin} takes inputs of {' x '.join(map(str, spec.input_shape))} and {dataset.name} has images "
             f"of {channels} channel{'s' if channels > 1 else ''}; {remedy}"

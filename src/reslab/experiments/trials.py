@@ -41,6 +41,8 @@ def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Pa
     implied = {"classes": len(task.name_outputs(dataset.class_names)), "channels": dataset.channels}
     if dataset.side is not None:
         implied["input_size"] = dataset.side
+    if dataset.dimensions != 2:  # which is what every network takes unless told otherwise
+        implied["dimensions"] = dataset.dimensions
     network, given = fields["network"], groups["network"]
     trial = Trial(
         data=_choose_data(dataset, groups["data"]),

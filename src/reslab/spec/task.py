@@ -1,7 +1,7 @@
 """What a network is trained for. A task is a class here, with its own fields, and a folder of `tasks` named after it.
 
-A task needs a target of every image: its class, a row of labels; or nothing but the image. Data that have several of
-these serve several tasks, the first of which is usual.
+A task needs a target of every image: its class, a row of labels, boxes, a mask; or nothing but the image. Data that
+have several of these serve several tasks, the first of which is usual.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from reslab.errors import UserError, choices, suggest
 from reslab.spec.codec import decode, encode
 
-Target: TypeAlias = Literal["class", "labels", "none"]
+Target: TypeAlias = Literal["class", "labels", "boxes", "mask", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,7 +60,7 @@ class Judge:
         alike: dict[tuple[int, ...], list[tuple[range, Tensor]]] = {}
         first = 0
         for group in images:
-            size = self.viewing.measure(group.shape[-2:], shorter)
+            size = self.viewing.measure(group.shape[2:], shorter)
             alike.setdefault(size, []).append((range(first, first + len(group)), group))
             first += len(group)
         places: list[int] = []

@@ -51,7 +51,7 @@ def test_either_kind_offers_the_same() -> None:
     resident, streamed = (
         {name for name in vars(kind) if not name.startswith("_")} for kind in (ResidentBatches, StreamedBatches)
     )
-    assert resident == streamed == {"augmented", "plain"}
+    assert resident == streamed == {"augmented", "plain", "is_resident"}
 
 
 def test_a_mapped_file_does(tmp_path: Path) -> None:
@@ -79,3 +79,24 @@ def test_what_does_not_fit_is_streamed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESLAB_BATCHES", "floating")
     with pytest.raises(UserError, match="choose resident or streamed"):
         make_batches(SPLIT, PREPARATION, device="cpu")
+
+
+@pytest.mark.parametrize("shape", [(2, 12), (1, 4, 5, 6)])
+@pytest.mark.parametrize("kind", ["resident", "streamed"])
+def test_sequences_and_volumes_come_as_they_are(
+    shape: tuple[int, ...], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Drawn and in order, floats too, the mean subtracted."""
+    monkeypatch.setenv("RESLAB_BATCHES", kind)
+    values = generator.normal(size=(40, *shape)).astype(np.float32)
+    split = ArraySplit(values, SPLIT.targets)  # pyright: ignore[reportArgumentType]
+    mean = per_pixel_mean(split, brightest=1)
+    batches = make_batches(split, Preparation(mean=mean, brightest=1), device="cpu")
+    assert batches.is_resident == (kind == "resident")
+    draw = Sampler(count=40, seed=5).draw(0, 24)
+    images, targets = batches.augmented(draw)
+    assert np.allclose(images.numpy(), values[draw.indices] - mean)
+    assert targets.tolist() == SPLIT.targets[draw.indices].tolist()
+    images, targets = batches.plain(30, 45)
+    assert np.allclose(images.numpy(), values[30:] - mean)
+    assert targets.tolist() == SPLIT.targets[30:].tolist()

@@ -1,4 +1,4 @@
-"""A dataset as plain arrays, all images of one size: training and test, and a fingerprint of both."""
+"""A dataset as plain arrays, all images, sequences or volumes of one size: training, test, a fingerprint of both."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from reslab.data.arrays.feed import HEEDED, ArrayFeed, make_feed
+from reslab.data.arrays.feed import FOR_IMAGES, HEEDED, ArrayFeed, make_feed
 from reslab.data.arrays.resident import refuse_small_images
 from reslab.data.arrays.split import ArraySplit
 from reslab.data.arrays.streamed import is_resident, padded_bytes
@@ -46,6 +46,11 @@ class ArrayDataset:
     def channels(self) -> int:
         """Of every image."""
         return self.train.images.shape[1]
+
+    @property
+    def dimensions(self) -> int:
+        """One for sequences, two for images, three for volumes."""
+        return self.train.images.ndim - 2
 
     @property
     def side(self) -> int:
@@ -91,13 +96,17 @@ class ArrayDataset:
         recipe = trial.recipe
         augmentation = recipe.augmentation
         refuse_unheeded(augmentation, HEEDED, other="photographs")
+        for name in FOR_IMAGES if self.dimensions != 2 else ():
+            if value := getattr(augmentation, name):
+                off = str(type(value)(0)).lower()
+                raise UserError(f"recipe.augmentation.{name} is {value}, which is for images; set it to {off}")
         if recipe.centring != "mean-image":
             raise UserError(f"recipe.centring is {recipe.centring}, which is for photographs; leave it out")
         if recipe.resizing.initial != 1:
             raise UserError(
                 f"recipe.resizing.initial is {recipe.resizing.initial:g}, which is for photographs; leave it out"
             )
-        side = min(self.train.images.shape[-2:])
+        side = min(self.train.images.shape[2:])
         refuse_small_images(side, padding=augmentation.padding, edges=augmentation.edges, cutout=augmentation.cutout)
 
     def list_packages(self, trial: Trial) -> Collection[str]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from reslab.data.arrays.order import Sampler
-from reslab.data.arrays.resident import Preparation, ResidentBatches, per_pixel_mean
+from reslab.data.arrays.resident import Preparation, per_pixel_mean
 from reslab.data.arrays.split import ArraySplit
 from reslab.data.arrays.streamed import Batches, make_batches
 from reslab.data.balance import balance
@@ -25,8 +25,9 @@ from reslab.spec.preprocess import PER_PIXEL_MEAN
 from reslab.spec.trial import Trial
 
 EVALUATION_BATCH = 500
-# What is done to images here; `sides` and `areas` say more of crops that are for photographs, and nothing otherwise.
-HEEDED = ("padding", "flip", "mean_first", "edges", "alternating_flips", "cutout", "sides", "areas")
+# What is done to images here, and not to sequences or volumes; the rest says how, or says more of photographs' crops.
+FOR_IMAGES = ("padding", "flip", "alternating_flips", "cutout")
+HEEDED = (*FOR_IMAGES, "mean_first", "edges", "sides", "areas")
 
 
 class Source(Protocol):
@@ -103,7 +104,7 @@ class ArrayFeed:
     @property
     def is_resident(self) -> bool:
         """Whether the test images lie on the device."""
-        return isinstance(self.data.test, ResidentBatches)
+        return self.data.test.is_resident
 
     def load(self, step: int, count: int) -> tuple[Tensor, Tensor]:
         """Return the augmented images and the targets of `count` iterations from `step` on: this process's share."""

@@ -58,7 +58,7 @@ class Preparation:
     cutout: int = 0
 
     def __post_init__(self) -> None:
-        refuse_small_images(min(self.mean.shape[-2:]), padding=self.padding, edges=self.edges, cutout=self.cutout)
+        refuse_small_images(min(self.mean.shape[1:]), padding=self.padding, edges=self.edges, cutout=self.cutout)
 
     def pad(self, images: Tensor) -> Tensor:
         """Return images, or the mean image, with the padding around them."""
@@ -89,6 +89,8 @@ class Preparation:
 
 class ResidentBatches:
     """A split that lies on the device whole, channels innermost, and hands out batches of it in that layout."""
+
+    is_resident = True
 
     def __init__(self, split: ArraySplit, preparation: Preparation, *, device: torch.device | str) -> None:
         self.size = split.images.shape[-1]

@@ -1,4 +1,4 @@
-"""Images of one size and their classes, as arrays of bytes."""
+"""Images of one size and their classes, as arrays; sequences have one axis of space less, volumes one more."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Bytes = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class ArraySplit:
-    """Images (count, channels, height, width) and their classes, one byte a value."""
+    """Images (count, channels, height, width) and their classes, one byte a value; sequences may be of floats."""
 
     images: Bytes
     targets: Bytes

@@ -8,6 +8,7 @@ device, by the same arithmetic as `ResidentBatches`, so a batch is the same to t
 
 from __future__ import annotations
 
+import math
 import os
 
 import numpy as np
@@ -27,6 +28,8 @@ KINDS = ("resident", "streamed")
 
 class StreamedBatches:
     """A split in host memory that sends batches of it to the device."""
+
+    is_resident = False
 
     def __init__(self, split: ArraySplit, preparation: Preparation, *, device: torch.device | str) -> None:
         self.images, self.targets = split.images, split.targets
@@ -69,11 +72,40 @@ class StreamedBatches:
         return pixels / self.brightest - self.mean, send(self.targets[first:last].astype(np.int64), self.device)
 
 
-Batches = ResidentBatches | StreamedBatches
+class PlainBatches:
+    """A split of sequences or volumes, to which nothing is done but that their mean is subtracted."""
+
+    def __init__(self, split: ArraySplit, preparation: Preparation, *, device: torch.device | str) -> None:
+        self.size, self.brightest, self.device = split.images.shape[-1], preparation.brightest, torch.device(device)
+        self.is_resident = is_resident(split, 0, device)
+        self.images, self.targets = torch.from_numpy(split.images), torch.from_numpy(split.targets.astype(np.int64))
+        if self.is_resident:
+            self.images, self.targets = self.images.to(device), self.targets.to(device)
+        self.mean = torch.from_numpy(preparation.mean).to(device)
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def augmented(self, draw: Draw) -> tuple[Tensor, Tensor]:
+        """Return the images and targets of a drawn batch."""
+        return self._prepare(send(draw.indices, self.images.device))
+
+    def plain(self, first: int, last: int) -> tuple[Tensor, Tensor]:
+        """Return the images from `first` up to `last`."""
+        return self._prepare(slice(first, last))
+
+    def _prepare(self, which: Tensor | slice) -> tuple[Tensor, Tensor]:
+        images, targets = (part[which].to(self.device) for part in (self.images, self.targets))
+        return images / self.brightest - self.mean, targets
+
+
+Batches = ResidentBatches | StreamedBatches | PlainBatches
 
 
 def make_batches(split: ArraySplit, preparation: Preparation, *, device: torch.device | str) -> Batches:
     """Put a split on the device if it fits there well, else stream it."""
+    if split.images.ndim != 4:
+        return PlainBatches(split, preparation, device=device)
     batches = ResidentBatches if is_resident(split, preparation.padding, device) else StreamedBatches
     return batches(split, preparation, device=device)
 
@@ -91,5 +123,5 @@ def is_resident(split: ArraySplit, padding: int, device: torch.device | str) -> 
 
 def padded_bytes(split: ArraySplit, padding: int) -> int:
     """Return what a split takes where it is resident."""
-    count, channels, height, width = split.images.shape
-    return count * channels * (height + 2 * padding) * (width + 2 * padding)
+    count, channels, *sides = split.images.shape
+    return count * channels * math.prod(side + 2 * padding for side in sides) * split.images.itemsize

@@ -24,8 +24,10 @@ from reslab.data.photos.order import Key
 from reslab.data.photos.pixels import read_crop
 from reslab.data.photos.shards import ShardSplit
 from reslab.data.reading import BadImage
+from reslab.data.targets import move_target
 from reslab.runtime.randomness import Stream, numbers_for, torch_seeded
 from reslab.spec.recipe import AugmentationSpec
+from reslab.spec.task import Target
 
 Wanted = tuple[int, list[Key]]  # the side of a batch's crops, and what they are of
 
@@ -72,8 +74,17 @@ class _Files:
 class TrainingCrops(Dataset[Decoded]):
     """Decodes, crops and flips a batch by its keys; with `skip`, the next image stands in for one that is bad."""
 
-    def __init__(self, split: PhotoSplit, augmentation: AugmentationSpec, *, seed: int, skip: bool = False) -> None:
-        self.files, self.augmentation, self.seed, self.skip = _Files(split), augmentation, seed, skip
+    def __init__(
+        self,
+        split: PhotoSplit,
+        augmentation: AugmentationSpec,
+        *,
+        seed: int,
+        skip: bool = False,
+        target: Target = "class",
+    ) -> None:
+        self.files, self.augmentation = _Files(split), augmentation
+        self.seed, self.skip, self.target = seed, skip, target
 
     def __getitem__(self, wanted: Wanted) -> Decoded:
         side, keys = wanted
@@ -83,18 +94,19 @@ class TrainingCrops(Dataset[Decoded]):
             for tried in range(len(self.files) if self.skip else 1):
                 index = (image + tried) % len(self.files)
                 try:
-                    crops.append(self._crop(epoch, index, side))
+                    crop, geometry = self._crop(epoch, index, side)
                     break
                 except BadImage as error:
                     bad.append(error)
             else:
                 return Decoded(torch.empty(0), torch.empty(0), torch.empty(0), tuple(bad))
-            targets.append(self.files.targets[index])
+            crops.append(crop)
+            targets.append(move_target(self.target, self.files.targets[index].numpy(), geometry))
             shifts.append(self._shift(epoch, index))
         colours = torch.from_numpy(np.stack(shifts))
-        return Decoded(torch.from_numpy(np.stack(crops)), torch.stack(targets), colours, tuple(bad))
+        return Decoded(torch.from_numpy(np.stack(crops)), torch.from_numpy(np.stack(targets)), colours, tuple(bad))
 
-    def _crop(self, epoch: int, image: int, side: int) -> Pixels:
+    def _crop(self, epoch: int, image: int, side: int) -> tuple[Pixels, Geometry]:
         random = numbers_for(Stream.CROP, seed=self.seed, epoch=epoch, item=image)
         flip = random.random() < 0.5 and self.augmentation.flip
 
@@ -105,7 +117,7 @@ class TrainingCrops(Dataset[Decoded]):
         crop, geometry = read_crop(self.files.path(image), choose)
         if self.augmentation.policy != "none":
             crop = self._follow_policy(crop, random)
-        return geometry.flip_image(crop)
+        return geometry.flip_image(crop), geometry
 
     def _shift(self, epoch: int, image: int) -> NDArray[np.float32]:
         """Return how far the colours go along each principal component, in eigenvalues."""

@@ -203,7 +203,7 @@ def make_feed(
         preprocess=preprocess,
         mean_image=mean_image,
         sampler=PhotoSampler(count=len(dataset.train), seed=trial.seed, balance=sequence),
-        crops=TrainingCrops(dataset.train, recipe.augmentation, seed=trial.seed, skip=bad.skip),
+        crops=TrainingCrops(dataset.train, recipe.augmentation, seed=trial.seed, skip=bad.skip, target=dataset.target),
         bad=bad,
         execution=Execution(channels_last=recipe.channels_last, precision=recipe.precision),
         processes=processes,

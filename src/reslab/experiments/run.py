@@ -17,8 +17,7 @@ from reslab.data.dataset import Dataset
 from reslab.errors import UserError
 from reslab.experiments.fitting import refuse_unfit_trial
 from reslab.experiments.recording import Recorder
-from reslab.experiments.repair import announce_mending, compare_mended, find_loss
-from reslab.experiments.resuming import warn_of_other_means
+from reslab.experiments.resuming import announce_mending, compare_mended, find_loss, warn_of_other_means
 from reslab.experiments.seen import Seen, describe_overlap, find_noted, note_seen, read_seen
 from reslab.experiments.sizes import telling_of_memory
 from reslab.experiments.starting import initialize, load_start, read_start, warn_of_other_preparation

@@ -102,7 +102,7 @@ def train(
         from reslab.experiments.estimate import estimate_run, measure_speed
         from reslab.experiments.fitting import refuse_unfit_trial
         from reslab.experiments.preflight import preflight, refuse_short_disk
-        from reslab.experiments.repair import find_loss
+        from reslab.experiments.resuming import find_loss
         from reslab.experiments.run import run_trial
         from reslab.experiments.starting import refuse_other_start
         from reslab.runs.directory import RunDirectory

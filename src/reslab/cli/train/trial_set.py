@@ -49,7 +49,7 @@ def train_several(
 ) -> None:
     """Train what is not finished of `trials`, some at once, and print how all of them ended."""
     with progress_console.status("loading"):
-        from reslab.experiments.repair import find_loss
+        from reslab.experiments.resuming import find_loss
         from reslab.experiments.together import most_together, refuse_failures, run_together
         from reslab.runtime.execution import choose_device
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -11,8 +10,7 @@ from tests.experiments.test_expand import DATASET
 
 from reslab.data.arrays.dataset import ArrayDataset
 from reslab.experiments import together
-from reslab.experiments.expand import expand
-from reslab.experiments.reproduce import plan_runs, reproduce, run_missing
+from reslab.experiments.reproduce import plan_runs, reproduce
 from reslab.paper.claims import CLAIMS
 from reslab.runs.directory import RunDirectory
 from reslab.runtime.listener import Listener
@@ -22,7 +20,8 @@ from reslab.training.loop import Stopped
 
 def test_only_what_is_missing_is_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every run is measured, also one that was finished before."""
-    trials = list(expand(CLAIMS["fig-1"], DATASET, seeds=2))
+    plan = plan_runs(CLAIMS["fig-1"], DATASET, tmp_path, seeds=2, together=1)
+    trials = list(plan.trials)
     ran: list[Trial] = []
 
     def run_trial(trial: Trial, dataset: ArrayDataset, root: Path, **_: object) -> None:
@@ -32,7 +31,9 @@ def test_only_what_is_missing_is_run(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr(together, "run_trial", run_trial)
     RunDirectory.of(trials[1], tmp_path).finish({})
     measured: list[str] = []
-    _run_all(trials, tmp_path, measure=lambda run: measured.append(run.path.name))
+    note = "reslab.experiments.reproduce._measure"
+    monkeypatch.setattr(note, lambda plan, run, setting, listener: measured.append(run.path.name))
+    reproduce(plan, listener=Listener())
     assert {trial.id for trial in ran} == {trial.id for trial in trials} - {trials[1].id}
     assert len(ran) == len(trials) - 1
     assert measured == [trial.id for trial in trials]
@@ -42,7 +43,7 @@ def test_a_wish_to_stop_ends_it_between_trials_too(monkeypatch: pytest.MonkeyPat
     """Before the next one begins."""
     monkeypatch.setattr(together, "run_trial", lambda *_, **__: pytest.fail("it ran"))
     with pytest.raises(Stopped):
-        _run_all(expand(CLAIMS["fig-1"], DATASET, seeds=1), tmp_path, should_stop=lambda: True)
+        reproduce(plan_runs(CLAIMS["fig-1"], DATASET, tmp_path), listener=Listener(should_stop=lambda: True))
 
 
 def test_a_plan_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -65,20 +66,3 @@ def test_a_plan_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         ),
     )
     assert (plan.missing, steps) == ([], [(1, 2), (2, 2)])
-
-
-def _run_all(
-    trials: Collection[Trial],
-    root: Path,
-    *,
-    should_stop: Callable[[], bool] = lambda: False,
-    measure: Callable[[RunDirectory], None] = lambda run: None,
-) -> None:
-    run_missing(
-        trials,
-        DATASET,
-        root,
-        device="cpu",
-        listener=Listener(should_stop=should_stop),
-        measure=measure,
-    )

@@ -7,7 +7,7 @@ judge_runs(plan.claims, plan.root).verdicts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from reslab.paper.claim import Claim, Setting
 from reslab.paper.measurements import ByEnsemble, ByProtocol, ResponseStd
 from reslab.runs.directory import RunDirectory
 from reslab.runtime.execution import choose_device
-from reslab.runtime.listener import ALOUD, DEAF, Listener
+from reslab.runtime.listener import ALOUD, Listener
 from reslab.spec.trial import Trial
 
 
@@ -60,54 +60,49 @@ def plan_runs(
 
     A GPU is used where there is one; unless said, as many trials at once as suit it, of photographs one.
     """
-    device = choose_device()
-    claims = on_these(claims, dataset)
-    together = together or (1 if dataset.has_files else most_together(device))  # one of these fills a device
+    claims, device = on_these(claims, dataset), choose_device()
     return Plan(
         claims=claims,
         dataset=dataset,
         root=root,
         seeds=seeds,
         trials=expand(claims, dataset, seeds=seeds, overrides=fields),
-        together=together,
+        together=together or most_together(device, dataset),
         device=device,
     )
 
 
-def reproduce(
-    plan: Plan,
-    *,
-    compile: bool = False,
-    listener: Listener = ALOUD,
-) -> None:
+def reproduce(plan: Plan, *, compile: bool = False, listener: Listener = ALOUD) -> None:
     """Run what a plan lacks, and measure all that its claims ask for; what is there already is not done again.
 
     The listener is told of each trial and of each test of so many images.
     """
-
-    def measure(run: RunDirectory) -> None:
-        setting = settings[run.path.name]
-        asked = [claim.measurement for claim in plan.claims if setting in claim.settings]
-        if any(isinstance(one, ResponseStd) for one in asked) and not plan.dataset.has_files:
-            analyze_run(run, plan.dataset, "responses", device=plan.device)
-        for protocol in {one.protocol for one in asked if isinstance(one, ByProtocol)}:
-            with listener.enter(f"{run.path.name}: {protocol}", len(plan.dataset.test)) as progress:
-                score_run(run, plan.dataset, protocol, device=plan.device, listener=Listener(progress=progress))
-
-    settings = {trial.id: setting for trial, setting in plan.trials.items()}
-    run_missing(
-        plan.trials,
+    failures = run_together(
+        plan.missing,
         plan.dataset,
         plan.root,
         device=plan.device,
         together=plan.together,
         compile=compile,
         listener=listener,
-        measure=measure,
     )
+    for trial, setting in plan.trials.items():
+        if (run := plan.run_of(trial)).state == "finished":
+            _measure(plan, run, setting, listener)
+    refuse_failures(failures, of=len(plan.trials))
     for claim in plan.claims:
         if isinstance(claim.measurement, ByEnsemble):
             _test_ensembles(plan, claim, claim.measurement.protocol, listener)
+
+
+def _measure(plan: Plan, run: RunDirectory, setting: Setting, listener: Listener) -> None:
+    """Measure what claims ask of one run."""
+    asked = [claim.measurement for claim in plan.claims if setting in claim.settings]
+    if any(isinstance(one, ResponseStd) for one in asked) and not plan.dataset.has_files:
+        analyze_run(run, plan.dataset, "responses", device=plan.device)
+    for protocol in {one.protocol for one in asked if isinstance(one, ByProtocol)}:
+        with listener.enter(f"{run.path.name}: {protocol}", len(plan.dataset.test)) as progress:
+            score_run(run, plan.dataset, protocol, device=plan.device, listener=Listener(progress=progress))
 
 
 def _test_ensembles(plan: Plan, claim: Claim, protocol: str, listener: Listener) -> None:
@@ -117,31 +112,3 @@ def _test_ensembles(plan: Plan, claim: Claim, protocol: str, listener: Listener)
         runs = {found[member]: member[0].network for member in claim.members(seed)}
         with listener.enter(f"{len(runs)} networks: {protocol}", len(plan.dataset.test)) as progress:
             score_ensemble(runs, plan.dataset, protocol, device=plan.device, listener=Listener(progress=progress))
-
-
-def run_missing(
-    trials: Collection[Trial],
-    dataset: Dataset,
-    root: Path,
-    *,
-    device: str,
-    together: int = 1,
-    compile: bool = False,
-    listener: Listener = DEAF,
-    measure: Callable[[RunDirectory], None] = lambda run: None,
-) -> None:
-    """Run each trial that is not finished, and `measure` each run."""
-    runs = {trial: RunDirectory.of(trial, root) for trial in trials}
-    failures = run_together(
-        [trial for trial, run in runs.items() if run.state != "finished"],
-        dataset,
-        root,
-        device=device,
-        together=together,
-        compile=compile,
-        listener=listener,
-    )
-    for run in runs.values():
-        if run.state == "finished":
-            measure(run)
-    refuse_failures(failures, of=len(trials))

@@ -54,7 +54,7 @@ def train_several(
         from reslab.runtime.execution import choose_device
 
     device = choose_device()
-    together = together or (1 if dataset.has_files else most_together(device))
+    together = together or most_together(device, dataset)
     runs = {trial: RunDirectory.of(trial, root) for trial in trials}
     missing = {trial: run for trial, run in runs.items() if run.state != "finished" or find_loss(run, trial)}
     _refuse_unfit(missing, dataset, weights)
@@ -92,8 +92,7 @@ def tell_needs(
 ) -> None:
     """Say what is to run, and what time, memory and disk that takes; refuse what there is no room for on the disk."""
     from reslab.experiments.estimate import estimate_set
-    from reslab.experiments.preflight import list_doubts, refuse_short_disk
-    from reslab.experiments.sizes import check_memory, trial_bytes
+    from reslab.experiments.preflight import find_worries, refuse_short_disk
     from reslab.training.checkpoint import newest_step
 
     done = sum(newest_step(RunDirectory.of(trial, root).checkpoints) for trial in missing)
@@ -106,12 +105,8 @@ def tell_needs(
     if not missing:
         return
     _warn_of_crowding(min(together, len(missing)), device)
-    largest = max(missing, key=lambda trial: trial_bytes(trial, device=device))
-    if warning := check_memory(largest, dataset, device=device):
-        warn(f"{largest.id}: {warning}")
-    doubts = {doubt: trial.id for trial in missing for doubt in list_doubts(trial, dataset, device=device)}
-    for doubt, name in doubts.items():
-        warn(f"{name}: {doubt}")
+    for worry, trial in find_worries(missing, dataset, device=device).items():
+        warn(f"{trial.id}: {worry}")
     with progress_console.status("timing a few steps"):
         estimate = estimate_set(missing, dataset, root, together=together, device=device)
     less = f" (less with {together} at once)" if together > 1 and device == "cuda" else ""

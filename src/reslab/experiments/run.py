@@ -15,7 +15,7 @@ import torch
 
 from reslab.data.dataset import Dataset
 from reslab.errors import UserError
-from reslab.experiments.fitting import refuse_unfit_trial
+from reslab.experiments.preflight import refuse_unfit_trial
 from reslab.experiments.recording import Recorder
 from reslab.experiments.resuming import announce_mending, compare_mended, find_loss, warn_of_other_means
 from reslab.experiments.seen import Seen, describe_overlap, find_noted, note_seen, read_seen

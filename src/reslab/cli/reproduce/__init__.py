@@ -152,7 +152,7 @@ def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> 
         raise UserError(f"data= is for the tables that train on ImageNet, and {table} is none of them; leave it out")
     with progress_console.status("loading"):
         from reslab.data.catalogue import load_dataset
-        from reslab.experiments.expand import open_imagenet
+        from reslab.experiments.reproduce import open_imagenet
 
         if IMAGENET.name not in names:
             return load_dataset(CIFAR10.name)
@@ -169,7 +169,7 @@ def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> 
 
 def _adapt(claims: Sequence[Claim], table: str, data: str, root: Path) -> Sequence[Claim]:
     """Return the claims as far as the photographs in the folder `data` can test them."""
-    from reslab.experiments.expand import on_these
+    from reslab.experiments.reproduce import on_these
 
     dataset = _open(claims, table, data, root)
     return on_these(claims, dataset) if dataset else claims

@@ -100,8 +100,7 @@ def train(
     with progress_console.status("loading"):
         from reslab.data.catalogue import open_data
         from reslab.experiments.estimate import estimate_run, measure_speed
-        from reslab.experiments.fitting import refuse_unfit_trial
-        from reslab.experiments.preflight import preflight, refuse_short_disk
+        from reslab.experiments.preflight import preflight, refuse_short_disk, refuse_unfit_trial
         from reslab.experiments.resuming import find_loss
         from reslab.experiments.run import run_trial
         from reslab.experiments.starting import refuse_other_start

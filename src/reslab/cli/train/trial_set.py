@@ -133,7 +133,7 @@ def _warn_of_crowding(together: int, device: str) -> None:
 
 def _refuse_unfit(missing: Mapping[Trial, RunDirectory], dataset: Dataset, weights: str | Path | None) -> None:
     """Refuse, before any runs, trials that do not go with the data, and weights that are not what each starts from."""
-    from reslab.experiments.fitting import refuse_unfit_trial
+    from reslab.experiments.preflight import refuse_unfit_trial
     from reslab.experiments.starting import read_start
 
     new = [trial for trial, run in missing.items() if run.state == "new"]

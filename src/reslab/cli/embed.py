@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reslab.cli.terminal.show import console, print_heading, progress_console
-from reslab.cli.words.subjects import refuse_overwriting, runs_root
+from reslab.cli.words.subjects import RunsFolder, SubjectWord, refuse_overwriting, runs_root
 from reslab.cli.words.trained import (
     ImageWord,
     image_bar,
@@ -23,13 +23,11 @@ from reslab.spec import name_of
 HELP = "Features of photographs at any layer, as a file."
 
 
-def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", runs: Path | None = None) -> None:
+def embed(subject: SubjectWord, *words: ImageWord, out: Path, layer: str = "pooled", runs: RunsFolder = None) -> None:
     """Write what a layer makes of photographs: features, averaged over the map, one row per image.
 
     Parameters
     ----------
-    subject
-        A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE|cifar10.
     words
         A folder of classes, whose labels are written too; or images and folders of them; - reads paths from standard
         input. Then weights=FILE|cifar10, fields of the preprocessing (preprocess.resize=32), data.on_bad_image=skip to
@@ -38,8 +36,6 @@ def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", run
         The file to write, safetensors.
     layer
         A layer or stage by name: conv1, conv3_x, conv4_2, pooled, logits.
-    runs
-        The folder for runs; RESLAB_RUNS, or runs.
     """
     paths, fields = read_image_words(words)
     refuse_unknown("embed", fields, ("weights", "data.on_bad_image"))

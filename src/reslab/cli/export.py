@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console
-from reslab.cli.words.subjects import is_file, refuse_overwriting, runs_root
+from reslab.cli.words.subjects import Json, RunsFolder, SubjectWord, is_file, refuse_overwriting, runs_root
 from reslab.cli.words.trained import (
     ImageWord,
     load_trained,
@@ -33,20 +33,18 @@ HELP = "ONNX, torch.export or torchvision files, checked."
 
 
 def export(
-    subject: str,
+    subject: SubjectWord,
     *words: ImageWord,
     format: str = "onnx",
     out: Path | None = None,
     int8: bool = False,
-    runs: Path | None = None,
-    json: bool = False,
+    runs: RunsFolder = None,
+    json: Json = False,
 ) -> None:
     """Write a network for another runtime, and check that it gives there what it gives here.
 
     Parameters
     ----------
-    subject
-        A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE|cifar10.
     words
         Images and folders to check on; by default test images of data=NAME|FOLDER, or of what it was trained on where
         that is at hand, else synthetic ones. Then weights=FILE|cifar10, fields of the preprocessing
@@ -58,10 +56,6 @@ def export(
     int8
         Write an eight-bit ONNX file too, its ranges from the data's training images, and measure both on its test
         images.
-    runs
-        The folder for runs; RESLAB_RUNS, or runs.
-    json
-        Print JSON.
     """
     paths, fields = read_image_words(words)
     refuse_unknown("export", fields, ("weights", "data", "data.on_bad_image"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from cyclopts import App
@@ -16,7 +15,7 @@ from rich.text import Text
 from reslab.cli.terminal.checked_records import read_whole
 from reslab.cli.terminal.legible import legible
 from reslab.cli.terminal.show import console, make_table, print_heading, print_json, warn
-from reslab.cli.words.subjects import existing_root
+from reslab.cli.words.subjects import Json, RunsFolder, existing_root
 from reslab.numbers import duration, percent, write_size
 from reslab.report.groups import Group, group_runs, spread
 from reslab.report.notation import spread_words
@@ -34,16 +33,8 @@ app = App(name="runs", help="List, show and prune runs.")
 
 
 @app.default
-def list_all(*, runs: Path | None = None, json: bool = False) -> None:
-    """List the runs and how they ended.
-
-    Parameters
-    ----------
-    runs
-        The folder for runs; RESLAB_RUNS, or runs.
-    json
-        Print JSON.
-    """
+def list_all(*, runs: RunsFolder = None, json: Json = False) -> None:
+    """List the runs and how they ended."""
     root = existing_root(runs)
     records, damages = read_records(root)
     for damage in damages:
@@ -70,17 +61,13 @@ def list_all(*, runs: Path | None = None, json: bool = False) -> None:
 
 
 @app.command
-def show(run: str, *, runs: Path | None = None, json: bool = False) -> None:
+def show(run: str, *, runs: RunsFolder = None, json: Json = False) -> None:
     """Show one run: its trial, where it ran, its result.
 
     Parameters
     ----------
     run
         The run's id, or a beginning of it that no other has.
-    runs
-        The folder for runs; RESLAB_RUNS, or runs.
-    json
-        Print JSON.
     """
     found = find_run(run, existing_root(runs))
     record = read_whole(found)
@@ -104,7 +91,7 @@ def show(run: str, *, runs: Path | None = None, json: bool = False) -> None:
 
 
 @app.command(name="prune")
-def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None = None, json: bool = False) -> None:
+def prune_all(*, interrupted: bool = False, yes: bool = False, runs: RunsFolder = None, json: Json = False) -> None:
     """Say what runs no longer need, and with --yes remove it: checkpoints of finished runs, leftover temporary files.
 
     A run that is being trained is never touched, nor are the checkpoints of one whose weights are gone, damaged or
@@ -116,10 +103,6 @@ def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None
         Runs that were never finished, too, whole.
     yes
         Remove it.
-    runs
-        The folder for runs; RESLAB_RUNS, or runs.
-    json
-        Print JSON.
     """
     root, rows, total = existing_root(runs), [], 0
     found = [*list_runs(root), *list_bare(root)]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from reslab.cli.compare.run_comparison import compare_runs
 from reslab.cli.terminal.show import console, make_table, print_json, progress_console
-from reslab.cli.words.subjects import read_spec, runs_root, split_words, take_count
+from reslab.cli.words.subjects import Json, RunsFolder, read_spec, runs_root, split_words, take_count
 from reslab.errors import UserError
 from reslab.numbers import count, write_size
 from reslab.runs.directory import RunDirectory, is_run, match_runs, only_run
@@ -15,7 +15,7 @@ from reslab.spec import differences, find, name_of
 HELP = "What differs between two networks, or two runs."
 
 
-def compare(*words: str, runs: Path | None = None, json: bool = False) -> None:
+def compare(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
     """Print what differs between two networks and what each costs, or between two runs and what came out.
 
     Runs are compared seed by seed with all finished runs of their settings, with the significance of the difference.
@@ -25,10 +25,6 @@ def compare(*words: str, runs: Path | None = None, json: bool = False) -> None:
     words
         Two networks (quote one with fields of its own: 'resnet-34 shortcut=C'), then field=value pairs for both; or
         two runs, by folder or by a beginning of their ids that no other has.
-    runs
-        The folder for runs; RESLAB_RUNS, or runs.
-    json
-        Print JSON.
     """
     subjects, fields = split_words(words)
     if len(subjects) != 2:

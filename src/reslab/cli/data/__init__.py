@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from reslab.cli.terminal.show import console, make_table, print_json, progress_console
-from reslab.cli.words.subjects import WHOLE
+from reslab.cli.words.subjects import WHOLE, Json
 from reslab.errors import UserError, choices, suggest
 from reslab.numbers import count
 
@@ -148,14 +148,8 @@ def check(name: str, *, workers: Annotated[int | None, WHOLE] = None, json: bool
 
 
 @app.command(name="list")
-def list_datasets(*, json: bool = False) -> None:
-    """List the datasets and whether they are here.
-
-    Parameters
-    ----------
-    json
-        Print JSON.
-    """
+def list_datasets(*, json: Json = False) -> None:
+    """List the datasets and whether they are here."""
     from reslab.data.arrays.store import data_root
 
     rows = list(_describe_datasets())

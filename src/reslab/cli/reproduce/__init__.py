@@ -13,7 +13,7 @@ from reslab.cli.reproduce.cost_table import reproduce_table_1
 from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars
 from reslab.cli.terminal.show import console, make_table, print_json, progress_console, warn
 from reslab.cli.train.trial_set import refuse_numbers, tell_needs
-from reslab.cli.words.subjects import WHOLE, split_words, writable_root
+from reslab.cli.words.subjects import WHOLE, Compile, Json, RunsFolder, split_words, writable_root
 from reslab.errors import UserError, choices, suggest
 from reslab.numbers import signed
 from reslab.paper.claim import CIFAR10, IMAGENET, Claim
@@ -37,11 +37,11 @@ def reproduce(
     seeds: Annotated[int | None, WHOLE] = None,
     only: str = "",
     from_: Annotated[Path | None, Parameter(name="--from")] = None,
-    runs: Path | None = None,
+    runs: RunsFolder = None,
     together: Annotated[int | None, WHOLE] = None,
-    compile: bool = False,
+    compile: Compile = False,
     measure: bool = False,
-    json: bool = False,
+    json: Json = False,
 ) -> None:
     """Run what is missing of a table or figure, and print ours beside published, with verdicts.
 
@@ -61,16 +61,10 @@ def reproduce(
         These networks only, with commas between.
     from_
         Judge the runs in this folder, and train nothing.
-    runs
-        The folder for runs; RESLAB_RUNS, or runs.
     together
         Train so many at once, as memory allows; on a GPU up to 8, of photographs and on a CPU 1.
-    compile
-        Put torch.compile under the training, and not our own kernels: slower to start, faster where there are none.
     measure
         Of table-1, also time its networks here, and on a GPU find their memory and the largest batch that fits.
-    json
-        Print JSON.
     """
     subjects, fields = split_words(words)
     if subjects == [COUNTED]:

@@ -19,7 +19,7 @@ from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars, summ
 from reslab.cli.terminal.show import SPEAKING, console, progress_console
 from reslab.cli.train.launcher import is_started_by_launcher, run_in_processes
 from reslab.cli.train.trial_set import refuse_numbers, train_several
-from reslab.cli.words.subjects import WHOLE, runs_root, split_words, writable_root
+from reslab.cli.words.subjects import WHOLE, Compile, RunsFolder, runs_root, split_words, writable_root
 from reslab.errors import UserError
 from reslab.experiments.trials import (
     go_on_with_earlier,
@@ -43,11 +43,11 @@ HELP = "Train a network, or go on where it was stopped."
 
 def train(
     *fields: Annotated[str, Parameter(allow_leading_hyphen=True)],
-    runs: Path | None = None,
+    runs: RunsFolder = None,
     seeds: Annotated[int | None, WHOLE] = None,
     together: Annotated[int | None, WHOLE] = None,
     processes: Annotated[int, WHOLE] = 1,
-    compile: bool = False,
+    compile: Compile = False,
     snapshots: str | None = None,
     dry_run: bool = False,
 ) -> None:
@@ -64,16 +64,12 @@ def train(
         there may be several. weights=FILE|cifar10|torchvision starts from those, with a classifier of its own where
         classes differ; recipe.freeze=conv3 leaves what comes up to there as it was. data.on_bad_image=skip goes on past
         bad files.
-    runs
-        The folder for runs; RESLAB_RUNS, or runs.
     seeds
         Train seeds 1 to N, and print their mean.
     together
         Of several trials, train so many at once, as memory allows; on a GPU up to 8, of photographs and on a CPU 1.
     processes
         How many processes on this machine share each batch, a GPU each; `torchrun -m reslab train` is for several.
-    compile
-        Put torch.compile under the training, and not our own kernels: slower to start, faster where there are none.
     snapshots
         Keep the weights after these iterations too, in the run's folder snapshots: 1000,2000, or parts of the run with
         a dot: 0.1,0.5. The trial and its numbers stay the same.

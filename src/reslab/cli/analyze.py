@@ -45,7 +45,8 @@ def analyze(*words: str, only: str | None = None, runs: RunsFolder = None, json:
         for instrument in instruments:
             printed = find_printed(instrument)
             console.print(printed.sentence(one[instrument]))
-            print_table(printed.table(one[instrument]))
+            table = printed.table(one[instrument])
+            print_table(table.title, table.headings, table.rows)
 
 
 def _analyze_one(subject: str, fields: dict[str, str], instruments: list[str], root: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reslab.cli.terminal.checked_records import read_neighbours, read_whole
-from reslab.cli.terminal.show import console, make_table, print_json, progress_console
+from reslab.cli.terminal.show import console, make_table, note, print_json, print_table, progress_console, say
 from reslab.cli.words.subjects import Json, RunsFolder, read_spec, runs_root, split_words, take_count
 from reslab.errors import UserError
 from reslab.numbers import count, write_size
@@ -57,10 +57,9 @@ def _find_run(subject: str, root: Path) -> RunDirectory | None:
         return None
     if is_run(Path(subject)) or not _is_network(subject):
         return only_run(subject, matching)
-    progress_console.print(
+    note(
         f"{subject} is taken for the network; runs in {root} whose ids begin so: {len(matching)}; "
-        "give more of an id to compare runs",
-        soft_wrap=True,
+        "give more of an id to compare runs"
     )
     return None
 
@@ -83,18 +82,17 @@ def _compare_networks(subjects: list[str], fields: dict[str, str], *, json: bool
     names = [name_of(spec) for spec in specs]
     differing = differences(*specs)
     measures = ("params", "multiply_adds", "activation_bytes")
+    counts = {measure: [getattr(cost, measure) for cost in costs] for measure in measures}
     if json:
-        counts = {measure: [getattr(cost, measure) for cost in costs] for measure in measures}
         print_json({"networks": names, "differences": differing, **counts})
         return
     _print_differences(differing, names, "The two are the same network.")
-    table = make_table("What it costs", "", *names, "ratio")
-    for label, measure, written in zip(
-        ("parameters", "multiply-adds", "activations kept"), measures, (count, count, write_size), strict=True
-    ):
-        one, other = (getattr(cost, measure) for cost in costs)
-        table.add_row(label, written(one), written(other), f"{other / one:.3f}")
-    console.print(table)
+    labels, writers = ("parameters", "multiply-adds", "activations kept"), (count, count, write_size)
+    rows = [
+        (label, write(one), write(other), f"{other / one:.3f}")
+        for label, write, (one, other) in zip(labels, writers, counts.values(), strict=True)
+    ]
+    print_table("What it costs", ("", *names, "ratio"), rows)
 
 
 def _print_differences(differing: Mapping[str, tuple[Any, Any]], names: Sequence[str], same: str) -> None:
@@ -138,7 +136,7 @@ def _compare_runs(runs: Sequence[RunRecord], *, json: bool) -> None:
     if differing:
         console.print()
         for sentence in _print_pairs(groups, paired, columns):
-            console.print(sentence, soft_wrap=True)
+            say(sentence)
 
 
 def _seeds(run: RunRecord) -> dict[int, RunRecord]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reslab.cli.terminal.show import console, progress_console
+from reslab.cli.terminal.show import progress_console, say
 from reslab.cli.words.subjects import RunsFolder, is_file, refuse_overwriting, runs_root, split_subject, split_words
 from reslab.cli.words.trained import load_trained
 from reslab.errors import UserError, choices
@@ -54,9 +54,9 @@ def convert(subject: str, *words: str, to: str, out: Path | None = None, runs: R
             tensors = foreign_state_dict(network, to)
             write_tensors(path, tensors, {"format": "pt"})
             note = _left_behind(network.preprocess, from_foreign(to, tensors)[1])
-    console.print(f"wrote {path}", soft_wrap=True)
+    say(f"wrote {path}")
     if note:
-        console.print(f"{note} {origin} says.", soft_wrap=True)
+        say(f"{note} {origin} says.")
 
 
 def _left_behind(wanted: Preprocess | None, assumed: Preprocess | None) -> str:

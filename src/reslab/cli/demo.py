@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from reslab.analysis.responses.printed import SPREAD, mean_std, spread
 from reslab.cli.terminal.checked_records import read_whole
 from reslab.cli.terminal.progress import Rate, StopSignals
-from reslab.cli.terminal.show import console, make_table, progress_console, warn
+from reslab.cli.terminal.show import console, make_table, progress_console, say, warn
 from reslab.cli.words.subjects import writable_root
 from reslab.numbers import count, duration, percent
 from reslab.runtime.listener import Listener, Metrics
@@ -47,15 +47,12 @@ def demo(*, runs: Path | None = None) -> None:
     finished = _train(trials, digits, root, device=device)
     _print_errors(finished)
     _print_responses(finished, digits, device=device)
-    console.print(
-        "A reduced setting of Figs. 1, 6 and 7: what of their effects shows in so small a one is said above.\n",
-        soft_wrap=True,
-    )
+    say("A reduced setting of Figs. 1, 6 and 7: what of their effects shows in so small a one is said above.\n")
     with progress_console.status("reporting"):
         from reslab.report.reporting import report_runs
 
         index = report_runs(root).index
-    console.print(f"Curves, responses and confusion are in {index}: open it in a browser.", soft_wrap=True)
+    say(f"Curves, responses and confusion are in {index}: open it in a browser.")
     console.print(f"The runs are in {root}; `reslab runs` lists them, `reslab draw plain-20 resnet-20` draws two.")
 
 
@@ -113,5 +110,5 @@ def _say(findings: list[Finding]) -> None:
     console.print()
     for finding in findings:
         seen = "as" if finding.as_in_the_paper else "not as"
-        console.print(f"{finding.sentence} ({seen} in the paper)", soft_wrap=True)
+        say(f"{finding.sentence} ({seen} in the paper)")
     console.print()

@@ -6,7 +6,7 @@ import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console, shape
+from reslab.cli.terminal.show import console, make_table, print_heading, print_json, print_table, progress_console
 from reslab.cli.words.subjects import read_spec, split_words, take_count
 from reslab.errors import UserError
 from reslab.numbers import count, write_size
@@ -57,23 +57,16 @@ def describe(subject: str, *fields: str, layers: bool = False, time: bool = Fals
         f"{count(cost.params)} parameters · {count(cost.multiply_adds)} multiply-adds · "
         f"{write_size(cost.activation_bytes)} kept for backward\n"
     )
-    _print_rows(cost.layers if layers else _parts(cost.layers))
+    columns = ("part", "what<", "output", "parameters", "multiply-adds", "kept")
+    print_table("", columns, map(_row, cost.layers if layers else _parts(cost.layers)))
     if times:
         _print_times(times, batch)
 
 
-def _print_rows(rows: tuple[LayerCost, ...]) -> None:
-    table = make_table("", "part", "what<", "output", "parameters", "multiply-adds", "kept")
-    for row in rows:
-        table.add_row(
-            row.name,
-            row.operator,
-            shape(row.output_shape),
-            count(row.params),
-            count(row.multiply_adds),
-            write_size(row.activation_bytes),
-        )
-    console.print(table)
+def _row(layer: LayerCost) -> list[str]:
+    output = "x".join(map(str, layer.output_shape[1:])) or "-"  # without the batch
+    counts = [count(layer.params), count(layer.multiply_adds), write_size(layer.activation_bytes)]
+    return [layer.name, layer.operator, output, *counts]
 
 
 def _measure_times(spec: Spec, batch: int) -> dict[str, Any]:

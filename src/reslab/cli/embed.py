@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reslab.cli.terminal.show import console, print_heading, progress_console
+from reslab.cli.terminal.show import print_heading, progress_console, say
 from reslab.cli.words.subjects import RunsFolder, SubjectWord, refuse_overwriting, runs_root
-from reslab.cli.words.trained import (
-    ImageWord,
-    image_bar,
-    load_trained,
-    note_bad,
-    preprocess_fields,
-    read_image_words,
-    refuse_unknown,
-)
+from reslab.cli.words.trained import ImageWord, image_bar, load_trained, note_bad, preprocess_fields, read_image_words
 from reslab.errors import UserError
 from reslab.files import is_folder, list_folder, refuse_closed_place
 from reslab.numbers import count
@@ -37,8 +29,7 @@ def embed(subject: SubjectWord, *words: ImageWord, out: Path, layer: str = "pool
     layer
         A layer or stage by name: conv1, conv3_x, conv4_2, pooled, logits.
     """
-    paths, fields = read_image_words(words)
-    refuse_unknown("embed", fields, ("weights", "data.on_bad_image"))
+    paths, fields = read_image_words("embed", words, ("weights", "data.on_bad_image"))
     if out.suffix != ".safetensors":
         raise UserError(f"--out is {out}; name a file that ends in .safetensors")
     if not paths:
@@ -76,7 +67,7 @@ def embed(subject: SubjectWord, *words: ImageWord, out: Path, layer: str = "pool
     print_heading(trained.origin, f"{about['network']}, {about['preprocess']}")
     rows, channels = embedding.features.shape
     labels = f", with labels of {len(class_names)} classes" if class_names else ""
-    console.print(f"wrote {out}: {count(rows)} images x {count(channels)} features of {layer}{labels}", soft_wrap=True)
+    say(f"wrote {out}: {count(rows)} images x {count(channels)} features of {layer}{labels}")
 
 
 def _has_classes(folder: Path) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from reslab.cli.terminal.show import console, make_table, print_heading, print_json, print_table, progress_console
+from reslab.cli.terminal.show import console, print_heading, print_json, print_table, progress_console, say
 from reslab.cli.words.subjects import Json, RunsFolder, runs_root, split_words
 from reslab.cli.words.trained import image_bar, load_inputs, load_trained, refuse_unknown
 from reslab.errors import UserError, choices
@@ -54,7 +54,7 @@ def evaluate(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
     printed = task.printed(task.scores)
     for member in found["members"]:
         print_heading(member["subject"], member["network"])
-        console.print(f"{_which_images(member)}, {_how(member)}", soft_wrap=True)
+        say(f"{_which_images(member)}, {_how(member)}")
         if len(members) == 1:
             for sentence in printed.sentences(member):
                 console.print(sentence)
@@ -62,7 +62,7 @@ def evaluate(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
     if len(members) > 1:
         _print_members(found, printed.columns(found))
     if table := printed.table(found):
-        print_table(table)
+        print_table(table.title, table.headings, table.rows)
 
 
 def _which_images(scores: dict[str, Any]) -> str:
@@ -79,8 +79,7 @@ def _how(scores: dict[str, Any]) -> str:
 
 
 def _print_members(found: dict[str, Any], columns: Sequence[Score]) -> None:
-    table = make_table("Alone and together", "", *[score.heading for score in columns])
-    for name, scores in [*((one["subject"], one) for one in found["members"]), ("ensemble", found)]:
-        table.add_row(name, *[f"{scores[score.name]:.{score.decimals}f}" for score in columns])
-    console.print(table)
+    named = [*((one["subject"], one) for one in found["members"]), ("ensemble", found)]
+    rows = [(name, *[f"{one[score.name]:.{score.decimals}f}" for score in columns]) for name, one in named]
+    print_table("Alone and together", ["", *[score.heading for score in columns]], rows)
     console.print()

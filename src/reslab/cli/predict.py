@@ -9,17 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 from rich.text import Text
 
 from reslab.cli.terminal.legible import legible
-from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console
+from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console, say
 from reslab.cli.words.subjects import WHOLE, Json, RunsFolder, SubjectWord, runs_root
-from reslab.cli.words.trained import (
-    ImageWord,
-    image_bar,
-    load_trained,
-    note_bad,
-    preprocess_fields,
-    read_image_words,
-    refuse_unknown,
-)
+from reslab.cli.words.trained import ImageWord, image_bar, load_trained, note_bad, preprocess_fields, read_image_words
 from reslab.errors import UserError
 from reslab.files import atomic_write, refuse_closed_place
 from reslab.numbers import count
@@ -55,8 +47,7 @@ def predict(
     explain
         A folder for pictures of where the evidence for each first guess lies (Grad-CAM), as PNG.
     """
-    paths, fields = read_image_words(words)
-    refuse_unknown("predict", fields, ("weights", "data.on_bad_image"))
+    paths, fields = read_image_words("predict", words, ("weights", "data.on_bad_image"))
     if explain:
         refuse_closed_place(explain, folder=True)
     with note_bad(fields) as on_bad:
@@ -96,9 +87,7 @@ def predict(
     if trouble is not None:
         raise trouble
     if explain and not json:
-        console.print(
-            f"\nwrote {count(len(pictures))} picture{'s' * (len(pictures) != 1)} to {explain}", soft_wrap=True
-        )
+        say(f"\nwrote {count(len(pictures))} picture{'s' * (len(pictures) != 1)} to {explain}")
 
 
 def _print_table(predictions: list[Prediction], *, labels: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console, warn
+from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console, say, warn
 from reslab.cli.words.subjects import Json, RunsFolder, SubjectWord, runs_root, split_words
 from reslab.cli.words.trained import image_bar, load_trained, note_bad, preprocess_fields, refuse_unknown
 from reslab.errors import UserError
@@ -58,10 +58,9 @@ def probe(
         return
     print_heading(trained.origin, f"{name_of(trained.network.spec)}, {extractor.intake.preprocess.describe()}")
     first = next(iter(found.values()))
-    console.print(
+    say(
         f"{count(len(data.train))} training and {count(len(data.test))} test images of {data.name}, "
-        f"{len(data.class_names)} classes; always guessing the commonest: {first.chance:.1f} %\n",
-        soft_wrap=True,
+        f"{len(data.class_names)} classes; always guessing the commonest: {first.chance:.1f} %\n"
     )
     neighbours = [f"{number} neighbour{'s' * (number > 1)}" for number in first.neighbours]
     table = make_table("Accuracy % of frozen features", "layer", "linear", *neighbours, "L2")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reslab.cli.terminal.show import console, progress_console, warn
+from reslab.cli.terminal.show import progress_console, say, warn
 from reslab.cli.words.subjects import runs_root
 
 HELP = "Write a static site of runs, to look at and to show."
@@ -27,4 +27,4 @@ def report(*, out: Path | None = None, runs: Path | None = None) -> None:
     for damage in written.damages:
         warn(f"{damage.id}: {damage.sentence}")
     count = "1 run" if written.num_runs == 1 else f"{written.num_runs} runs"
-    console.print(f"{count}: wrote {written.index}", soft_wrap=True)
+    say(f"{count}: wrote {written.index}")

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from reslab.cli.terminal.checked_records import read_whole
 from reslab.cli.terminal.legible import legible
-from reslab.cli.terminal.show import console, make_table, print_heading, print_json, warn
+from reslab.cli.terminal.show import console, make_table, print_heading, print_json, print_table, say, warn
 from reslab.cli.words.subjects import Json, RunsFolder, existing_root
 from reslab.numbers import duration, percent, write_size
 from reslab.report.groups import Group, group_runs, spread
@@ -78,10 +78,10 @@ def show(run: str, *, runs: RunsFolder = None, json: Json = False) -> None:
         return
     trial = record.trial
     print_heading(found.path.name, found.state)
-    console.print(f"{name_of(trial.network)} on {trial.data.name}, seed {trial.seed}", soft_wrap=True)
+    say(f"{name_of(trial.network)} on {trial.data.name}, seed {trial.seed}")
     for sitting in record.sittings:
-        console.print(f"{sitting.started}  {sitting.device}  commit {sitting.commit or 'unknown'}", soft_wrap=True)
-        console.print(f"  {sitting.command}", soft_wrap=True)
+        say(f"{sitting.started}  {sitting.device}  commit {sitting.commit or 'unknown'}")
+        say(f"  {sitting.command}")
     timings = [text for text in _write_timings(asdict(record.timings)) if text]
     if timings:
         console.print("{} images/s, {} of memory, {}".format(*timings))
@@ -117,13 +117,11 @@ def prune_all(*, interrupted: bool = False, yes: bool = False, runs: RunsFolder 
     if json:
         print_json({"removed": yes, "bytes": total, "waste": rows, "held": held, "spared": spared})
         return
-    table = make_table(f"{'Removed' if yes else 'Not needed'} ({root})", "id", "what<", "files", "size")
-    for row in rows:
-        table.add_row(row["id"], row["what"], str(row["files"]), write_size(row["bytes"]))
     if rows:
-        console.print(table)
+        cells = [(row["id"], row["what"], str(row["files"]), write_size(row["bytes"])) for row in rows]
+        print_table(f"{'Removed' if yes else 'Not needed'} ({root})", ("id", "what<", "files", "size"), cells)
     for name in held:
-        console.print(f"{name} is being worked on: left alone", soft_wrap=True)
+        say(f"{name} is being worked on: left alone")
     for name, why in spared.items():
         warn(f"{name} is finished and its weights are {why}: its checkpoints are left alone; train it again first")
     console.print(f"{write_size(total)} freed" if yes else f"{write_size(total)} to free; --yes removes it")

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from reslab.cli.reproduce.cost_table import reproduce_table_1
 from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars
-from reslab.cli.terminal.show import console, make_table, print_json, progress_console, warn
+from reslab.cli.terminal.show import console, make_table, note, print_json, progress_console, say, warn
 from reslab.cli.train.trial_set import refuse_numbers, tell_needs
 from reslab.cli.words.subjects import WHOLE, Compile, Json, RunsFolder, split_words, writable_root
 from reslab.errors import UserError, choices, suggest
@@ -152,11 +152,10 @@ def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> 
             return load_dataset(CIFAR10.name)
         dataset = open_imagenet(Path(data).expanduser() if data else None, runs=root)
     if dataset is None:
-        progress_console.print(
+        note(
             f"{table} needs ImageNet (ILSVRC-2012), which is not here: get it from image-net.org, then run "
             "`reslab data prepare imagenet SOURCE`, or give data=FOLDER if it is unpacked; "
-            "on other photographs it is a reduced setting",
-            soft_wrap=True,
+            "on other photographs it is a reduced setting"
         )
     return dataset
 
@@ -173,10 +172,9 @@ def _tell_of_other_photographs(claims: Sequence[Claim], judged: Judgement, root:
     """Say how runs on other photographs are judged, where a table about ImageNet finds none on that."""
     asked = {setting.data.name for claim in claims for setting in claim.settings}
     if asked == {IMAGENET.name} and judged.data_names and IMAGENET.name not in judged.data_names:
-        progress_console.print(
+        note(
             f"no run in {root} was trained on ImageNet: they are on {', '.join(sorted(judged.data_names))}; "
-            "data=FOLDER judges those on the photographs in that folder, as a reduced setting",
-            soft_wrap=True,
+            "data=FOLDER judges those on the photographs in that folder, as a reduced setting"
         )
 
 
@@ -216,11 +214,9 @@ def _print(judged: Judgement, root: Path) -> None:
         console.print(page)
         console.print()
         for remark, rows in gather_remarks(verdicts).items():
-            console.print(f"{', '.join(rows)}: {remark}", soft_wrap=True)
+            say(f"{', '.join(rows)}: {remark}")
     counted = {run for verdict in judged.verdicts for run in verdict.runs}
-    console.print(
-        f"runs in {root}: {judged.num_runs}, counted above: {len(counted)}; --json names them", soft_wrap=True
-    )
+    say(f"runs in {root}: {judged.num_runs}, counted above: {len(counted)}; --json names them")
 
 
 def _plain(verdict: Verdict) -> dict[str, Any]:

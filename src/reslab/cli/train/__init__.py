@@ -16,7 +16,7 @@ from cyclopts import Parameter
 from reslab.cli.terminal.checked_records import read_whole
 from reslab.cli.terminal.legible import legible
 from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars, summarize
-from reslab.cli.terminal.show import SPEAKING, console, progress_console
+from reslab.cli.terminal.show import SPEAKING, console, progress_console, say
 from reslab.cli.train.launcher import is_started_by_launcher, run_in_processes
 from reslab.cli.train.trial_set import refuse_numbers, train_several
 from reslab.cli.words.subjects import WHOLE, Compile, RunsFolder, runs_root, split_words, writable_root
@@ -140,7 +140,7 @@ def train(
     device = choose_device()
     if run.state == "finished" and not dry_run and not find_loss(run, trial):
         read_whole(run)
-        console.print(f"{run.path} is finished: {summarize(run.result(), find_shown(trial).scores)}", soft_wrap=True)
+        say(f"{run.path} is finished: {summarize(run.result(), find_shown(trial).scores)}")
         if missing := [str(step) for step in sorted(kept) if not run.snapshot(step).exists()]:
             remedy = "train it again in another folder with --runs DIR"
             SPEAKING.warn(f"the run is finished and has no snapshots of {', '.join(missing)}; {remedy}")
@@ -165,7 +165,7 @@ def train(
         preflight(trial, dataset, device=device, num_processes=count, listener=SPEAKING)
         if not dry_run:
             state = "damaged" if run.state == "finished" else run.state
-            console.print(f"{state} run {run.path}", soft_wrap=True)
+            say(f"{state} run {run.path}")
         with progress_console.status("timing a few steps"):
             share = replace(trial, recipe=replace(trial.recipe, batch=trial.recipe.batch // count))
             speed = measure_speed(share, device=device)
@@ -177,7 +177,8 @@ def train(
                 print("\n".join(f"# {legible(line)}" for line in lines), end="\n\n")
                 print(write_toml(trial_to_dict(trial)), end="")
             return
-        console.print(*_describe(estimate, trial, count), sep="\n", soft_wrap=True)
+        for line in _describe(estimate, trial, count):
+            say(line)
         if group.first:
             refuse_short_disk([(trial, run)])
         with StopSignals() as stop, make_bars() as progress:
@@ -195,7 +196,7 @@ def train(
             )
         if group.first:
             console.print(summarize(run.result(), find_shown(trial).scores))
-            console.print(f"wrote {run.weights}", soft_wrap=True)
+            say(f"wrote {run.weights}")
 
 
 def _read_files(paths: Sequence[Path], given: dict[str, str]) -> tuple[list[Trial], Dataset, str | None]:

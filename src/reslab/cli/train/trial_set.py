@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from reslab.cli.terminal.checked_records import read_whole
 from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars, tell_skipped
-from reslab.cli.terminal.show import console, make_table, progress_console, warn
+from reslab.cli.terminal.show import console, make_table, note, progress_console, say, warn
 from reslab.errors import UserError
 from reslab.numbers import about, percent, write_size
 from reslab.report.groups import spread
@@ -97,10 +97,9 @@ def tell_needs(
 
     done = sum(newest_step(RunDirectory.of(trial, root).checkpoints) for trial in missing)
     left = max(0, sum(trial.recipe.iterations for trial in missing) - done)
-    progress_console.print(
+    note(
         f"trials: {len(trials)}, finished: {len(trials) - len(missing)}, to run: {len(missing)} "
-        f"on {device}, {left:,} iterations in all",
-        soft_wrap=True,
+        f"on {device}, {left:,} iterations in all"
     )
     if not missing:
         return
@@ -110,10 +109,9 @@ def tell_needs(
     with progress_console.status("timing a few steps"):
         estimate = estimate_set(missing, dataset, root, together=together, device=device)
     less = f" (less with {together} at once)" if together > 1 and device == "cuda" else ""
-    progress_console.print(
+    note(
         f"{about(estimate.seconds)} one after the other{less}, {write_size(estimate.memory_bytes)} of memory, "
-        f"{write_size(estimate.disk_bytes)} of disk",
-        soft_wrap=True,
+        f"{write_size(estimate.disk_bytes)} of disk"
     )
     if refusing:
         refuse_short_disk([(trial, RunDirectory.of(trial, root)) for trial in missing])
@@ -174,7 +172,7 @@ def _print(runs: Mapping[Trial, RunDirectory], labels: Mapping[Trial, str], root
     console.print(table)
     for trial, result in results.items():
         if skipped := tell_skipped(result):
-            console.print(f"{trial.id}: {skipped}", soft_wrap=True)
+            say(f"{trial.id}: {skipped}")
 
 
 def _read_results(runs: Mapping[Trial, RunDirectory]) -> dict[Trial, dict[str, Any]]:

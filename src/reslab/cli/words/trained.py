@@ -101,8 +101,8 @@ def _open(fields: Mapping[str, str], members: Sequence[Trained]) -> Dataset:
     return dataset
 
 
-def read_image_words(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Split words into images or folders and fields; - stands for the paths on standard input, one a line."""
+def read_image_words(verb: str, words: Sequence[str], known: tuple[str, ...]) -> tuple[list[str], dict[str, str]]:
+    """Split words into images or folders and `known` fields; - stands for the paths on standard input, one a line."""
     existing = {word for word in words if "=" in word and Path(word).exists()}
     _, fields = split_words([word for word in words if word not in existing])
     paths: list[str] = []
@@ -113,6 +113,7 @@ def read_image_words(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
             paths += [line for line in sys.stdin.read().splitlines() if line]
         elif word in existing or "=" not in word:
             paths.append(word)
+    refuse_unknown(verb, fields, known)
     return paths, fields
 
 

@@ -18,7 +18,7 @@ from reslab.spec import name_of
 from reslab.tasks.catalogue import find_shown
 
 if TYPE_CHECKING:
-    from reslab.delivery.deployed import Deployed, Parity
+    from reslab.delivery.deployed import Deployed
     from reslab.delivery.quantization import OnnxScore
     from reslab.scores import Score
 
@@ -87,7 +87,10 @@ def export(
         written = {"subject": trained.origin, "path": str(path), "checked_on": what, **asdict(parity)}
         if not json:
             _print_written(trained.origin, deployed, path, format)
-            _print_parity(parity, what)
+            say(
+                f"check   {count(parity.images)} {what}: logits within {parity.largest_difference:.1e} of the "
+                f"network's, same first guess on {count(parity.same_guess)}"
+            )
         if labelled is not None:
             small = path.with_name(f"{path.stem}-int8{path.suffix}")
             scores = export_int8(deployed, path, small, labelled, tell=status.update)
@@ -125,13 +128,6 @@ def _before(deployed: Deployed) -> str:
         f"{word} {size}" for word, size in (("resized to", preprocess.resize), ("cropped to", preprocess.crop)) if size
     ]
     return f", {' and '.join(done)} before" if done else ""
-
-
-def _print_parity(parity: Parity, what: str) -> None:
-    say(
-        f"check   {count(parity.images)} {what}: logits within {parity.largest_difference:.1e} of the network's, "
-        f"same first guess on {count(parity.same_guess)}"
-    )
 
 
 def _tell(path: Path, score: OnnxScore, headline: Score) -> dict[str, Any]:

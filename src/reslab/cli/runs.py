@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from reslab.cli.terminal.checked_records import read_whole
+from reslab.cli.terminal.checked_records import read_whole, warn_of
 from reslab.cli.terminal.legible import legible
 from reslab.cli.terminal.show import console, make_table, print_heading, print_json, print_table, say, warn
 from reslab.cli.words.subjects import Json, RunsFolder, existing_root
@@ -37,8 +37,7 @@ def list_all(*, runs: RunsFolder = None, json: Json = False) -> None:
     """List the runs and how they ended."""
     root = existing_root(runs)
     records, damages = read_records(root)
-    for damage in damages:
-        warn(f"{damage.id}: {damage.sentence}")
+    warn_of(damages)
     left_out = [damage for damage in damages if damage.state]
     groups = group_runs(records)
     known = list_columns(score for owner in (*list_shown().values(), *records) for score in owner.scores)

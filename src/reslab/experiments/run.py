@@ -126,7 +126,10 @@ def run_trial(
         if processes.first:
             _label(network, task, dataset, words)
             result = recorder.last() | _describe_result(scores, task, dataset, skipped=skipped)
-            _finish(run, network, trial, result, seen)
+            headline = find_shown(trial).scores[0].name
+            provenance = {"trial": trial.id} | seen.describe()
+            save_model(network, run.weights, metrics={headline: result[headline]}, provenance=provenance)
+            run.finish(result)  # after the weights, for it makes the run a finished one
             if recorded is not None:
                 compare_mended(run, recorded, listener)
         processes.ask_first(None)  # until the result is written
@@ -212,11 +215,3 @@ def _describe_result(scores: Scores, task: TrialTask, dataset: Dataset, *, skipp
         "multiply_adds": cost.multiply_adds,
         "activation_bytes": cost.activation_bytes,
     }
-
-
-def _finish(run: RunDirectory, network: Network, trial: Trial, result: dict[str, Any], seen: Seen) -> None:
-    """Write the weights, and then the result, which makes the run a finished one."""
-    provenance = {"trial": trial.id} | seen.describe()
-    headline = find_shown(trial).scores[0].name
-    save_model(network, run.weights, metrics={headline: result[headline]}, provenance=provenance)
-    run.finish(result)

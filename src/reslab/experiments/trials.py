@@ -42,12 +42,15 @@ def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Pa
     if dataset.side is not None:
         implied["input_size"] = dataset.side
     network, given, recipe = fields["network"], groups["network"], fields.get("recipe", dataset.usual_recipe)
-    choose_network = find if isinstance(network, str) else override
-    choose_recipe = change_recipe if isinstance(recipe, Recipe) else find_recipe
+    data, changes = _choose_data(dataset, groups["data"]), groups["recipe"]
+    if isinstance(network, str):
+        spec = find(network, implied | given, where="network.")
+    else:
+        spec = override(network, implied | given, where="network.")
     trial = Trial(
-        data=_choose_data(dataset, groups["data"]),
-        network=choose_network(network, implied | given, where="network."),
-        recipe=choose_recipe(recipe, groups["recipe"]),
+        data=data,
+        network=spec,
+        recipe=change_recipe(recipe, changes) if isinstance(recipe, Recipe) else find_recipe(recipe, changes),
         seed=read_seed(fields.get("seed", 0)),
         task=task,
     )

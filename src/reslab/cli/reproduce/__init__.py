@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from reslab.cli.reproduce.cost_table import reproduce_table_1
+from reslab.cli.terminal.checked_records import warn_of
 from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars
-from reslab.cli.terminal.show import console, make_table, note, print_json, progress_console, say, warn
+from reslab.cli.terminal.show import console, make_table, note, print_json, progress_console, say
 from reslab.cli.train.trial_set import refuse_numbers, tell_needs
 from reslab.cli.words.subjects import WHOLE, Compile, Json, RunsFolder, split_words, writable_root
 from reslab.errors import UserError, choices, suggest
@@ -96,8 +97,7 @@ def reproduce(
     judged = judge_runs(claims, root)
     if from_ is not None and data is None:
         _tell_of_other_photographs(claims, judged, root)
-    for damage in judged.damages:
-        warn(f"{damage.id}: {damage.sentence}")
+    warn_of(judged.damages)
     if json:
         print_json([_plain(verdict) for verdict in judged.verdicts])
     else:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from reslab.cli.terminal.show import console, make_table, note, print_json, print_table, progress_console, say
 from reslab.numbers import about, count, printed, write_size
+from reslab.spec.codec import encode
 
 if TYPE_CHECKING:
     from reslab.experiments.costs import Counted, Measured
@@ -34,7 +35,8 @@ def reproduce_table_1(*, measure: bool, json: bool) -> None:
             note(f"timing on {where} takes {about(seconds)}")
             measured += measure_depths(device=device, progress=lambda network: status.update(f"timing {network}"))
     if json:
-        print_json({"counted": [_plain(one) for one in counted], "measured": _plain_times(measured, where)})
+        times = [{"device": where, **encode(one)} for one in measured]
+        print_json({"counted": [_plain(one) for one in counted], "measured": times})
         return
     _print_layers(counted)
     _print_counts(counted)
@@ -97,9 +99,3 @@ def _plain(one: Counted) -> dict[str, Any]:
         "remark": one.remark if one.word != "reproduced" else "",
         "activation_bytes": {str(batch): size for batch, size in one.activation_bytes.items()},
     }
-
-
-def _plain_times(measured: list[Measured], where: str) -> list[dict[str, Any]]:
-    from reslab.spec.codec import encode
-
-    return [{"device": where, **encode(one)} for one in measured]

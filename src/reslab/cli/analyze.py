@@ -18,8 +18,6 @@ HELP = "Layer responses of trained networks."
 def analyze(*words: str, only: str | None = None, runs: RunsFolder = None, json: Json = False) -> None:
     """Look into trained networks: the standard deviation of every layer's response (the paper's Fig. 7).
 
-    What is found out about a run on its own data is kept in its folder, and not measured again.
-
     Parameters
     ----------
     words

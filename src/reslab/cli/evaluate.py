@@ -20,7 +20,6 @@ HELP = "Errors of a trained network, a class at a time."
 def evaluate(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
     """Test trained networks: top-1 and top-5 error, calibration, errors of each class, and the confusion matrix.
 
-    Where images have several labels: average precision of each, and its mean (mAP).
     Several are an ensemble: each is tested, and the average of their probabilities.
 
     Parameters

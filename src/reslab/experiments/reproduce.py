@@ -1,7 +1,5 @@
 """A table or figure reproduced: its trials planned, those that are not finished run, and what it asks for measured.
 
-The trials are on the paper's images or, reduced, on others.
-
 plan = plan_runs(CLAIMS["table-6"], load_dataset("cifar10"), Path("runs"), seeds=5)
 reproduce(plan)
 judge_runs(plan.claims, plan.root).verdicts
@@ -84,10 +82,7 @@ def plan_runs(
 
 
 def reproduce(plan: Plan, *, compile: bool = False, listener: Listener = ALOUD) -> None:
-    """Run what a plan lacks, and measure all that its claims ask for; what is there already is not done again.
-
-    The listener is told of each trial and of each test of so many images.
-    """
+    """Run what a plan lacks, and measure all that its claims ask for; what is there already is not done again."""
     failures = run_together(
         plan.missing,
         plan.dataset,

@@ -1,7 +1,4 @@
-"""A trial becomes a run directory: seeded, built, trained, tested, recorded.
-
-A finished one is not run again, unless its weights are lost.
-"""
+"""A trial becomes a run directory: seeded, built, trained, tested, recorded."""
 
 from __future__ import annotations
 

@@ -92,8 +92,10 @@ def reproduce(
         raise UserError(f"{from_} is one run; give --from the folder it lies in")
     else:
         root = from_
-        if data is not None:
-            claims = _adapt(claims, ", ".join(subjects), data, root)
+        if data is not None and (dataset := _open(claims, ", ".join(subjects), data, root)):
+            from reslab.experiments.reproduce import on_these
+
+            claims = on_these(claims, dataset)
     judged = judge_runs(claims, root)
     if from_ is not None and data is None:
         _tell_of_other_photographs(claims, judged, root)
@@ -158,14 +160,6 @@ def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> 
             "on other photographs it is a reduced setting"
         )
     return dataset
-
-
-def _adapt(claims: Sequence[Claim], table: str, data: str, root: Path) -> Sequence[Claim]:
-    """Return the claims as far as the photographs in the folder `data` can test them."""
-    from reslab.experiments.reproduce import on_these
-
-    dataset = _open(claims, table, data, root)
-    return on_these(claims, dataset) if dataset else claims
 
 
 def _tell_of_other_photographs(claims: Sequence[Claim], judged: Judgement, root: Path) -> None:

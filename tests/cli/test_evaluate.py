@@ -14,6 +14,7 @@ from PIL import Image
 from tests.multilabel import CLASSES, make_labelled
 from tests.photographs import make_photos
 
+from reslab.cli.evaluate import evaluate
 from reslab.data import catalogue
 from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.photos.folder import PhotoDataset, read_folder
@@ -22,6 +23,7 @@ from reslab.spec import Preprocess
 from reslab.spec.codec import encode
 from reslab.spec.trial import DataSpec
 from reslab.tasks.classification import printed
+from reslab.tasks.views import PROTOCOLS
 
 
 def test_a_run_by_id_beginning_path_and_file(reslab, run: Path) -> None:
@@ -288,3 +290,8 @@ def test_weights_for_classes_in_another_order_are_warned_of(reslab, tmp_path: Pa
     assert told.code == 0
     assert f"{nameless} is no better than chance on photos; check how its images are prepared, and" in told.err
     assert "that it has the classes in this order: blues, greens, reds, …" in told.err
+
+
+def test_help_names_every_protocol() -> None:
+    """It is written by hand: help loads no torch, which the protocols need."""
+    assert f"protocol={'|'.join(PROTOCOLS)}," in str(evaluate.__doc__)

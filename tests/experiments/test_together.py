@@ -17,11 +17,13 @@ from tests.trials import DIGITS, outcome
 
 from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.arrays.split import ArraySplit
+from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
 from reslab.experiments import together
-from reslab.experiments.reproduce import run_missing
+from reslab.experiments.reproduce import Plan, reproduce
 from reslab.experiments.run import run_trial
 from reslab.experiments.together import choose_next, longest_first, most_together, run_together
+from reslab.paper.claim import Setting
 from reslab.runs.directory import RunDirectory
 from reslab.runtime.listener import Listener, Metrics
 from reslab.spec import find
@@ -94,20 +96,25 @@ def test_one_is_alone_however_many_there_could_be(tmp_path: Path) -> None:
 
 @devices
 @pytest.mark.parametrize("at_once", [1, 2])
-def test_one_that_diverges_leaves_the_others_alone(device: str, at_once: int, tmp_path: Path) -> None:
+def test_one_that_diverges_leaves_the_others_alone(
+    device: str, at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They finish; then its sentence is told, and every finished run has been measured."""
     told: list[str] = []
     measured: list[str] = []
+    note = "reslab.experiments.reproduce._measure"
+    monkeypatch.setattr(note, lambda plan, run, setting, listener: measured.append(run.path.name))
+    plan = Plan(
+        claims=(),
+        dataset=DIGITS,
+        root=tmp_path,
+        seeds=1,
+        trials=dict.fromkeys([DIVERGING, *TRIALS[:2]], Setting(network="resnet-20", recipe="digits")),
+        together=at_once,
+        device=device,
+    )
     with pytest.raises(UserError, match=rf"1 of 3 trials failed.*{DIVERGING.id}: the loss or a gradient of iteration"):
-        run_missing(
-            [DIVERGING, *TRIALS[:2]],
-            DIGITS,
-            tmp_path,
-            device=device,
-            together=at_once,
-            listener=Listener(warn=told.append),
-            measure=lambda run: measured.append(run.path.name),
-        )
+        reproduce(plan, listener=Listener(warn=told.append))
     assert len(told) == 1
     assert "is not finite" in told[0]
     assert measured == [trial.id for trial in TRIALS[:2]]
@@ -223,9 +230,10 @@ def test_the_longest_begin_first(tmp_path: Path) -> None:
     assert longest_first([*TRIALS, longer], tmp_path) == [longer, TRIALS[2], *TRIALS[:2]]
 
 
-def test_how_many_suit_a_device() -> None:
-    """A CPU is busy with one."""
-    assert (most_together("cpu"), most_together("cuda")) == (1, 8)
+def test_how_many_suit_a_device(photos: PhotoDataset) -> None:
+    """A CPU is busy with one, and any device with one on photographs."""
+    assert (most_together("cpu", DIGITS), most_together("cuda", DIGITS)) == (1, 8)
+    assert most_together("cuda", photos) == 1
 
 
 def test_each_keeps_weights_along_its_own_way(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from reslab.analysis.catalogue import find_printed, list_instruments
 from reslab.cli.terminal.show import console, print_heading, print_json, print_table, progress_console
-from reslab.cli.words.subjects import runs_root, split_words
+from reslab.cli.words.subjects import Json, RunsFolder, runs_root, split_words
 from reslab.cli.words.trained import image_bar, load_inputs, load_trained, refuse_unknown
 from reslab.errors import UserError, choices
 from reslab.spec import name_of
@@ -15,10 +15,8 @@ from reslab.spec import name_of
 HELP = "Layer responses of trained networks."
 
 
-def analyze(*words: str, only: str | None = None, runs: Path | None = None, json: bool = False) -> None:
+def analyze(*words: str, only: str | None = None, runs: RunsFolder = None, json: Json = False) -> None:
     """Look into trained networks: the standard deviation of every layer's response (the paper's Fig. 7).
-
-    What is found out about a run on its own data is kept in its folder, and not measured again.
 
     Parameters
     ----------
@@ -28,10 +26,6 @@ def analyze(*words: str, only: str | None = None, runs: Path | None = None, json
         of the preprocessing: preprocess.mean=[0.5,0.5,0.5].
     only
         One instrument: responses.
-    runs
-        The folder for runs; RESLAB_RUNS, or runs.
-    json
-        Print JSON.
     """
     subjects, fields = split_words(words)
     refuse_unknown("analyze", fields, ("weights", "data", "data.split", "data.on_bad_image", "images"))
@@ -49,7 +43,8 @@ def analyze(*words: str, only: str | None = None, runs: Path | None = None, json
         for instrument in instruments:
             printed = find_printed(instrument)
             console.print(printed.sentence(one[instrument]))
-            print_table(printed.table(one[instrument]))
+            table = printed.table(one[instrument])
+            print_table(table.title, table.headings, table.rows)
 
 
 def _analyze_one(subject: str, fields: dict[str, str], instruments: list[str], root: Path) -> dict[str, Any]:
@@ -57,7 +52,7 @@ def _analyze_one(subject: str, fields: dict[str, str], instruments: list[str], r
         from reslab.experiments.analyze import analyze as use_instrument
 
         trained = load_trained(subject, fields, root)
-        inputs = load_inputs(trained, fields)
+        (inputs,) = load_inputs([trained], fields)
     found: dict[str, Any] = {"subject": trained.origin, "network": name_of(trained.network.spec)}
     for instrument in instruments:
         with image_bar(instrument, len(inputs)) as listener:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reslab.cli.terminal.show import console, progress_console
-from reslab.cli.words.subjects import is_file, refuse_overwriting, runs_root, split_subject, split_words
+from reslab.cli.terminal.show import progress_console, say
+from reslab.cli.words.subjects import RunsFolder, is_file, refuse_overwriting, runs_root, split_subject, split_words
 from reslab.cli.words.trained import load_trained
 from reslab.errors import UserError, choices
 from reslab.files import slug
@@ -14,7 +14,7 @@ from reslab.spec import Preprocess
 HELP = "Rewrite weights in another library's form."
 
 
-def convert(subject: str, *words: str, to: str, out: Path | None = None, runs: Path | None = None) -> None:
+def convert(subject: str, *words: str, to: str, out: Path | None = None, runs: RunsFolder = None) -> None:
     """Rewrite weights in another library's form, or foreign ones in ours.
 
     Parameters
@@ -28,8 +28,6 @@ def convert(subject: str, *words: str, to: str, out: Path | None = None, runs: P
         reslab, torchvision, timm, akamaster or caffe.
     out
         The file to write (safetensors); by default beside a weight file, else here, named after the subject.
-    runs
-        The folder for runs; RESLAB_RUNS, or runs.
     """
     others, fields = split_words(words)
     if others or fields.keys() - {"weights"}:
@@ -56,9 +54,9 @@ def convert(subject: str, *words: str, to: str, out: Path | None = None, runs: P
             tensors = foreign_state_dict(network, to)
             write_tensors(path, tensors, {"format": "pt"})
             note = _left_behind(network.preprocess, from_foreign(to, tensors)[1])
-    console.print(f"wrote {path}", soft_wrap=True)
+    say(f"wrote {path}")
     if note:
-        console.print(f"{note} {origin} says.", soft_wrap=True)
+        say(f"{note} {origin} says.")
 
 
 def _left_behind(wanted: Preprocess | None, assumed: Preprocess | None) -> str:

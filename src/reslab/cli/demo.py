@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from reslab.analysis.responses.printed import SPREAD, mean_std, spread
 from reslab.cli.terminal.checked_records import read_whole
 from reslab.cli.terminal.progress import Rate, StopSignals
-from reslab.cli.terminal.show import console, make_table, progress_console, warn
+from reslab.cli.terminal.show import console, make_table, progress_console, say, warn
 from reslab.cli.words.subjects import writable_root
 from reslab.numbers import count, duration, percent
-from reslab.runtime.listener import Listener
+from reslab.runtime.listener import Listener, Metrics
 
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
@@ -47,15 +47,12 @@ def demo(*, runs: Path | None = None) -> None:
     finished = _train(trials, digits, root, device=device)
     _print_errors(finished)
     _print_responses(finished, digits, device=device)
-    console.print(
-        "A reduced setting of Figs. 1, 6 and 7: what of their effects shows in so small a one is said above.\n",
-        soft_wrap=True,
-    )
+    say("A reduced setting of Figs. 1, 6 and 7: what of their effects shows in so small a one is said above.\n")
     with progress_console.status("reporting"):
         from reslab.report.reporting import report_runs
 
         index = report_runs(root).index
-    console.print(f"Curves, responses and confusion are in {index}: open it in a browser.", soft_wrap=True)
+    say(f"Curves, responses and confusion are in {index}: open it in a browser.")
     console.print(f"The runs are in {root}; `reslab runs` lists them, `reslab draw plain-20 resnet-20` draws two.")
 
 
@@ -63,33 +60,22 @@ def _train(trials: dict[Key, Trial], digits: Dataset, root: Path, *, device: str
     """Run every trial under a bar of its own."""
     from reslab.experiments.run import run_trial
 
-    columns = (
-        TextColumn("{task.description:<10}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        Rate("it"),
-        TimeRemainingColumn(),
-    )
+    name, counts = TextColumn("{task.description:<10}"), (MofNCompleteColumn(), Rate("it"), TimeRemainingColumn())
     finished = {}
-    with StopSignals() as stop, Progress(*columns, console=progress_console) as progress:
+    with StopSignals() as stop, Progress(name, BarColumn(), *counts, console=progress_console) as progress:
         bars = {
             key: progress.add_task(f"{key[0]}-{key[1]}", total=trial.recipe.iterations, start=False)
             for key, trial in trials.items()
         }
         for key, trial in trials.items():
+
+            def show(step: int, metrics: Metrics, bar: TaskID = bars[key]) -> None:
+                progress.update(bar, completed=step)
+
             progress.start_task(bars[key])
-            finished[key] = run_trial(
-                trial,
-                digits,
-                root,
-                device=device,
-                listener=Listener(
-                    warn=warn,
-                    progress=lambda step, metrics, bar=bars[key]: progress.update(bar, completed=step),
-                    should_stop=stop.wanted,
-                ),
-            )
-            progress.update(bars[key], completed=trial.recipe.iterations)
+            listener = Listener(warn=warn, progress=show, should_stop=stop.wanted)
+            finished[key] = run_trial(trial, digits, root, device=device, listener=listener)
+            show(trial.recipe.iterations, {})
     return finished
 
 
@@ -124,5 +110,5 @@ def _say(findings: list[Finding]) -> None:
     console.print()
     for finding in findings:
         seen = "as" if finding.as_in_the_paper else "not as"
-        console.print(f"{finding.sentence} ({seen} in the paper)", soft_wrap=True)
+        say(f"{finding.sentence} ({seen} in the paper)")
     console.print()

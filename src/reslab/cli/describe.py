@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console, shape
+from reslab.cli.terminal.show import console, make_table, print_heading, print_json, print_table, progress_console
 from reslab.cli.words.subjects import read_spec, split_words, take_count
 from reslab.errors import UserError
 from reslab.numbers import count, write_size
@@ -14,8 +14,7 @@ from reslab.spec import Spec, name_of, spec_to_dict
 from reslab.spec.codec import encode
 
 if TYPE_CHECKING:
-    from reslab.networks import Cost, LayerCost
-    from reslab.runtime.timing import Timing
+    from reslab.networks import LayerCost
 
 # Operators that are told together with the layer they follow.
 TOLD_WITH = ("batch norm", "ReLU", "Dropout", "Tanh", "SiLU")
@@ -50,47 +49,28 @@ def describe(subject: str, *fields: str, layers: bool = False, time: bool = Fals
     times = _measure_times(spec, batch) if time else None
     if json:
         about = {"name": name_of(spec), "depth": spec.depth, "spec": spec_to_dict(spec)}
-        print_json(about | encode(cost) | ({"times": encode(times)} if times else {}))
+        print_json(about | encode(cost) | ({"times": times} if times else {}))
         return
-    _print_header(spec, cost)
-    _print_rows(cost.layers if layers else _parts(cost.layers))
-    if times:
-        _print_times(times, batch)
-
-
-def _print_header(spec: Spec, cost: Cost) -> None:
     depth = f"{spec.depth} layers, " if spec.depth else ""
     print_heading(name_of(spec), f"{depth}input {' x '.join(map(str, cost.input_shape))}")
     console.print(
         f"{count(cost.params)} parameters · {count(cost.multiply_adds)} multiply-adds · "
         f"{write_size(cost.activation_bytes)} kept for backward\n"
     )
+    columns = ("part", "what<", "output", "parameters", "multiply-adds", "kept")
+    print_table("", columns, map(_row, cost.layers if layers else _parts(cost.layers)))
+    if times:
+        _print_times(times, batch)
 
 
-def _print_rows(rows: tuple[LayerCost, ...]) -> None:
-    table = make_table("", "part", "what<", "output", "parameters", "multiply-adds", "kept")
-    for row in rows:
-        table.add_row(
-            row.name,
-            row.operator,
-            shape(row.output_shape),
-            count(row.params),
-            count(row.multiply_adds),
-            write_size(row.activation_bytes),
-        )
-    console.print(table)
+def _row(layer: LayerCost) -> list[str]:
+    output = "x".join(map(str, layer.output_shape[1:])) or "-"  # without the batch
+    counts = [count(layer.params), count(layer.multiply_adds), write_size(layer.activation_bytes)]
+    return [layer.name, layer.operator, output, *counts]
 
 
-@dataclass(frozen=True)
-class _Times:
-    """Seconds a batch takes here, eager in float32, and fast: channels-last in bfloat16."""
-
-    device: str
-    eager: Timing
-    fast: Timing
-
-
-def _measure_times(spec: Spec, batch: int) -> _Times:
+def _measure_times(spec: Spec, batch: int) -> dict[str, Any]:
+    """Return the seconds a batch takes on this device, eager in float32, and fast: channels-last in bfloat16."""
     import torch
 
     from reslab.networks import build
@@ -101,40 +81,30 @@ def _measure_times(spec: Spec, batch: int) -> _Times:
     images = torch.randn(batch, *spec.input_shape, device=device)
     with progress_console.status("timing"):
         network = build(spec).to(device)
-        return _Times(device, *[measure_time(network, images, execution=execution) for execution in (EAGER, FAST)])
+        eager, fast = (encode(measure_time(network, images, execution=execution)) for execution in (EAGER, FAST))
+    return {"device": device, "eager": eager, "fast": fast}
 
 
-def _print_times(times: _Times, batch: int) -> None:
-    table = make_table(f"\nOn this machine ({times.device}), a second", "", "eager", "fast", "ratio")
+def _print_times(times: dict[str, Any], batch: int) -> None:
+    table = make_table(f"\nOn this machine ({times['device']}), a second", "", "eager", "fast", "ratio")
     for what, measure in (("forward", "forward_seconds"), ("forward and backward", "step_seconds")):
-        slow, quick = (batch / getattr(timing, measure) for timing in (times.eager, times.fast))
+        slow, quick = (batch / times[way][measure] for way in ("eager", "fast"))
         table.add_row(what, f"{slow:,.1f}", f"{quick:,.1f}", f"{quick / slow:.2f}")
     console.print(table)
 
 
 def _parts(layers: tuple[LayerCost, ...]) -> tuple[LayerCost, ...]:
     """Sum the layers of each stage, or of each part where there are no stages."""
-    from reslab.networks import LayerCost
-
     parts: list[LayerCost] = []
     for name, group in itertools.groupby(layers, key=lambda layer: _part(layer.name)):
         members = list(group)
-        output = members[-1].output_shape
         if parts and all(layer.operator in TOLD_WITH for layer in members):
-            previous = parts.pop()
-            name, what, output, members = previous.name, previous.operator, previous.output_shape, [previous, *members]
+            part = parts.pop()
+            members.insert(0, part)
         else:
-            what = _what(members)
-        parts.append(
-            LayerCost(
-                name=name,
-                operator=what,
-                output_shape=output,
-                params=sum(layer.params for layer in members),
-                multiply_adds=sum(layer.multiply_adds for layer in members),
-                activation_bytes=sum(layer.activation_bytes for layer in members),
-            )
-        )
+            part = replace(members[-1], name=name, operator=_what(members))
+        counts = ("params", "multiply_adds", "activation_bytes")
+        parts.append(replace(part, **{count: sum(getattr(layer, count) for layer in members) for count in counts}))
     return tuple(parts)
 
 

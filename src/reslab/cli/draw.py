@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reslab.cli.terminal.show import console, progress_console
+from reslab.cli.terminal.show import progress_console, say
 from reslab.cli.words.subjects import read_spec, split_words
 from reslab.errors import UserError
 from reslab.files import slug, write_text
@@ -36,7 +36,7 @@ def draw(*words: str, out: Path = Path()) -> None:
                 pictures[f"{_slug(spec)}-blocks.svg"] = draw_blocks(spec)
     for name, picture in pictures.items():
         write_text(out / name, picture)
-        console.print(f"wrote {out / name}", soft_wrap=True)
+        say(f"wrote {out / name}")
 
 
 def _slug(spec: Spec) -> str:

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reslab.cli.terminal.show import console, print_heading, progress_console
-from reslab.cli.words.subjects import refuse_overwriting, runs_root
-from reslab.cli.words.trained import (
-    ImageWord,
-    image_bar,
-    load_trained,
-    note_bad,
-    preprocess_fields,
-    read_image_words,
-    refuse_unknown,
-)
+from reslab.cli.terminal.show import print_heading, progress_console, say
+from reslab.cli.words.subjects import RunsFolder, SubjectWord, refuse_overwriting, runs_root
+from reslab.cli.words.trained import ImageWord, image_bar, load_trained, note_bad, preprocess_fields, read_image_words
 from reslab.errors import UserError
 from reslab.files import is_folder, list_folder, refuse_closed_place
 from reslab.numbers import count
@@ -23,13 +15,11 @@ from reslab.spec import name_of
 HELP = "Features of photographs at any layer, as a file."
 
 
-def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", runs: Path | None = None) -> None:
+def embed(subject: SubjectWord, *words: ImageWord, out: Path, layer: str = "pooled", runs: RunsFolder = None) -> None:
     """Write what a layer makes of photographs: features, averaged over the map, one row per image.
 
     Parameters
     ----------
-    subject
-        A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE|cifar10.
     words
         A folder of classes, whose labels are written too; or images and folders of them; - reads paths from standard
         input. Then weights=FILE|cifar10, fields of the preprocessing (preprocess.resize=32), data.on_bad_image=skip to
@@ -38,11 +28,8 @@ def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", run
         The file to write, safetensors.
     layer
         A layer or stage by name: conv1, conv3_x, conv4_2, pooled, logits.
-    runs
-        The folder for runs; RESLAB_RUNS, or runs.
     """
-    paths, fields = read_image_words(words)
-    refuse_unknown("embed", fields, ("weights", "data.on_bad_image"))
+    paths, fields = read_image_words("embed", words, ("weights", "data.on_bad_image"))
     if out.suffix != ".safetensors":
         raise UserError(f"--out is {out}; name a file that ends in .safetensors")
     if not paths:
@@ -80,7 +67,7 @@ def embed(subject: str, *words: ImageWord, out: Path, layer: str = "pooled", run
     print_heading(trained.origin, f"{about['network']}, {about['preprocess']}")
     rows, channels = embedding.features.shape
     labels = f", with labels of {len(class_names)} classes" if class_names else ""
-    console.print(f"wrote {out}: {count(rows)} images x {count(channels)} features of {layer}{labels}", soft_wrap=True)
+    say(f"wrote {out}: {count(rows)} images x {count(channels)} features of {layer}{labels}")
 
 
 def _has_classes(folder: Path) -> bool:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from reslab.cli.terminal.show import console, make_table, print_heading, print_json, print_table, progress_console
-from reslab.cli.words.subjects import runs_root, split_words
-from reslab.cli.words.trained import image_bar, load_ensemble, refuse_unknown
+from reslab.cli.terminal.show import console, print_heading, print_json, print_table, progress_console, say
+from reslab.cli.words.subjects import Json, RunsFolder, runs_root, split_words
+from reslab.cli.words.trained import image_bar, load_inputs, load_trained, refuse_unknown, start_workers
 from reslab.errors import UserError, choices
 from reslab.numbers import count
 from reslab.scores import Score
@@ -18,10 +17,9 @@ from reslab.tasks.catalogue import find_shown
 HELP = "Errors of a trained network, a class at a time."
 
 
-def evaluate(*words: str, runs: Path | None = None, json: bool = False) -> None:
+def evaluate(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
     """Test trained networks: top-1 and top-5 error, calibration, errors of each class, and the confusion matrix.
 
-    Where images have several labels: average precision of each, and its mean (mAP).
     Several are an ensemble: each is tested, and the average of their probabilities.
 
     Parameters
@@ -31,10 +29,6 @@ def evaluate(*words: str, runs: Path | None = None, json: bool = False) -> None:
         then data=NAME|FOLDER data.split=full|tuning data.on_bad_image=stop|skip protocol=1-crop|10-crop|multi-scale,
         precision=fp32|bf16 (bf16 is faster on a GPU, and rounds), and fields of the preprocessing:
         preprocess.mean=[0.5,0.5,0.5].
-    runs
-        The folder for runs; RESLAB_RUNS, or runs.
-    json
-        Print JSON.
     """
     subjects, fields = split_words(words)
     refuse_unknown("evaluate", fields, ("weights", "data", "data.split", "data.on_bad_image", "protocol", "precision"))
@@ -49,7 +43,8 @@ def evaluate(*words: str, runs: Path | None = None, json: bool = False) -> None:
         if protocol not in PROTOCOLS:
             raise UserError(f"protocol is {protocol!r}; choose {choices(PROTOCOLS)}")
         precision = convert(Served, precision, where="precision")
-        members = load_ensemble(subjects, fields, runs_root(runs))
+        start_workers(fields)
+        members = load_inputs([load_trained(one, fields, runs_root(runs)) for one in subjects], fields)
     with image_bar("evaluating", len(members[0])) as listener:
         found = evaluate_ensemble(members, protocol=protocol, precision=precision, listener=listener)
     if json:
@@ -59,7 +54,7 @@ def evaluate(*words: str, runs: Path | None = None, json: bool = False) -> None:
     printed = task.printed(task.scores)
     for member in found["members"]:
         print_heading(member["subject"], member["network"])
-        console.print(f"{_which_images(member)}, {_how(member)}", soft_wrap=True)
+        say(f"{_which_images(member)}, {_how(member)}")
         if len(members) == 1:
             for sentence in printed.sentences(member):
                 console.print(sentence)
@@ -67,7 +62,7 @@ def evaluate(*words: str, runs: Path | None = None, json: bool = False) -> None:
     if len(members) > 1:
         _print_members(found, printed.columns(found))
     if table := printed.table(found):
-        print_table(table)
+        print_table(table.title, table.headings, table.rows)
 
 
 def _which_images(scores: dict[str, Any]) -> str:
@@ -84,8 +79,7 @@ def _how(scores: dict[str, Any]) -> str:
 
 
 def _print_members(found: dict[str, Any], columns: Sequence[Score]) -> None:
-    table = make_table("Alone and together", "", *[score.heading for score in columns])
-    for name, scores in [*((one["subject"], one) for one in found["members"]), ("ensemble", found)]:
-        table.add_row(name, *[f"{scores[score.name]:.{score.decimals}f}" for score in columns])
-    console.print(table)
+    named = [*((one["subject"], one) for one in found["members"]), ("ensemble", found)]
+    rows = [(name, *[f"{one[score.name]:.{score.decimals}f}" for score in columns]) for name, one in named]
+    print_table("Alone and together", ["", *[score.heading for score in columns]], rows)
     console.print()

@@ -8,16 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console
-from reslab.cli.words.subjects import is_file, refuse_overwriting, runs_root
-from reslab.cli.words.trained import (
-    ImageWord,
-    load_trained,
-    note_bad,
-    preprocess_fields,
-    read_image_words,
-    refuse_unknown,
-)
+from reslab.cli.terminal.show import console, print_heading, print_json, print_table, progress_console, say
+from reslab.cli.words.subjects import Json, RunsFolder, SubjectWord, is_file, refuse_overwriting, runs_root
+from reslab.cli.words.trained import ImageWord, load_trained, note_bad, preprocess_fields, read_image_words
 from reslab.errors import UserError, choices
 from reslab.files import refuse_closed_place, slug
 from reslab.numbers import count, write_size
@@ -25,7 +18,7 @@ from reslab.spec import name_of
 from reslab.tasks.catalogue import find_shown
 
 if TYPE_CHECKING:
-    from reslab.delivery.deployed import Deployed, Parity
+    from reslab.delivery.deployed import Deployed
     from reslab.delivery.quantization import OnnxScore
     from reslab.scores import Score
 
@@ -33,20 +26,18 @@ HELP = "ONNX, torch.export or torchvision files, checked."
 
 
 def export(
-    subject: str,
+    subject: SubjectWord,
     *words: ImageWord,
     format: str = "onnx",
     out: Path | None = None,
     int8: bool = False,
-    runs: Path | None = None,
-    json: bool = False,
+    runs: RunsFolder = None,
+    json: Json = False,
 ) -> None:
     """Write a network for another runtime, and check that it gives there what it gives here.
 
     Parameters
     ----------
-    subject
-        A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE|cifar10.
     words
         Images and folders to check on; by default test images of data=NAME|FOLDER, or of what it was trained on where
         that is at hand, else synthetic ones. Then weights=FILE|cifar10, fields of the preprocessing
@@ -58,13 +49,8 @@ def export(
     int8
         Write an eight-bit ONNX file too, its ranges from the data's training images, and measure both on its test
         images.
-    runs
-        The folder for runs; RESLAB_RUNS, or runs.
-    json
-        Print JSON.
     """
-    paths, fields = read_image_words(words)
-    refuse_unknown("export", fields, ("weights", "data", "data.on_bad_image"))
+    paths, fields = read_image_words("export", words, ("weights", "data", "data.on_bad_image"))
     with note_bad(fields) as on_bad, progress_console.status("loading") as status:
         from reslab.data.catalogue import open_data
         from reslab.delivery.deployed import require_onnx
@@ -101,7 +87,10 @@ def export(
         written = {"subject": trained.origin, "path": str(path), "checked_on": what, **asdict(parity)}
         if not json:
             _print_written(trained.origin, deployed, path, format)
-            _print_parity(parity, what)
+            say(
+                f"check   {count(parity.images)} {what}: logits within {parity.largest_difference:.1e} of the "
+                f"network's, same first guess on {count(parity.same_guess)}"
+            )
         if labelled is not None:
             small = path.with_name(f"{path.stem}-int8{path.suffix}")
             scores = export_int8(deployed, path, small, labelled, tell=status.update)
@@ -109,7 +98,7 @@ def export(
             tests = [_tell(file, score, headline) for file, score in zip((path, small), scores, strict=True)]
             written |= {"tested_on": labelled.name, "tests": tests}
             if not json:
-                console.print(f"\nwrote {small}", soft_wrap=True)
+                say(f"\nwrote {small}")
                 _print_scores(scores, (path, small), headline=headline, data=labelled.name)
     if json:
         print_json(written)
@@ -121,16 +110,16 @@ def _pass_over(error: UserError) -> None:
 
 def _print_written(origin: str, deployed: Deployed, path: Path, format: str) -> None:
     print_heading(origin, name_of(deployed.network.spec))
-    console.print(f"wrote {path}, {write_size(path.stat().st_size)}", soft_wrap=True)
+    say(f"wrote {path}, {write_size(path.stat().st_size)}")
     if format == "torchvision":
-        console.print(f"takes   images prepared as {deployed.intake.preprocess.describe()}", soft_wrap=True)
+        say(f"takes   images prepared as {deployed.intake.preprocess.describe()}")
         return
     about, names = deployed.preprocess.describe(), deployed.network.class_names
     shape = " x ".join(["batch", *map(str, deployed.input_shape)])
-    console.print(f"takes   pixels {shape}, {deployed.colour}, 0 to 255{_before(deployed)}", soft_wrap=True)
-    console.print(f"inside  {about}", soft_wrap=True)
+    say(f"takes   pixels {shape}, {deployed.colour}, 0 to 255{_before(deployed)}")
+    say(f"inside  {about}")
     shown = f": {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}" if names else ""
-    console.print(f"gives   logits batch x {deployed.network.spec.classes}{shown}", soft_wrap=True)
+    say(f"gives   logits batch x {deployed.network.spec.classes}{shown}")
 
 
 def _before(deployed: Deployed) -> str:
@@ -141,14 +130,6 @@ def _before(deployed: Deployed) -> str:
     return f", {' and '.join(done)} before" if done else ""
 
 
-def _print_parity(parity: Parity, what: str) -> None:
-    console.print(
-        f"check   {count(parity.images)} {what}: logits within {parity.largest_difference:.1e} of the network's, "
-        f"same first guess on {count(parity.same_guess)}",
-        soft_wrap=True,
-    )
-
-
 def _tell(path: Path, score: OnnxScore, headline: Score) -> dict[str, Any]:
     told = asdict(score)
     return {"path": str(path), headline.name: told.pop("headline"), **told}
@@ -156,10 +137,11 @@ def _tell(path: Path, score: OnnxScore, headline: Score) -> dict[str, Any]:
 
 def _print_scores(scores: tuple[OnnxScore, OnnxScore], paths: tuple[Path, Path], *, headline: Score, data: str) -> None:
     title = f"On {count(scores[0].images)} test images of {data}"
-    table = make_table(title, "file", headline.heading, "size", "ms an image")
-    for score, path in zip(scores, paths, strict=True):
-        table.add_row(path.name, f"{score.headline:.2f}", write_size(score.size_bytes), f"{score.milliseconds:.2f}")
-    console.print(table)
+    rows = [
+        (path.name, f"{score.headline:.2f}", write_size(score.size_bytes), f"{score.milliseconds:.2f}")
+        for score, path in zip(scores, paths, strict=True)
+    ]
+    print_table(title, ("file", headline.heading, "size", "ms an image"), rows)
     before, after = scores
     console.print(
         f"eight bits: {headline.words} {after.headline - before.headline:+.2f} points, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reslab.cli.terminal.show import console, make_table, print_json
+from reslab.cli.words.subjects import Json
 from reslab.errors import UserError
 from reslab.shipped import sets_of
 from reslab.spec import NetworkSpec, find, list_models
@@ -11,15 +12,13 @@ from reslab.spec.catalogue import FAMILIES, PUBLISHED_ONLY
 HELP = "List the networks that can be built."
 
 
-def networks(pattern: str = "*", *, json: bool = False) -> None:
+def networks(pattern: str = "*", *, json: Json = False) -> None:
     """List the networks that can be built.
 
     Parameters
     ----------
     pattern
         Shell-style, such as 'resnet*'.
-    json
-        Print JSON.
     """
     names = list_models(pattern)
     if not names:

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from rich.text import Text
 
 from reslab.cli.terminal.legible import legible
-from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console
-from reslab.cli.words.subjects import WHOLE, runs_root
-from reslab.cli.words.trained import (
-    ImageWord,
-    image_bar,
-    load_trained,
-    note_bad,
-    preprocess_fields,
-    read_image_words,
-    refuse_unknown,
-)
+from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console, say
+from reslab.cli.words.subjects import WHOLE, Json, RunsFolder, SubjectWord, runs_root
+from reslab.cli.words.trained import ImageWord, image_bar, load_trained, note_bad, preprocess_fields, read_image_words
 from reslab.errors import UserError
 from reslab.files import atomic_write, refuse_closed_place
 from reslab.numbers import count
@@ -34,20 +25,18 @@ HELP = "What a trained network takes photographs for."
 
 
 def predict(
-    subject: str,
+    subject: SubjectWord,
     *words: ImageWord,
     top: Annotated[int, WHOLE] = 5,
     threshold: float | None = None,
-    json: bool = False,
+    json: Json = False,
     explain: Path | None = None,
-    runs: Path | None = None,
+    runs: RunsFolder = None,
 ) -> None:
     """Say what photographs show: a line each, the most probable classes first, or the labels it has.
 
     Parameters
     ----------
-    subject
-        A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE|cifar10.
     words
         Images and folders of them; - reads their paths from standard input, one a line. Then weights=FILE|cifar10,
         fields of the preprocessing (preprocess.resize=32), data.on_bad_image=skip to go on past bad images.
@@ -55,15 +44,10 @@ def predict(
         How many classes to name.
     threshold
         For networks of several labels per image: the probability from which an image has a label; 0.5.
-    json
-        Print JSON.
     explain
         A folder for pictures of where the evidence for each first guess lies (Grad-CAM), as PNG.
-    runs
-        The folder for runs; RESLAB_RUNS, or runs.
     """
-    paths, fields = read_image_words(words)
-    refuse_unknown("predict", fields, ("weights", "data.on_bad_image"))
+    paths, fields = read_image_words("predict", words, ("weights", "data.on_bad_image"))
     if explain:
         refuse_closed_place(explain, folder=True)
     with note_bad(fields) as on_bad:
@@ -89,8 +73,7 @@ def predict(
     trouble: UserError | None = None  # told after the guesses, which need no pictures
     if explain:
         try:
-            for picture in _explain(predictor, predictions, explain):
-                pictures.append(picture)
+            _explain(predictor, predictions, explain, pictures)
         except UserError as error:
             trouble = error
     if json:
@@ -100,47 +83,34 @@ def predict(
         print_json(told)
     else:
         print_heading(trained.origin, f"{name_of(trained.network.spec)}, {predictor.intake.preprocess.describe()}\n")
-        show = _print_labels if trained.network.task == "multi-label" else _print_table
-        show(predictions)
+        _print_table(predictions, labels=trained.network.task == "multi-label")
     if trouble is not None:
         raise trouble
     if explain and not json:
-        console.print(
-            f"\nwrote {count(len(pictures))} picture{'s' * (len(pictures) != 1)} to {explain}", soft_wrap=True
-        )
+        say(f"\nwrote {count(len(pictures))} picture{'s' * (len(pictures) != 1)} to {explain}")
 
 
-def _print_table(predictions: list[Prediction]) -> None:
+def _print_table(predictions: list[Prediction], *, labels: bool) -> None:
     folder = _common_folder([prediction.image for prediction in predictions])
-    table = make_table("", f"image{f' in {folder}' if folder else ''}", "guess<", "probability", "or<")
+    columns = ("labels<", "below the threshold<") if labels else ("guess<", "probability", "or<")
+    table = make_table("", f"image in {folder}" if folder else "image", *columns)
     for prediction in predictions:
-        first, *others = prediction.guesses
-        style = "green" if first.probability >= SURE else "" if first.probability >= UNSURE else "yellow"
-        table.add_row(
-            _place(prediction.image, folder),
-            _name(first),
-            Text(_percent(first.probability), style=style),
-            Text(", ".join(map(_written, others)), style="dim"),
-        )
+        image = prediction.image.removeprefix(f"{folder}/") if folder else prediction.image
+        table.add_row(image, *(_write_labels(prediction) if labels else _write_guesses(prediction)))
     console.print(table)
 
 
-def _print_labels(predictions: list[Prediction]) -> None:
-    folder = _common_folder([prediction.image for prediction in predictions])
-    table = make_table("", f"image{f' in {folder}' if folder else ''}", "labels<", "below the threshold<")
-    for prediction in predictions:
-        written = list(map(_written, prediction.guesses))
-        had = len(prediction.labels or ())
-        table.add_row(
-            _place(prediction.image, folder),
-            Text(", ".join(written[:had]) or "none", style="bold" if had else ""),
-            Text(", ".join(written[had:]), style="dim"),
-        )
-    console.print(table)
+def _write_guesses(prediction: Prediction) -> list[Text]:
+    first, *others = prediction.guesses
+    style = "green" if first.probability >= SURE else "" if first.probability >= UNSURE else "yellow"
+    rest = Text(", ".join(map(_written, others)), style="dim")
+    return [_name(first), Text(_percent(first.probability), style=style), rest]
 
 
-def _place(image: str, folder: str) -> str:
-    return image.removeprefix(f"{folder}/") if folder else image
+def _write_labels(prediction: Prediction) -> list[Text]:
+    written, had = list(map(_written, prediction.guesses)), len(prediction.labels or ())
+    here = Text(", ".join(written[:had]) or "none", style="bold" if had else "")
+    return [here, Text(", ".join(written[had:]), style="dim")]
 
 
 def _name(guess: Guess) -> Text:
@@ -172,11 +142,10 @@ def _common_folder(images: list[str]) -> str:
     return os.path.commonpath(folders)
 
 
-def _explain(predictor: Predictor, predictions: list[Prediction], folder: Path) -> Iterator[Path]:
-    """Write a picture for each first guess, and yield where; two images of one name get numbers."""
+def _explain(predictor: Predictor, predictions: list[Prediction], folder: Path, paths: list[Path]) -> None:
+    """Write a picture for each first guess, and add where to `paths`; two images of one name get numbers."""
     from PIL import Image
 
-    paths: list[Path] = []
     with image_bar("explaining", len(predictions)) as listener:
         for done, prediction in enumerate(predictions, start=1):
             stem, number = Path(prediction.image).stem, 1
@@ -187,4 +156,3 @@ def _explain(predictor: Predictor, predictions: list[Prediction], folder: Path) 
                 Image.fromarray(pixels).save(temporary, format="PNG")
             paths.append(path)
             listener.progress(done, {})
-            yield path

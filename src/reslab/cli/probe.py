@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 
-from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console, warn
-from reslab.cli.words.subjects import runs_root, split_words
+from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console, say, warn
+from reslab.cli.words.subjects import Json, RunsFolder, SubjectWord, runs_root, split_words
 from reslab.cli.words.trained import image_bar, load_trained, note_bad, preprocess_fields, refuse_unknown
 from reslab.errors import UserError
 from reslab.numbers import count
@@ -16,23 +15,19 @@ from reslab.spec.trial import read_seed
 HELP = "What frozen features know of a task: linear probe and kNN."
 
 
-def probe(subject: str, *words: str, layer: str | None = None, json: bool = False, runs: Path | None = None) -> None:
+def probe(
+    subject: SubjectWord, *words: str, layer: str | None = None, json: Json = False, runs: RunsFolder = None
+) -> None:
     """Measure what a network's frozen features know of a task: a linear probe, and nearest neighbours by cosine.
 
     Parameters
     ----------
-    subject
-        A run's id (or a beginning of it) or directory, a weight file, or a network's name with weights=FILE|cifar10.
     words
         data=NAME|FOLDER, a dataset or a folder of classes; then weights=FILE|cifar10, seed=N (draws the fifth of the
         training images the penalty is chosen on), fields of the preprocessing (preprocess.resize=32), and
         data.on_bad_image=skip to go on past bad images.
     layer
         One layer or stage by name; by default the stem, every stage and what the classifier is given.
-    json
-        Print JSON.
-    runs
-        The folder for runs; RESLAB_RUNS, or runs.
     """
     names, fields = split_words(words)
     refuse_unknown("probe", fields, ("weights", "data", "seed", "data.on_bad_image"))
@@ -63,10 +58,9 @@ def probe(subject: str, *words: str, layer: str | None = None, json: bool = Fals
         return
     print_heading(trained.origin, f"{name_of(trained.network.spec)}, {extractor.intake.preprocess.describe()}")
     first = next(iter(found.values()))
-    console.print(
+    say(
         f"{count(len(data.train))} training and {count(len(data.test))} test images of {data.name}, "
-        f"{len(data.class_names)} classes; always guessing the commonest: {first.chance:.1f} %\n",
-        soft_wrap=True,
+        f"{len(data.class_names)} classes; always guessing the commonest: {first.chance:.1f} %\n"
     )
     neighbours = [f"{number} neighbour{'s' * (number > 1)}" for number in first.neighbours]
     table = make_table("Accuracy % of frozen features", "layer", "linear", *neighbours, "L2")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reslab.cli.terminal.show import console, progress_console, warn
+from reslab.cli.terminal.checked_records import warn_of
+from reslab.cli.terminal.show import progress_console, say
 from reslab.cli.words.subjects import runs_root
 
 HELP = "Write a static site of runs, to look at and to show."
@@ -24,7 +25,6 @@ def report(*, out: Path | None = None, runs: Path | None = None) -> None:
         from reslab.report.reporting import report_runs
 
         written = report_runs(runs_root(runs), out=out)
-    for damage in written.damages:
-        warn(f"{damage.id}: {damage.sentence}")
+    warn_of(written.damages)
     count = "1 run" if written.num_runs == 1 else f"{written.num_runs} runs"
-    console.print(f"{count}: wrote {written.index}", soft_wrap=True)
+    say(f"{count}: wrote {written.index}")

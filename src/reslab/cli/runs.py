@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from cyclopts import App
@@ -13,10 +12,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from reslab.cli.terminal.checked_records import read_whole
+from reslab.cli.terminal.checked_records import read_whole, warn_of
 from reslab.cli.terminal.legible import legible
-from reslab.cli.terminal.show import console, make_table, print_heading, print_json, warn
-from reslab.cli.words.subjects import existing_root
+from reslab.cli.terminal.show import console, make_table, print_heading, print_json, print_table, say, warn
+from reslab.cli.words.subjects import Json, RunsFolder, existing_root
 from reslab.numbers import duration, percent, write_size
 from reslab.report.groups import Group, group_runs, spread
 from reslab.report.notation import spread_words
@@ -34,20 +33,11 @@ app = App(name="runs", help="List, show and prune runs.")
 
 
 @app.default
-def list_all(*, runs: Path | None = None, json: bool = False) -> None:
-    """List the runs and how they ended.
-
-    Parameters
-    ----------
-    runs
-        The folder for runs; RESLAB_RUNS, or runs.
-    json
-        Print JSON.
-    """
+def list_all(*, runs: RunsFolder = None, json: Json = False) -> None:
+    """List the runs and how they ended."""
     root = existing_root(runs)
     records, damages = read_records(root)
-    for damage in damages:
-        warn(f"{damage.id}: {damage.sentence}")
+    warn_of(damages)
     left_out = [damage for damage in damages if damage.state]
     groups = group_runs(records)
     known = list_columns(score for owner in (*list_shown().values(), *records) for score in owner.scores)
@@ -70,17 +60,13 @@ def list_all(*, runs: Path | None = None, json: bool = False) -> None:
 
 
 @app.command
-def show(run: str, *, runs: Path | None = None, json: bool = False) -> None:
+def show(run: str, *, runs: RunsFolder = None, json: Json = False) -> None:
     """Show one run: its trial, where it ran, its result.
 
     Parameters
     ----------
     run
         The run's id, or a beginning of it that no other has.
-    runs
-        The folder for runs; RESLAB_RUNS, or runs.
-    json
-        Print JSON.
     """
     found = find_run(run, existing_root(runs))
     record = read_whole(found)
@@ -91,10 +77,10 @@ def show(run: str, *, runs: Path | None = None, json: bool = False) -> None:
         return
     trial = record.trial
     print_heading(found.path.name, found.state)
-    console.print(f"{name_of(trial.network)} on {trial.data.name}, seed {trial.seed}", soft_wrap=True)
+    say(f"{name_of(trial.network)} on {trial.data.name}, seed {trial.seed}")
     for sitting in record.sittings:
-        console.print(f"{sitting.started}  {sitting.device}  commit {sitting.commit or 'unknown'}", soft_wrap=True)
-        console.print(f"  {sitting.command}", soft_wrap=True)
+        say(f"{sitting.started}  {sitting.device}  commit {sitting.commit or 'unknown'}")
+        say(f"  {sitting.command}")
     timings = [text for text in _write_timings(asdict(record.timings)) if text]
     if timings:
         console.print("{} images/s, {} of memory, {}".format(*timings))
@@ -104,7 +90,7 @@ def show(run: str, *, runs: Path | None = None, json: bool = False) -> None:
 
 
 @app.command(name="prune")
-def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None = None, json: bool = False) -> None:
+def prune_all(*, interrupted: bool = False, yes: bool = False, runs: RunsFolder = None, json: Json = False) -> None:
     """Say what runs no longer need, and with --yes remove it: checkpoints of finished runs, leftover temporary files.
 
     A run that is being trained is never touched, nor are the checkpoints of one whose weights are gone, damaged or
@@ -116,10 +102,6 @@ def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None
         Runs that were never finished, too, whole.
     yes
         Remove it.
-    runs
-        The folder for runs; RESLAB_RUNS, or runs.
-    json
-        Print JSON.
     """
     root, rows, total = existing_root(runs), [], 0
     found = [*list_runs(root), *list_bare(root)]
@@ -134,13 +116,11 @@ def prune_all(*, interrupted: bool = False, yes: bool = False, runs: Path | None
     if json:
         print_json({"removed": yes, "bytes": total, "waste": rows, "held": held, "spared": spared})
         return
-    table = make_table(f"{'Removed' if yes else 'Not needed'} ({root})", "id", "what<", "files", "size")
-    for row in rows:
-        table.add_row(row["id"], row["what"], str(row["files"]), write_size(row["bytes"]))
     if rows:
-        console.print(table)
+        cells = [(row["id"], row["what"], str(row["files"]), write_size(row["bytes"])) for row in rows]
+        print_table(f"{'Removed' if yes else 'Not needed'} ({root})", ("id", "what<", "files", "size"), cells)
     for name in held:
-        console.print(f"{name} is being worked on: left alone", soft_wrap=True)
+        say(f"{name} is being worked on: left alone")
     for name, why in spared.items():
         warn(f"{name} is finished and its weights are {why}: its checkpoints are left alone; train it again first")
     console.print(f"{write_size(total)} freed" if yes else f"{write_size(total)} to free; --yes removes it")

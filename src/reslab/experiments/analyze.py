@@ -15,10 +15,7 @@ from reslab.tasks.subject import Subject
 def analyze(
     subject: Subject, instrument: str, *, run: RunDirectory | None = None, listener: Listener = DEAF
 ) -> dict[str, Any]:
-    """Point an instrument at a subject; return what it found, on how many images and with which settings.
-
-    What is found out about a `run` on all of its own data is kept in its `analysis/`, and not measured again.
-    """
+    """Point an instrument at a subject; return what it found, kept for a `run` if it is on all of its own data."""
     tool, keeper = find_instrument(instrument), run if subject.own else None
     kept = keeper.kept(instrument) if keeper else {}
     if subject.covered_by(kept) and tool.settings.items() <= kept.items():

@@ -22,7 +22,7 @@ from reslab.paper.tables import TABLE_1, Published
 from reslab.runs.provenance import name_device
 from reslab.runtime.execution import EAGER, FAST, Execution
 from reslab.runtime.timing import measure_fastest, measure_time
-from reslab.spec import Spec, find
+from reslab.spec import find
 from reslab.spec.network import NetworkSpec
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
@@ -80,24 +80,19 @@ class Measured:
 def count_depths(progress: Callable[[str], None] = lambda network: None) -> Iterator[Counted]:
     """Count the ResNets of Table 1, one after the other; `progress` hears which is next."""
     for row in ROWS:
-        assert row.network is not None
+        assert row.network is not None and row.multiply_adds is not None
         progress(row.network)
-        yield _count(row, find(row.network))
-
-
-def _count(row: Published, spec: Spec) -> Counted:
-    assert isinstance(spec, NetworkSpec)
-    assert row.multiply_adds is not None
-    costs = {batch: measure_cost(spec, batch=batch) for batch in BATCHES}
-    one = costs[1]
-    return Counted(
-        network=str(row.network),
-        published=row.multiply_adds,
-        params=one.params,
-        multiply_adds=one.multiply_adds,
-        stages=_stages(spec, one),
-        activation_bytes={batch: cost.activation_bytes for batch, cost in costs.items()},
-    )
+        spec = find(row.network)
+        assert isinstance(spec, NetworkSpec)
+        costs = {batch: measure_cost(spec, batch=batch) for batch in BATCHES}
+        yield Counted(
+            network=row.network,
+            published=row.multiply_adds,
+            params=costs[1].params,
+            multiply_adds=costs[1].multiply_adds,
+            stages=_stages(spec, costs[1]),
+            activation_bytes={batch: cost.activation_bytes for batch, cost in costs.items()},
+        )
 
 
 def _stages(spec: NetworkSpec, cost: Cost) -> dict[str, tuple[int, str]]:
@@ -203,6 +198,5 @@ def describe_device(device: str) -> str:
 
 def describe_load() -> str:
     """Say how busy the cores have been in the last minute, where that can be known: times are longer then."""
-    if not hasattr(os, "getloadavg"):
-        return ""
-    return f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+    known = hasattr(os, "getloadavg")
+    return f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores" if known else ""

@@ -48,7 +48,10 @@ class Speed:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """What is left of a run and what it takes; `disk_bytes` is what it comes to in the end."""
+    """What is left of a run and what it takes; `disk_bytes` is what it comes to in the end.
+
+    Of several runs it is their sums, one after the other, and the memory of as many at a time as are wanted.
+    """
 
     iterations: int
     done: int
@@ -64,15 +67,6 @@ class DiskNeeds:
 
     total_bytes: int
     checkpoint_bytes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class SetEstimate:
-    """What several runs take: the time one after the other, and the memory with as many at a time as are wanted."""
-
-    seconds: float
-    memory_bytes: int
-    disk_bytes: int
 
 
 def estimate_run(trial: Trial, dataset: Dataset, run: RunDirectory, *, speed: Speed, device: str) -> Estimate:
@@ -113,7 +107,7 @@ def _whole_iterations(trial: Trial, done: int) -> float:
     return sum(length * (side / whole) ** 2 for length, (_, side) in zip(lengths, stages, strict=True))
 
 
-def estimate_set(trials: Sequence[Trial], dataset: Dataset, root: Path, *, together: int, device: str) -> SetEstimate:
+def estimate_set(trials: Sequence[Trial], dataset: Dataset, root: Path, *, together: int, device: str) -> Estimate:
     """Estimate what unfinished trials need in all, `together` of them at a time; one trial is there at least.
 
     The smallest network of those that run alike is timed, and the others are taken to be slower as their multiply-adds
@@ -139,11 +133,8 @@ def estimate_set(trials: Sequence[Trial], dataset: Dataset, root: Path, *, toget
         estimates.append(estimate_run(trial, dataset, run, speed=scaled, device=device))
     needs = sorted((trial_bytes(trial, device=device) for trial in trials), reverse=True)
     data = max(dataset.count_bytes(trial, device=device) for trial in trials)
-    return SetEstimate(
-        seconds=sum(estimate.seconds for estimate in estimates),
-        memory_bytes=used_memory(device) + data + sum(needs[:together]),
-        disk_bytes=sum(estimate.disk_bytes for estimate in estimates),
-    )
+    sums = {name: sum(getattr(one, name) for one in estimates) for name in Estimate.__dataclass_fields__}
+    return Estimate(**sums | {"memory_bytes": used_memory(device) + data + sum(needs[:together])})
 
 
 def _kind(recipe: Recipe) -> object:
@@ -221,8 +212,3 @@ def _measure_captured(trial: Trial, *, device: str) -> Speed:
         steps = [seconds(lambda: stepper.advance(0, warmed_at=0)) for _ in range(ENOUGH)]
         tests = [seconds(evaluate) for _ in range(2)]
     return Speed(iteration_seconds=min(steps), test_seconds=min(tests) / len(black))
-
-
-def size_on_disk(run: RunDirectory) -> int:
-    """Return what a run takes already."""
-    return sum(path.stat().st_size for path in run.path.rglob("*") if path.is_file())

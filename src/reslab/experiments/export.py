@@ -14,7 +14,7 @@ from reslab.delivery.pictures import LabelledData, OnBad, Picture, Pictures, lab
 from reslab.delivery.quantization import OnnxScore, quantize, score_onnx
 from reslab.delivery.torchvision_file import write_torchvision
 from reslab.errors import UserError, choices
-from reslab.experiments.fitting import refuse_other_classes
+from reslab.experiments.preflight import refuse_other_classes
 from reslab.experiments.trained import Trained, choose_preprocess
 
 CALIBRATION, CHECKED = 128, 32  # pictures

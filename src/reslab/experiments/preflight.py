@@ -1,28 +1,45 @@
 """What is looked at before a trial runs, from the command line and from Python alike: refusals, doubts, memory, disk.
 
-How long it will take is `estimate`'s to tell: that costs a second or two.
+What goes together, a trial with its data and a trained network with what it is shown, is decided here too. How long a
+trial will take is `estimate`'s to tell: that costs a second or two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+import torch
 
 from reslab.data.dataset import Dataset, count_held_back
-from reslab.experiments.estimate import disk_needs, size_on_disk
-from reslab.experiments.fitting import refuse_unfit_trial
-from reslab.experiments.sizes import check_memory
+from reslab.data.photos.resizing import SIDE_MULTIPLE, crop_side
+from reslab.errors import UserError
+from reslab.experiments.estimate import disk_needs
+from reslab.experiments.sizes import check_memory, measure_sizes, part_of, trial_bytes
 from reslab.files import refuse_full_disk
+from reslab.networks import Network, build
+from reslab.networks.freezing import freeze, refuse_no_part
 from reslab.runs.directory import RunDirectory
 from reslab.runtime.listener import Listener
+from reslab.runtime.processes import refuse_undivided
+from reslab.spec import Spec, name_of
+from reslab.spec.task import tasks_for
 from reslab.spec.trial import Trial
+from reslab.tasks.task import find_task
 
 
 def preflight(trial: Trial, dataset: Dataset, *, device: str, num_processes: int = 1, listener: Listener) -> None:
     """Refuse what cannot be trained; warn where memory looks short, and of what is hardly meant."""
     refuse_unfit_trial(trial, dataset, num_processes=num_processes)
-    shortage = check_memory(trial, dataset, device=device, num_processes=num_processes)
-    for sentence in (*([shortage] if shortage else []), *list_doubts(trial, dataset, device=device)):
+    for sentence in find_worries([trial], dataset, device=device, num_processes=num_processes):
         listener.warn(sentence)
+
+
+def find_worries(trials: Sequence[Trial], dataset: Dataset, *, device: str, num_processes: int = 1) -> dict[str, Trial]:
+    """Return doubts, each once, with a trial it is about; first, where memory looks short, that of the largest."""
+    largest = max(trials, key=lambda trial: trial_bytes(trial, device=device))
+    shortage = check_memory(largest, dataset, device=device, num_processes=num_processes)
+    doubts = {doubt: trial for trial in trials for doubt in list_doubts(trial, dataset, device=device)}
+    return ({shortage: largest} if shortage else {}) | doubts
 
 
 def list_doubts(trial: Trial, dataset: Dataset, *, device: str) -> list[str]:
@@ -44,7 +61,90 @@ def list_doubts(trial: Trial, dataset: Dataset, *, device: str) -> list[str]:
 def refuse_short_disk(runs: Iterable[tuple[Trial, RunDirectory]]) -> None:
     """Refuse runs for which the disk has no room; while one is written, it takes a checkpoint more."""
     pairs = list(runs)
-    needs = [(disk_needs(trial), size_on_disk(run)) for trial, run in pairs]
-    needed = sum(need.total_bytes - there for need, there in needs) + max(need.checkpoint_bytes for need, _ in needs)
+    needs = [disk_needs(trial) for trial, _ in pairs]
+    there = sum(path.stat().st_size for _, run in pairs for path in run.path.rglob("*") if path.is_file())
+    needed = sum(need.total_bytes for need in needs) - there + max(need.checkpoint_bytes for need in needs)
     place = pairs[0][1].path if len(pairs) == 1 else pairs[0][1].path.parent
     refuse_full_disk(place, needed, remedy="choose another place with --runs")
+
+
+def refuse_unfit_trial(trial: Trial, dataset: Dataset, *, num_processes: int = 1) -> None:
+    """Refuse a trial whose network, recipe or task does not go with the data, or whose batches cannot be shared."""
+    names, remedy = trial.task.name_outputs(dataset.class_names), "leave network.* fields to follow the data"
+    refuse_misfit(name_of(trial.network), trial.network, dataset, names, remedy=remedy)
+    measure_sizes(trial.network)  # refuses inputs that do not pass through
+    refuse_undivided(trial.recipe, num_processes)
+    if trial.recipe.freeze is not None:
+        refuse_no_part(build(trial.network, device="meta"), trial.recipe.freeze)
+    _refuse_lone_values(trial, num_processes)
+    served = tasks_for(dataset.target)
+    if trial.task.name not in served:
+        raise UserError(f"the trial's task is {trial.task.name} and {dataset.name} is for {served[0]}; give other data")
+    find_task(trial.task).refuse_recipe(trial.recipe)
+    dataset.refuse_trial(trial)
+    _refuse_small_crops(trial)
+
+
+def refuse_misfit(origin: str, spec: Spec, dataset: Dataset, names: tuple[str, ...], *, remedy: str) -> None:
+    """Refuse a network whose outputs are not as many as their `names`, or whose inputs are not the data's."""
+    _refuse_other_count(origin, spec, dataset, names, remedy=remedy)
+    channels = dataset.channels
+    if len(spec.input_shape) != 1 + dataset.dimensions or spec.channels != channels:
+        raise UserError(
+            f"{origin} takes inputs of {' x '.join(map(str, spec.input_shape))} and {dataset.name} has images "
+            f"of {channels} channel{'s' if channels > 1 else ''}; {remedy}"
+        )
+
+
+def refuse_other_classes(origin: str, network: Network, dataset: Dataset, names: tuple[str, ...]) -> None:
+    """Refuse data whose targets, by their `names`, mean something else to a trained network."""
+    remedy = "give the data it was trained for"
+    _refuse_other_count(origin, network.spec, dataset, names, remedy=remedy)
+    known = network.class_names
+    if known is not None and known != names:
+        one, other = next(pair for pair in zip(known, names, strict=True) if pair[0] != pair[1])
+        which = "its classes in another order" if sorted(known) == sorted(names) else "other classes"
+        raise UserError(
+            f"{origin} was trained for {which} than {dataset.name}'s: '{one}' where that has '{other}'; {remedy}"
+        )
+
+
+def _refuse_other_count(origin: str, spec: Spec, dataset: Dataset, names: tuple[str, ...], *, remedy: str) -> None:
+    if spec.classes != len(names):
+        raise UserError(f"{origin} tells {spec.classes} classes apart and {dataset.name} has {len(names)}; {remedy}")
+
+
+def _refuse_lone_values(trial: Trial, num_processes: int) -> None:
+    """Refuse to normalize one image at a time where a map has a single pixel: one value has no deviation."""
+    recipe = trial.recipe
+    if part_of(recipe) // (1 if recipe.sync_norms else num_processes) > 1:
+        return
+    network = build(trial.network, device="meta").train()
+    if recipe.freeze is not None:
+        freeze(network, recipe.freeze)
+    try:
+        network(torch.empty(1, *trial.network.input_shape, device="meta"))
+    except ValueError as error:
+        raise UserError(
+            f"one image at a time goes through {name_of(trial.network)} and maps of a single pixel cannot be "
+            "normalized; choose a larger recipe.batch or network.input_size, or a smaller recipe.accumulate"
+        ) from error
+
+
+def _refuse_small_crops(trial: Trial) -> None:
+    """Refuse progressive resizing that begins with crops the network cannot see, or with none that are smaller."""
+    if trial.recipe.resizing.initial == 1:
+        return
+    channels, whole, _ = trial.network.input_shape
+    if (side := crop_side(trial.recipe, 0, whole=whole)) == whole:
+        raise UserError(
+            f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, and no multiple of {SIDE_MULTIPLE} pixels "
+            f"near that is smaller than crops of {whole}; set it to 1, or nearer to 0"
+        )
+    try:
+        build(trial.network, device="meta").eval()(torch.empty(1, channels, side, side, device="meta"))
+    except (RuntimeError, AssertionError) as error:
+        raise UserError(
+            f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, and crops of {side} pixels do not pass "
+            f"through {name_of(trial.network)}; set it to 1, or nearer to it"
+        ) from error

@@ -31,9 +31,9 @@ class Extractor:
         listener: Listener = DEAF,
     ) -> list[Embedding]:
         """Return the features of pictures at layers."""
-        for layer in layers:
-            refuse_no_layer(self.trained.network, layer)
         network = self.trained.network
+        for layer in layers:
+            refuse_no_layer(network, layer)
         return embed(network, self.intake, pictures, layers=layers, class_names=class_names, listener=listener)
 
 
@@ -42,19 +42,12 @@ def open_extractor(trained: Trained, preprocess: Mapping[str, Any], *, device: s
     execution = Execution(channels_last=trained.channels_last)
     execution.prepare_network(trained.network.to(device))
     chosen = choose_preprocess(trained, preprocess)
-    return Extractor(
-        trained=trained,
-        intake=make_intake(trained.network, preprocess=chosen, execution=execution, device=device),
-    )
+    intake = make_intake(trained.network, preprocess=chosen, execution=execution, device=device)
+    return Extractor(trained=trained, intake=intake)
 
 
 def probe_layers(
-    extractor: Extractor,
-    data: LabelledData,
-    *,
-    layer: str | None = None,
-    seed: int = 0,
-    listener: Listener = DEAF,
+    extractor: Extractor, data: LabelledData, *, layer: str | None = None, seed: int = 0, listener: Listener = DEAF
 ) -> dict[str, Probe]:
     """Probe one layer, or the stem and every stage: learn on the training images, test on the test images."""
     layers = [layer] if layer else main_layers(extractor.trained.network)

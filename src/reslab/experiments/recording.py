@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
-from reslab.experiments.tensorboard import Board
+from reslab.errors import UserError
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
 from reslab.runtime.memory import peak_memory
@@ -51,3 +54,45 @@ class Recorder:
 
     def _start(self, step: int) -> None:
         self.step, self.started = step, time.perf_counter()
+
+
+class Board:
+    """Event files in a folder, one a sitting; without TensorBoard's package, nothing.
+
+    Each begins by telling readers to forget what came after the step it goes on from, so curves stay whole across
+    resumes. It is no SummaryWriter, which names files by the clock, and whose thread would meet a full disk unheard.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.events = folder, None
+        try:
+            from tensorboard.compat.proto import event_pb2, summary_pb2
+            from tensorboard.summary.writer.record_writer import RecordWriter
+        except ImportError:
+            return
+        self.events, self.summaries, self.writer = event_pb2, summary_pb2, RecordWriter
+
+    def begin(self, step: int) -> None:
+        """Start this sitting's file, numbered so that readers take the sittings in order; it goes on after `step`."""
+        self.path = self.folder / f"events.out.tfevents.{len(list(self.folder.glob('*'))):06d}"
+        if self.events is not None:
+            self._write(file_version="brain.Event:2")
+            restart = self.events.SessionLog(status=self.events.SessionLog.START)
+            self._write(step=step + 1, session_log=restart)
+
+    def add(self, group: str, entry: Mapping[str, float]) -> None:
+        """Write a log's entry: each value under its name, at the entry's step."""
+        if self.events is not None:
+            named = {f"{group}/{name}": value for name, value in entry.items() if name != "step"}
+            values = [self.summaries.Summary.Value(tag=tag, simple_value=value) for tag, value in named.items()]
+            self._write(step=int(entry["step"]), summary=self.summaries.Summary(value=values))
+
+    def _write(self, **fields: Any) -> None:
+        """Append one event; the file is open no longer than that."""
+        assert self.events is not None
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab") as file:
+                self.writer(file).write(self.events.Event(wall_time=time.time(), **fields).SerializeToString())
+        except OSError as error:
+            raise UserError(f"cannot write {self.path}: {error.strerror}; free some space and run again") from error

@@ -7,22 +7,31 @@ judge_runs(plan.claims, plan.root).verdicts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from reslab.data.arrays.store import data_root
 from reslab.data.dataset import Dataset
+from reslab.data.photos.folder import PhotoDataset
+from reslab.data.photos.imagenet import WHOLE
+from reslab.data.photos.label_list import find_list
+from reslab.data.photos.reader import read_as_before, read_photos
+from reslab.errors import UserError
 from reslab.experiments.analyze import analyze_run
 from reslab.experiments.evaluate import score_ensemble, score_run
-from reslab.experiments.expand import expand, on_these
 from reslab.experiments.together import most_together, refuse_failures, run_together
-from reslab.paper.claim import Claim, Setting
-from reslab.paper.measurements import ByEnsemble, ByProtocol, ResponseStd
-from reslab.runs.directory import RunDirectory
+from reslab.experiments.trials import refuse_without_files, take_epochs, with_epochs
+from reslab.paper.claim import IMAGENET, Claim, Setting
+from reslab.paper.measurements import ByEnsemble, ByProtocol, Logged, ResponseStd
+from reslab.runs.directory import RunDirectory, list_runs
 from reslab.runtime.execution import choose_device
-from reslab.runtime.listener import ALOUD, DEAF, Listener
-from reslab.spec.trial import Trial
+from reslab.runtime.listener import ALOUD, Listener
+from reslab.spec.trial import DataSpec, Trial, change_trial
+
+FREE_FIELDS = ("data.split", "data.on_bad_image", "network.checkpointing")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,54 +69,46 @@ def plan_runs(
 
     A GPU is used where there is one; unless said, as many trials at once as suit it, of photographs one.
     """
-    device = choose_device()
-    claims = on_these(claims, dataset)
-    together = together or (1 if dataset.has_files else most_together(device))  # one of these fills a device
+    claims, device = on_these(claims, dataset), choose_device()
     return Plan(
         claims=claims,
         dataset=dataset,
         root=root,
         seeds=seeds,
         trials=expand(claims, dataset, seeds=seeds, overrides=fields),
-        together=together,
+        together=together or most_together(device, dataset),
         device=device,
     )
 
 
-def reproduce(
-    plan: Plan,
-    *,
-    compile: bool = False,
-    listener: Listener = ALOUD,
-) -> None:
-    """Run what a plan lacks, and measure all that its claims ask for; what is there already is not done again.
-
-    The listener is told of each trial and of each test of so many images.
-    """
-
-    def measure(run: RunDirectory) -> None:
-        setting = settings[run.path.name]
-        asked = [claim.measurement for claim in plan.claims if setting in claim.settings]
-        if any(isinstance(one, ResponseStd) for one in asked) and not plan.dataset.has_files:
-            analyze_run(run, plan.dataset, "responses", device=plan.device)
-        for protocol in {one.protocol for one in asked if isinstance(one, ByProtocol)}:
-            with listener.enter(f"{run.path.name}: {protocol}", len(plan.dataset.test)) as progress:
-                score_run(run, plan.dataset, protocol, device=plan.device, listener=Listener(progress=progress))
-
-    settings = {trial.id: setting for trial, setting in plan.trials.items()}
-    run_missing(
-        plan.trials,
+def reproduce(plan: Plan, *, compile: bool = False, listener: Listener = ALOUD) -> None:
+    """Run what a plan lacks, and measure all that its claims ask for; what is there already is not done again."""
+    failures = run_together(
+        plan.missing,
         plan.dataset,
         plan.root,
         device=plan.device,
         together=plan.together,
         compile=compile,
         listener=listener,
-        measure=measure,
     )
+    for trial, setting in plan.trials.items():
+        if (run := plan.run_of(trial)).state == "finished":
+            _measure(plan, run, setting, listener)
+    refuse_failures(failures, of=len(plan.trials))
     for claim in plan.claims:
         if isinstance(claim.measurement, ByEnsemble):
             _test_ensembles(plan, claim, claim.measurement.protocol, listener)
+
+
+def _measure(plan: Plan, run: RunDirectory, setting: Setting, listener: Listener) -> None:
+    """Measure what claims ask of one run."""
+    asked = [claim.measurement for claim in plan.claims if setting in claim.settings]
+    if any(isinstance(one, ResponseStd) for one in asked) and not plan.dataset.has_files:
+        analyze_run(run, plan.dataset, "responses", device=plan.device)
+    for protocol in {one.protocol for one in asked if isinstance(one, ByProtocol)}:
+        with listener.enter(f"{run.path.name}: {protocol}", len(plan.dataset.test)) as progress:
+            score_run(run, plan.dataset, protocol, device=plan.device, listener=Listener(progress=progress))
 
 
 def _test_ensembles(plan: Plan, claim: Claim, protocol: str, listener: Listener) -> None:
@@ -119,29 +120,108 @@ def _test_ensembles(plan: Plan, claim: Claim, protocol: str, listener: Listener)
             score_ensemble(runs, plan.dataset, protocol, device=plan.device, listener=Listener(progress=progress))
 
 
-def run_missing(
-    trials: Collection[Trial],
-    dataset: Dataset,
-    root: Path,
-    *,
-    device: str,
-    together: int = 1,
-    compile: bool = False,
-    listener: Listener = DEAF,
-    measure: Callable[[RunDirectory], None] = lambda run: None,
-) -> None:
-    """Run each trial that is not finished, and `measure` each run."""
-    runs = {trial: RunDirectory.of(trial, root) for trial in trials}
-    failures = run_together(
-        [trial for trial, run in runs.items() if run.state != "finished"],
-        dataset,
-        root,
-        device=device,
-        together=together,
-        compile=compile,
-        listener=listener,
+def open_imagenet(place: Path | None, *, runs: Path | None = None) -> PhotoDataset | None:
+    """Read ImageNet where it lies, or where it was prepared; None where it was not. Other photographs are themselves.
+
+    It is told by its numbers of classes and images. Photographs are read as the runs under `runs` had them, where those
+    are of an earlier version.
+    """
+    if place is None and not (place := data_root() / IMAGENET.name).is_dir():
+        return None
+    if listed := find_list(place):
+        raise UserError(f"{listed} gives images several labels each, and here they have one; give a folder of classes")
+    dataset = read_photos(place)
+    if runs is not None:
+        dataset = _read_as_recorded(dataset, runs)
+    return replace(dataset, name=IMAGENET.name) if _is_imagenet(dataset) else dataset
+
+
+def _read_as_recorded(dataset: PhotoDataset, runs: Path) -> PhotoDataset:
+    if not dataset.may_differ_before:
+        return dataset
+    known = set[str]()
+    for run in list_runs(runs):
+        with contextlib.suppress(UserError):  # a damaged run, which judging it tells
+            known.add(run.trial().data.fingerprint)
+    if dataset.fingerprint in known:
+        return dataset
+    return next((then for then in read_as_before(dataset.root, seed=0) if then.fingerprint in known), dataset)
+
+
+def on_these(claims: Iterable[Claim], dataset: Dataset) -> tuple[Claim, ...]:
+    """Return claims as far as `dataset` can test them: of photographs other than ImageNet, in a reduced setting."""
+    if not dataset.has_files or _is_imagenet(dataset):
+        return tuple(claims)
+    data = DataSpec(name=dataset.name, fingerprint=dataset.fingerprint)
+    lacks = f"ImageNet: {len(dataset.train):,} and {len(dataset.test):,} images of {dataset.name} instead"
+    classes = len(dataset.class_names)
+    return tuple(
+        replace(
+            claim,
+            settings=tuple(
+                replace(setting, data=data, images=None, classes=classes, lacks=lacks) for setting in claim.settings
+            ),
+        )
+        for claim in claims
     )
-    for run in runs.values():
-        if run.state == "finished":
-            measure(run)
-    refuse_failures(failures, of=len(trials))
+
+
+def _is_imagenet(dataset: Dataset) -> bool:
+    return (len(dataset.class_names), len(dataset.train), len(dataset.test)) == WHOLE
+
+
+def expand(
+    claims: Iterable[Claim], dataset: Dataset, *, seeds: int, overrides: Mapping[str, Any] | None = None
+) -> dict[Trial, Setting]:
+    """Return the trials of seeds 1 to `seeds` that `claims` need, dotted fields overridden, and the setting of each.
+
+    Of an ensemble all members are needed; where a network comes twice, another seed of it too.
+    A shortened run that a curve is read off is tested as much more often, unless the fields say how often.
+    """
+    claims, overrides = list(claims), dict(overrides or {})
+    epochs = take_epochs(overrides)
+    if "data.on_bad_image" in overrides:
+        refuse_without_files(dataset)
+    settings = dict.fromkeys(setting for claim in claims for setting in claim.settings)
+    wanted = [(setting, seed) for seed in range(1, seeds + 1) for setting in settings]
+    wanted += [pair for seed in range(1, seeds + 1) for claim in claims for pair in claim.members(seed)]
+    data = DataSpec(name=dataset.name, fingerprint=dataset.fingerprint)
+    return {
+        _with_readable_log(
+            with_epochs(_overridden(replace(setting.trial(seed), data=data), overrides), epochs, dataset),
+            [claim for claim in claims if setting in claim.settings],
+            given="recipe.evaluate_every" in overrides,
+        ): setting
+        for setting, seed in wanted
+    }
+
+
+def _with_readable_log(trial: Trial, claims: Iterable[Claim], *, given: bool) -> Trial:
+    """Return the trial with a log as fine as `claims` need; refuse one that can have none, or was `given` another."""
+    for claim in claims:
+        curve, iterations, every = claim.measurement, trial.recipe.iterations, trial.recipe.evaluate_every
+        if not isinstance(curve, Logged) or every <= (coarsest := curve.coarsest(iterations)):
+            continue
+        if not coarsest:
+            raise UserError(
+                f"recipe.iterations is {iterations:,}, too few to read the curves of {claim.table} off even with "
+                f"recipe.evaluate_every=1; give at least {curve.least_iterations:,}"
+            )
+        if given:
+            raise UserError(
+                f"recipe.evaluate_every is {every:,}, too coarse to read the curves of {claim.table} off "
+                f"{iterations:,} iterations; give at most {coarsest:,}, or leave it out"
+            )
+        trial = replace(trial, recipe=replace(trial.recipe, evaluate_every=coarsest))
+    return trial
+
+
+def _overridden(trial: Trial, overrides: Mapping[str, Any]) -> Trial:
+    for field in overrides:
+        group, _, rest = field.partition(".")
+        if field not in FREE_FIELDS and (group != "recipe" or not rest):
+            raise UserError(
+                f"reproduce sets recipe.FIELD, {', '.join(FREE_FIELDS[:-1])} and {FREE_FIELDS[-1]}, and '{field}' is "
+                "none of them; anything else would be another experiment: `reslab train` runs those"
+            )
+    return change_trial(trial, overrides)

@@ -1,7 +1,8 @@
-"""A run that goes on by other means than it had: what changed is said, and what that does to its end.
+"""A run that goes on by other means than it had, or is made whole again: what is told before, and what after.
 
 Means are the device, kernels, processes and threads, which change the order of sums, and the versions of what computes,
-draws and decodes, which may. What an old record does not tell is not compared.
+draws and decodes, which may. What an old record does not tell is not compared. The record of a finished run whose
+weights are lost stands until the new one is written, and counts as finished all along.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ from dataclasses import fields
 from typing import Any
 
 from reslab.data.dataset import Dataset
+from reslab.errors import UserError
 from reslab.json_text import to_json
 from reslab.runs.directory import RunDirectory
+from reslab.runs.weights import find_damage, refuse_other_weights
 from reslab.runtime.listener import Listener
+from reslab.runtime.sealed import read_sealed
 from reslab.spec import TorchvisionSpec
 from reslab.spec.trial import Trial
 from reslab.training.checkpoint import newest_step
@@ -24,19 +28,15 @@ MEANS = ("device", *[field.name for field in fields(Runtime)], "processes", "thr
 
 
 def warn_of_other_means(
-    run: RunDirectory,
-    sitting: Mapping[str, Any],
-    *,
-    trial: Trial,
-    dataset: Dataset,
-    listener: Listener,
+    run: RunDirectory, sitting: Mapping[str, Any], *, trial: Trial, dataset: Dataset, listener: Listener
 ) -> None:
     """Say what changes where a run goes on by other means than in its last sitting."""
     if not newest_step(run.checkpoints):
         return
     before = {"processes": 1, "versions": {}} | run.read("provenance")["sittings"][-1]
     means = _find_changed(MEANS, before, sitting)
-    drawing, computing = _name_packages(trial, dataset)
+    drawing = set(dataset.list_packages(trial))
+    computing = {"torch", "torchvision"} if isinstance(trial.network, TorchvisionSpec) else {"torch"}
     packages = _find_changed(sorted(drawing | computing), before["versions"], sitting["versions"])
     if not means and not packages:
         return
@@ -65,7 +65,38 @@ def _find_changed(names: Iterable[str], before: Mapping[str, Any], now: Mapping[
     return [name for name in names if name in before and name in now and before[name] != now[name]]
 
 
-def _name_packages(trial: Trial, dataset: Dataset) -> tuple[set[str], set[str]]:
-    """Return the packages that make a trial's batches, and those that compute with them."""
-    computing = {"torch", "torchvision"} if isinstance(trial.network, TorchvisionSpec) else {"torch"}
-    return set(dataset.list_packages(trial)), computing
+def find_loss(run: RunDirectory, trial: Trial) -> str:
+    """Say what became of a finished run's weights, gone or damaged; nothing where they match their digest.
+
+    Those of another run are refused: they may be the only ones it has, and are not written over.
+    """
+    if damage := find_damage(run.weights):
+        return damage
+    try:
+        read_sealed(run.weights)
+    except UserError:
+        return "damaged"
+    refuse_other_weights(run.weights, trial)
+    return ""
+
+
+def announce_mending(run: RunDirectory, trial: Trial, lost: str, listener: Listener) -> None:
+    """Say what is done about weights that are lost."""
+    step = newest_step(run.checkpoints)
+    if step >= trial.recipe.iterations:
+        how = "making them again from its last checkpoint"
+    else:
+        how = "training it again" + (f" from iteration {step:,} on" if step else "")
+    listener.warn(f"{run.path} is finished, but its weights are {lost}; {how}")
+
+
+def compare_mended(run: RunDirectory, recorded: Mapping[str, Any], listener: Listener) -> None:
+    """Say where a run that was made again came to other numbers than were recorded, as on another device it may."""
+    result = run.result()
+    other = [
+        f"{name} is {result[name]:.6g} and was {value:.6g}"
+        for name, value in recorded.items()
+        if isinstance(value, (int, float)) and isinstance(result.get(name), (int, float)) and result[name] != value
+    ]
+    if other:
+        listener.warn(f"{run.path} was made again and is not quite what it was: {', '.join(other)}")

@@ -1,7 +1,4 @@
-"""A trial becomes a run directory: seeded, built, trained, tested, recorded.
-
-A finished one is not run again, unless its weights are lost.
-"""
+"""A trial becomes a run directory: seeded, built, trained, tested, recorded."""
 
 from __future__ import annotations
 
@@ -15,10 +12,9 @@ import torch
 
 from reslab.data.dataset import Dataset
 from reslab.errors import UserError
-from reslab.experiments.fitting import refuse_unfit_trial
+from reslab.experiments.preflight import refuse_unfit_trial
 from reslab.experiments.recording import Recorder
-from reslab.experiments.repair import announce_mending, compare_mended, find_loss
-from reslab.experiments.resuming import warn_of_other_means
+from reslab.experiments.resuming import announce_mending, compare_mended, find_loss, warn_of_other_means
 from reslab.experiments.seen import Seen, describe_overlap, find_noted, note_seen, read_seen
 from reslab.experiments.sizes import telling_of_memory
 from reslab.experiments.starting import initialize, load_start, read_start, warn_of_other_preparation
@@ -127,7 +123,10 @@ def run_trial(
         if processes.first:
             _label(network, task, dataset, words)
             result = recorder.last() | _describe_result(scores, task, dataset, skipped=skipped)
-            _finish(run, network, trial, result, seen)
+            headline = find_shown(trial).scores[0].name
+            provenance = {"trial": trial.id} | seen.describe()
+            save_model(network, run.weights, metrics={headline: result[headline]}, provenance=provenance)
+            run.finish(result)  # after the weights, for it makes the run a finished one
             if recorded is not None:
                 compare_mended(run, recorded, listener)
         processes.ask_first(None)  # until the result is written
@@ -213,11 +212,3 @@ def _describe_result(scores: Scores, task: TrialTask, dataset: Dataset, *, skipp
         "multiply_adds": cost.multiply_adds,
         "activation_bytes": cost.activation_bytes,
     }
-
-
-def _finish(run: RunDirectory, network: Network, trial: Trial, result: dict[str, Any], seen: Seen) -> None:
-    """Write the weights, and then the result, which makes the run a finished one."""
-    provenance = {"trial": trial.id} | seen.describe()
-    headline = find_shown(trial).scores[0].name
-    save_model(network, run.weights, metrics={headline: result[headline]}, provenance=provenance)
-    run.finish(result)

@@ -81,11 +81,8 @@ def load_start(network: Network, trial: Trial, weights: str | Path | None) -> We
 def warn_of_other_preparation(started: Weights, preprocess: Preprocess, listener: Listener) -> None:
     """Say where images will be prepared in another way than the weights to start from were trained with."""
     before = started.preprocess
-    if before is None:
-        return
     fields = ("channel_order", "pixel_range", "per_pixel_mean", "mean", "std")
-    differing = [field for field in fields if getattr(before, field) != getattr(preprocess, field)]
-    if differing:
+    if before is not None and any(getattr(before, field) != getattr(preprocess, field) for field in fields):
         listener.warn(
             f"the weights to start from were trained with {before.describe()}; "
             f"this run prepares images with {preprocess.describe()}"

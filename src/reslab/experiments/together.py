@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -31,9 +31,9 @@ MOST_ON_CUDA = 8  # docs/log.md: more gain little
 USABLE = 0.8  # of the free memory: what libraries and allocators take besides is not counted
 
 
-def most_together(device: str) -> int:
-    """Return how many trials suit a device, if memory allows."""
-    return MOST_ON_CUDA if device.startswith("cuda") else 1
+def most_together(device: str, dataset: Dataset) -> int:
+    """Return how many trials suit a device, if memory allows; one on photographs fills it."""
+    return MOST_ON_CUDA if device.startswith("cuda") and not dataset.has_files else 1
 
 
 def choose_next(waiting: Sequence[int], running: Sequence[int], *, budget: int, together: int) -> int | None:
@@ -116,8 +116,8 @@ def run_together(
         else:
             budget = int(USABLE * free_memory(device))
             budget -= max((dataset.count_bytes(trial, device=device) for trial in trials), default=0)
-            rides = [Ride(trial, trial_bytes(trial, device=device)) for trial in ordered]
-            _ride(rides, run, together=together, budget=budget, device=device, listener=listener, halt=halt)
+            needs = [(trial, trial_bytes(trial, device=device)) for trial in ordered]
+            _ride(needs, run, together=together, budget=budget, device=device, listener=listener, halt=halt)
     return failures
 
 
@@ -129,16 +129,8 @@ def refuse_failures(failures: Mapping[str, str], *, of: int) -> None:
         raise UserError(f"{len(failures)} of {of} trials failed{others}: {told}")
 
 
-@dataclass(frozen=True)
-class Ride:
-    """A trial and the bytes it needs."""
-
-    trial: Trial
-    need: int
-
-
 def _ride(
-    waiting: list[Ride],
+    waiting: list[tuple[Trial, int]],
     run: Callable[[Trial], bool],
     *,
     together: int,
@@ -147,18 +139,17 @@ def _ride(
     listener: Listener,
     halt: threading.Event,
 ) -> None:
-    """Let each begin as soon as there is room; `halt` tells those under way when something here went wrong."""
-    riding: dict[Future[bool], Ride] = {}
+    """Let each begin as soon as there are the bytes it needs; `halt` tells those under way when this fails."""
+    riding: dict[Future[bool], int] = {}
     stopped = False
     with ThreadPoolExecutor(together, initializer=settle, initargs=(device, torch.get_num_threads())) as threads:
         try:
             while waiting or riding:
-                needs = [ride.need for ride in waiting]
-                taken = [ride.need for ride in riding.values()]
+                needs, taken = [need for _, need in waiting], list(riding.values())
                 place = None if listener.should_stop() else choose_next(needs, taken, budget=budget, together=together)
                 if place is not None:
-                    ride = waiting.pop(place)
-                    riding[threads.submit(run, ride.trial)] = ride
+                    trial, need = waiting.pop(place)
+                    riding[threads.submit(run, trial)] = need
                     continue
                 if not riding:
                     break

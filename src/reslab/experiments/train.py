@@ -41,10 +41,9 @@ def train(
     `network` is a name or a spec, whose classes, channels and image size the data decides. `recipe` is a name, a TOML
     file or a Recipe, by default the data's own; `fields` are those of the command line, such as {"recipe.epochs": 20},
     as text or as values; `weights` are what it starts from, if anything; `runs` is the folder for runs, by default
-    RESLAB_RUNS, or runs; `device` is a GPU where there is one. `snapshots` says after
-    which iterations the weights are kept in the run's `snapshots/`, as "1000,2000" or, in parts of the run, "0.1,0.5";
-    `warn` is told of bad images that are skipped, and the
-    like. The run has `result()`, and `weights` to load.
+    RESLAB_RUNS, or runs; `device` is a GPU where there is one. `snapshots` says after which iterations the weights are
+    kept in the run's `snapshots/`, as "1000,2000" or, in parts of the run, "0.1,0.5"; `warn` is told of bad images that
+    are skipped, and the like. The run has `result()`, and `weights` to load.
     """
     device, listener = choose_device(device), Listener(warn=warn, progress=progress)
     fields = dict(fields or {})

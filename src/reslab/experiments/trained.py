@@ -18,7 +18,7 @@ from reslab.data.dataset import Dataset
 from reslab.data.photos.bad_images import BadImages
 from reslab.delivery.intake import tell_misfit
 from reslab.errors import UserError
-from reslab.experiments.fitting import refuse_misfit, refuse_other_classes
+from reslab.experiments.preflight import refuse_misfit, refuse_other_classes
 from reslab.experiments.seen import Seen, describe_overlap, read_seen
 from reslab.networks import Network
 from reslab.networks.create import restore_model

@@ -12,11 +12,11 @@ from reslab.errors import UserError
 from reslab.runs.directory import RunDirectory
 from reslab.runs.weights import read_fingerprint
 from reslab.runtime.listener import Listener
-from reslab.spec import NetworkSpec, Spec, find
+from reslab.spec import NetworkSpec, find
 from reslab.spec.codec import convert, override
 from reslab.spec.network import PRE_REVISION
 from reslab.spec.recipe import Recipe, change_recipe, find_recipe
-from reslab.spec.task import TaskSpec, find_task, tasks_for
+from reslab.spec.task import find_task, tasks_for
 from reslab.spec.toml import read_toml
 from reslab.spec.trial import DataSpec, Trial, change_trial, group_fields, read_seed, trial_from_dict
 
@@ -37,17 +37,22 @@ def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Pa
     groups = group_fields(fields)
     if "network" not in fields:
         raise UserError("train needs a network: write network=resnet-20")
-    task = _choose_task(dataset, fields.get("task"), groups["task"])
+    task = find_task(fields.get("task") or tasks_for(dataset.target)[0], groups["task"])
     implied = {"classes": len(task.name_outputs(dataset.class_names)), "channels": dataset.channels}
     if dataset.side is not None:
         implied["input_size"] = dataset.side
     if dataset.dimensions != 2:  # which is what every network takes unless told otherwise
         implied["dimensions"] = dataset.dimensions
-    network, given = fields["network"], groups["network"]
+    network, given, recipe = fields["network"], groups["network"], fields.get("recipe", dataset.usual_recipe)
+    data, changes = _choose_data(dataset, groups["data"]), groups["recipe"]
+    if isinstance(network, str):
+        spec = find(network, implied | given, where="network.")
+    else:
+        spec = override(network, implied | given, where="network.")
     trial = Trial(
-        data=_choose_data(dataset, groups["data"]),
-        network=_choose_network(network, implied | given),
-        recipe=_choose_recipe(fields.get("recipe", dataset.usual_recipe), groups["recipe"]),
+        data=data,
+        network=spec,
+        recipe=change_recipe(recipe, changes) if isinstance(recipe, Recipe) else find_recipe(recipe, changes),
         seed=read_seed(fields.get("seed", 0)),
         task=task,
     )
@@ -105,21 +110,6 @@ def _tell_of_earlier_network(trial: Trial, root: Path, listener: Listener) -> No
 def read_held_out_seed(fields: Mapping[str, Any]) -> int:
     """Return what is to draw the images held out, which decides what the data is."""
     return convert(int, fields.get("data.held_out_seed", "0"), where="data.held_out_seed")
-
-
-def _choose_task(dataset: Dataset, name: str | None, fields: Mapping[str, Any]) -> TaskSpec:
-    """Return the task that is asked for, or the first that the data serve."""
-    return find_task(name or tasks_for(dataset.target)[0], fields)
-
-
-def _choose_recipe(recipe: str | Recipe, changes: Mapping[str, Any]) -> Recipe:
-    return change_recipe(recipe, changes) if isinstance(recipe, Recipe) else find_recipe(recipe, changes)
-
-
-def _choose_network(network: str | Spec, overrides: Mapping[str, Any]) -> Spec:
-    if isinstance(network, str):
-        return find(network, overrides, where="network.")
-    return override(network, overrides, where="network.")
 
 
 def take_epochs(fields: dict[str, Any]) -> float | None:

@@ -10,12 +10,7 @@ import pytest
 from rich.console import Group
 from rich.text import Text
 
-from reslab.cli.terminal.show import Terminal, make_table, print_heading, print_json, shape, warn
-
-
-def test_shapes() -> None:
-    """Without the batch."""
-    assert shape((8, 64, 56, 56)) == "64x56x56"
+from reslab.cli.terminal.show import Terminal, make_table, print_heading, print_json, warn
 
 
 def test_json_is_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from reslab.cli.terminal.show import console, make_table, print_json, progress_console
-from reslab.cli.words.subjects import WHOLE
+from reslab.cli.terminal.show import console, make_table, print_json, progress_console, say
+from reslab.cli.words.subjects import WHOLE, Json
 from reslab.errors import UserError, choices, suggest
 from reslab.numbers import count
 
@@ -41,7 +41,7 @@ def fetch(name: str, *, source: str | None = None) -> None:
         raise UserError(f"'{name}' is not fetched; choose {choices(PUBLISHED)} (the digits come with the package)")
     with _bars() as watch:
         folder = fetch_dataset(PUBLISHED[name], source=source, watch=watch)
-    console.print(f"wrote {folder}", soft_wrap=True)
+    say(f"wrote {folder}")
 
 
 @app.command
@@ -67,12 +67,11 @@ def prepare(name: str, source: Path, *, out: Path | None = None) -> None:
         prepared = prepare_imagenet(source, out.expanduser() if out else choose_place(source), watch=watch)
     told = "{:,} classes, {:,} training and {:,} validation images"
     state = "was unpacked already" if prepared.as_found else "is ready"
-    console.print(
+    say(
         f"{prepared.root} {state}: {told.format(*prepared.counts)}"
-        + (", all of ILSVRC-2012" if prepared.whole else f"; all of ILSVRC-2012 is {told.format(*WHOLE)}"),
-        soft_wrap=True,
+        + (", all of ILSVRC-2012" if prepared.whole else f"; all of ILSVRC-2012 is {told.format(*WHOLE)}")
     )
-    console.print(f"look through it: reslab data check {prepared.root}", soft_wrap=True)
+    say(f"look through it: reslab data check {prepared.root}")
 
 
 @app.command
@@ -93,10 +92,9 @@ def shard(source: Path, out: Path, *, size: Annotated[str, Parameter(allow_leadi
     with _bars() as watch:
         contents = write_shards(source.expanduser(), out.expanduser(), size=_read_size(size), watch=watch)
     images, shards = sum(contents.images.values()), len(contents.images)
-    console.print(
+    say(
         f"wrote {count(images)} images of {count(len(contents.class_names))} classes to {count(shards)} "
-        f"shard{'s' * (shards != 1)} in {out}; train on them: reslab train data={out}",
-        soft_wrap=True,
+        f"shard{'s' * (shards != 1)} in {out}; train on them: reslab train data={out}"
     )
 
 
@@ -148,14 +146,8 @@ def check(name: str, *, workers: Annotated[int | None, WHOLE] = None, json: bool
 
 
 @app.command(name="list")
-def list_datasets(*, json: bool = False) -> None:
-    """List the datasets and whether they are here.
-
-    Parameters
-    ----------
-    json
-        Print JSON.
-    """
+def list_datasets(*, json: Json = False) -> None:
+    """List the datasets and whether they are here."""
     from reslab.data.arrays.store import data_root
 
     rows = list(_describe_datasets())

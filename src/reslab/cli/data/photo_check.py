@@ -10,7 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from reslab.cli.terminal.legible import legible
-from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console
+from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console, say
 from reslab.data.photos.check import Checked, check_folder
 from reslab.data.photos.class_words import read_words
 from reslab.data.photos.editions import HELD_OUT
@@ -107,4 +107,4 @@ def _print_outcome(checked: Checked) -> None:
         dataset = read_photos(checked.root)
         use = "trained on" if len(dataset.train) else "tested on; there are no training images"
         outcome = f"fit to be {use}, fingerprint {dataset.fingerprint[:12]}"
-    console.print(f"\n{told or 'nothing odd'}; {outcome}", soft_wrap=True)
+    say(f"\n{told or 'nothing odd'}; {outcome}")

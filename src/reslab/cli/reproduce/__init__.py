@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from reslab.cli.reproduce.cost_table import reproduce_table_1
+from reslab.cli.terminal.checked_records import warn_of
 from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars
-from reslab.cli.terminal.show import console, make_table, print_json, progress_console, warn
+from reslab.cli.terminal.show import console, make_table, note, print_json, progress_console, say
 from reslab.cli.train.trial_set import refuse_numbers, tell_needs
-from reslab.cli.words.subjects import WHOLE, split_words, writable_root
+from reslab.cli.words.subjects import WHOLE, Compile, Json, RunsFolder, split_words, writable_root
 from reslab.errors import UserError, choices, suggest
 from reslab.numbers import signed
 from reslab.paper.claim import CIFAR10, IMAGENET, Claim
@@ -37,11 +38,11 @@ def reproduce(
     seeds: Annotated[int | None, WHOLE] = None,
     only: str = "",
     from_: Annotated[Path | None, Parameter(name="--from")] = None,
-    runs: Path | None = None,
+    runs: RunsFolder = None,
     together: Annotated[int | None, WHOLE] = None,
-    compile: bool = False,
+    compile: Compile = False,
     measure: bool = False,
-    json: bool = False,
+    json: Json = False,
 ) -> None:
     """Run what is missing of a table or figure, and print ours beside published, with verdicts.
 
@@ -61,16 +62,10 @@ def reproduce(
         These networks only, with commas between.
     from_
         Judge the runs in this folder, and train nothing.
-    runs
-        The folder for runs; RESLAB_RUNS, or runs.
     together
         Train so many at once, as memory allows; on a GPU up to 8, of photographs and on a CPU 1.
-    compile
-        Put torch.compile under the training, and not our own kernels: slower to start, faster where there are none.
     measure
         Of table-1, also time its networks here, and on a GPU find their memory and the largest batch that fits.
-    json
-        Print JSON.
     """
     subjects, fields = split_words(words)
     if subjects == [COUNTED]:
@@ -97,13 +92,14 @@ def reproduce(
         raise UserError(f"{from_} is one run; give --from the folder it lies in")
     else:
         root = from_
-        if data is not None:
-            claims = _adapt(claims, ", ".join(subjects), data, root)
+        if data is not None and (dataset := _open(claims, ", ".join(subjects), data, root)):
+            from reslab.experiments.reproduce import on_these
+
+            claims = on_these(claims, dataset)
     judged = judge_runs(claims, root)
     if from_ is not None and data is None:
         _tell_of_other_photographs(claims, judged, root)
-    for damage in judged.damages:
-        warn(f"{damage.id}: {damage.sentence}")
+    warn_of(judged.damages)
     if json:
         print_json([_plain(verdict) for verdict in judged.verdicts])
     else:
@@ -152,37 +148,27 @@ def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> 
         raise UserError(f"data= is for the tables that train on ImageNet, and {table} is none of them; leave it out")
     with progress_console.status("loading"):
         from reslab.data.catalogue import load_dataset
-        from reslab.experiments.expand import open_imagenet
+        from reslab.experiments.reproduce import open_imagenet
 
         if IMAGENET.name not in names:
             return load_dataset(CIFAR10.name)
         dataset = open_imagenet(Path(data).expanduser() if data else None, runs=root)
     if dataset is None:
-        progress_console.print(
+        note(
             f"{table} needs ImageNet (ILSVRC-2012), which is not here: get it from image-net.org, then run "
             "`reslab data prepare imagenet SOURCE`, or give data=FOLDER if it is unpacked; "
-            "on other photographs it is a reduced setting",
-            soft_wrap=True,
+            "on other photographs it is a reduced setting"
         )
     return dataset
-
-
-def _adapt(claims: Sequence[Claim], table: str, data: str, root: Path) -> Sequence[Claim]:
-    """Return the claims as far as the photographs in the folder `data` can test them."""
-    from reslab.experiments.expand import on_these
-
-    dataset = _open(claims, table, data, root)
-    return on_these(claims, dataset) if dataset else claims
 
 
 def _tell_of_other_photographs(claims: Sequence[Claim], judged: Judgement, root: Path) -> None:
     """Say how runs on other photographs are judged, where a table about ImageNet finds none on that."""
     asked = {setting.data.name for claim in claims for setting in claim.settings}
     if asked == {IMAGENET.name} and judged.data_names and IMAGENET.name not in judged.data_names:
-        progress_console.print(
+        note(
             f"no run in {root} was trained on ImageNet: they are on {', '.join(sorted(judged.data_names))}; "
-            "data=FOLDER judges those on the photographs in that folder, as a reduced setting",
-            soft_wrap=True,
+            "data=FOLDER judges those on the photographs in that folder, as a reduced setting"
         )
 
 
@@ -222,11 +208,9 @@ def _print(judged: Judgement, root: Path) -> None:
         console.print(page)
         console.print()
         for remark, rows in gather_remarks(verdicts).items():
-            console.print(f"{', '.join(rows)}: {remark}", soft_wrap=True)
+            say(f"{', '.join(rows)}: {remark}")
     counted = {run for verdict in judged.verdicts for run in verdict.runs}
-    console.print(
-        f"runs in {root}: {judged.num_runs}, counted above: {len(counted)}; --json names them", soft_wrap=True
-    )
+    say(f"runs in {root}: {judged.num_runs}, counted above: {len(counted)}; --json names them")
 
 
 def _plain(verdict: Verdict) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reslab.cli.terminal.show import console, make_table, print_json, progress_console
+from reslab.cli.terminal.show import console, make_table, note, print_json, print_table, progress_console, say
 from reslab.numbers import about, count, printed, write_size
+from reslab.spec.codec import encode
 
 if TYPE_CHECKING:
     from reslab.experiments.costs import Counted, Measured
@@ -31,10 +32,11 @@ def reproduce_table_1(*, measure: bool, json: bool) -> None:
             before = describe_load() if device == "cpu" else ""
             where = ", ".join(filter(None, (where, before)))
             seconds = estimate_measuring(counted, device=device)
-            progress_console.print(f"timing on {where} takes {about(seconds)}", soft_wrap=True)
+            note(f"timing on {where} takes {about(seconds)}")
             measured += measure_depths(device=device, progress=lambda network: status.update(f"timing {network}"))
     if json:
-        print_json({"counted": [_plain(one) for one in counted], "measured": _plain_times(measured, where)})
+        times = [{"device": where, **encode(one)} for one in measured]
+        print_json({"counted": [_plain(one) for one in counted], "measured": times})
         return
     _print_layers(counted)
     _print_counts(counted)
@@ -56,22 +58,18 @@ def _print_layers(counted: list[Counted]) -> None:
 
 
 def _print_counts(counted: list[Counted]) -> None:
-    table = make_table("\nMultiply-adds", "", "published", "ours", "verdict<")
-    for one in counted:
-        table.add_row(one.network, printed(one.published), count(one.multiply_adds), one.word)
-    console.print(table)
+    rows = [(one.network, printed(one.published), count(one.multiply_adds), one.word) for one in counted]
+    print_table("\nMultiply-adds", ("", "published", "ours", "verdict<"), rows)
     for one in counted:
         if one.word != "reproduced" and one.remark:
-            console.print(f"{one.network}: {one.remark}", soft_wrap=True)
+            say(f"{one.network}: {one.remark}")
 
 
 def _print_memory(counted: list[Counted]) -> None:
-    batches = list(counted[0].activation_bytes)
-    heads = [f"batch {batch}" for batch in batches]
-    table = make_table("\nParameters, and what a training step keeps for backward, float32", "", "parameters", *heads)
-    for one in counted:
-        table.add_row(one.network, count(one.params), *[write_size(one.activation_bytes[batch]) for batch in batches])
-    console.print(table)
+    heads = [f"batch {batch}" for batch in counted[0].activation_bytes]
+    rows = [(one.network, count(one.params), *map(write_size, one.activation_bytes.values())) for one in counted]
+    title = "\nParameters, and what a training step keeps for backward, float32"
+    print_table(title, ("", "parameters", *heads), rows)
 
 
 def _print_times(measured: list[Measured], where: str) -> None:
@@ -101,9 +99,3 @@ def _plain(one: Counted) -> dict[str, Any]:
         "remark": one.remark if one.word != "reproduced" else "",
         "activation_bytes": {str(batch): size for batch, size in one.activation_bytes.items()},
     }
-
-
-def _plain_times(measured: list[Measured], where: str) -> list[dict[str, Any]]:
-    from reslab.spec.codec import encode
-
-    return [{"device": where, **encode(one)} for one in measured]

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from reslab.cli.terminal.show import warn
 from reslab.errors import UserError
-from reslab.report.records import RunRecord, read_record, read_records
+from reslab.report.records import Damage, RunRecord, read_record, read_records
 from reslab.runs.directory import RunDirectory
+
+
+def warn_of(damages: Iterable[Damage]) -> None:
+    """Tell what is damaged in records, or left out."""
+    for damage in damages:
+        warn(f"{damage.id}: {damage.sentence}")
 
 
 def read_whole(run: RunDirectory) -> RunRecord:
@@ -14,8 +22,7 @@ def read_whole(run: RunDirectory) -> RunRecord:
         record, damages = read_record(run)
     except UserError as error:
         raise UserError(f"{run.path.name}: {error}") from error
-    for damage in damages:
-        warn(f"{damage.id}: {damage.sentence}")
+    warn_of(damages)
     return record
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -15,7 +15,6 @@ from rich.text import Text
 from reslab.cli.terminal.legible import disarmed, legible
 from reslab.json_text import to_json
 from reslab.runtime.listener import Listener
-from reslab.tasks.display import PrintedTable
 
 
 class Terminal(Console):
@@ -48,14 +47,24 @@ console = Terminal(width=None if sys.stdout.isatty() else 120)
 progress_console = Terminal(stderr=True)
 
 
-def print_heading(subject: str, rest: str) -> None:
-    """Print a subject in bold, and what it is."""
-    console.print(Text.assemble((legible(subject), "bold"), f"  {rest}"), soft_wrap=True)
+def say(sentence: str | Text) -> None:
+    """Print a sentence, and leave it to the terminal to fold it."""
+    console.print(sentence, soft_wrap=True)
+
+
+def note(sentence: str) -> None:
+    """Print a sentence beside the progress, where it disturbs no output."""
+    progress_console.print(sentence, soft_wrap=True)
 
 
 def warn(sentence: str) -> None:
-    """Print a warning beside the progress, where it disturbs no output."""
-    progress_console.print(f"warning: {sentence}", soft_wrap=True)
+    """Print a warning there."""
+    note(f"warning: {sentence}")
+
+
+def print_heading(subject: str, rest: str) -> None:
+    """Print a subject in bold, and what it is."""
+    say(Text.assemble((legible(subject), "bold"), f"  {rest}"))
 
 
 SPEAKING = Listener(warn=warn)  # it prints warnings, and hears nothing else
@@ -83,14 +92,9 @@ def make_table(title: str, *columns: str) -> Table:
     return table
 
 
-def print_table(printed: PrintedTable) -> None:
-    """Print a table of a task or an instrument."""
-    table = make_table(printed.title, *printed.headings)
-    for row in printed.rows:
+def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[RenderableType]]) -> None:
+    """Print a table, columns as for `make_table`."""
+    table = make_table(title, *columns)
+    for row in rows:
         table.add_row(*row)
     console.print(table)
-
-
-def shape(sizes: tuple[int, ...]) -> str:
-    """Format a shape without its batch: 64x56x56."""
-    return "x".join(map(str, sizes[1:])) or "-"

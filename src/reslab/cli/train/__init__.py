@@ -16,10 +16,10 @@ from cyclopts import Parameter
 from reslab.cli.terminal.checked_records import read_whole
 from reslab.cli.terminal.legible import legible
 from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars, summarize
-from reslab.cli.terminal.show import SPEAKING, console, progress_console
+from reslab.cli.terminal.show import SPEAKING, console, progress_console, say
 from reslab.cli.train.launcher import is_started_by_launcher, run_in_processes
 from reslab.cli.train.trial_set import refuse_numbers, train_several
-from reslab.cli.words.subjects import WHOLE, runs_root, split_words, writable_root
+from reslab.cli.words.subjects import WHOLE, Compile, RunsFolder, runs_root, split_words, writable_root
 from reslab.errors import UserError
 from reslab.experiments.trials import (
     go_on_with_earlier,
@@ -43,11 +43,11 @@ HELP = "Train a network, or go on where it was stopped."
 
 def train(
     *fields: Annotated[str, Parameter(allow_leading_hyphen=True)],
-    runs: Path | None = None,
+    runs: RunsFolder = None,
     seeds: Annotated[int | None, WHOLE] = None,
     together: Annotated[int | None, WHOLE] = None,
     processes: Annotated[int, WHOLE] = 1,
-    compile: bool = False,
+    compile: Compile = False,
     snapshots: str | None = None,
     dry_run: bool = False,
 ) -> None:
@@ -64,16 +64,12 @@ def train(
         there may be several. weights=FILE|cifar10|torchvision starts from those, with a classifier of its own where
         classes differ; recipe.freeze=conv3 leaves what comes up to there as it was. data.on_bad_image=skip goes on past
         bad files.
-    runs
-        The folder for runs; RESLAB_RUNS, or runs.
     seeds
         Train seeds 1 to N, and print their mean.
     together
         Of several trials, train so many at once, as memory allows; on a GPU up to 8, of photographs and on a CPU 1.
     processes
         How many processes on this machine share each batch, a GPU each; `torchrun -m reslab train` is for several.
-    compile
-        Put torch.compile under the training, and not our own kernels: slower to start, faster where there are none.
     snapshots
         Keep the weights after these iterations too, in the run's folder snapshots: 1000,2000, or parts of the run with
         a dot: 0.1,0.5. The trial and its numbers stay the same.
@@ -100,9 +96,8 @@ def train(
     with progress_console.status("loading"):
         from reslab.data.catalogue import open_data
         from reslab.experiments.estimate import estimate_run, measure_speed
-        from reslab.experiments.fitting import refuse_unfit_trial
-        from reslab.experiments.preflight import preflight, refuse_short_disk
-        from reslab.experiments.repair import find_loss
+        from reslab.experiments.preflight import preflight, refuse_short_disk, refuse_unfit_trial
+        from reslab.experiments.resuming import find_loss
         from reslab.experiments.run import run_trial
         from reslab.experiments.starting import refuse_other_start
         from reslab.runs.directory import RunDirectory
@@ -145,7 +140,7 @@ def train(
     device = choose_device()
     if run.state == "finished" and not dry_run and not find_loss(run, trial):
         read_whole(run)
-        console.print(f"{run.path} is finished: {summarize(run.result(), find_shown(trial).scores)}", soft_wrap=True)
+        say(f"{run.path} is finished: {summarize(run.result(), find_shown(trial).scores)}")
         if missing := [str(step) for step in sorted(kept) if not run.snapshot(step).exists()]:
             remedy = "train it again in another folder with --runs DIR"
             SPEAKING.warn(f"the run is finished and has no snapshots of {', '.join(missing)}; {remedy}")
@@ -170,7 +165,7 @@ def train(
         preflight(trial, dataset, device=device, num_processes=count, listener=SPEAKING)
         if not dry_run:
             state = "damaged" if run.state == "finished" else run.state
-            console.print(f"{state} run {run.path}", soft_wrap=True)
+            say(f"{state} run {run.path}")
         with progress_console.status("timing a few steps"):
             share = replace(trial, recipe=replace(trial.recipe, batch=trial.recipe.batch // count))
             speed = measure_speed(share, device=device)
@@ -182,7 +177,8 @@ def train(
                 print("\n".join(f"# {legible(line)}" for line in lines), end="\n\n")
                 print(write_toml(trial_to_dict(trial)), end="")
             return
-        console.print(*_describe(estimate, trial, count), sep="\n", soft_wrap=True)
+        for line in _describe(estimate, trial, count):
+            say(line)
         if group.first:
             refuse_short_disk([(trial, run)])
         with StopSignals() as stop, make_bars() as progress:
@@ -200,7 +196,7 @@ def train(
             )
         if group.first:
             console.print(summarize(run.result(), find_shown(trial).scores))
-            console.print(f"wrote {run.weights}", soft_wrap=True)
+            say(f"wrote {run.weights}")
 
 
 def _read_files(paths: Sequence[Path], given: dict[str, str]) -> tuple[list[Trial], Dataset, str | None]:

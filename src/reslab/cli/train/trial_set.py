@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from reslab.cli.terminal.checked_records import read_whole
 from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars, tell_skipped
-from reslab.cli.terminal.show import console, make_table, progress_console, warn
+from reslab.cli.terminal.show import console, make_table, note, progress_console, say, warn
 from reslab.errors import UserError
 from reslab.numbers import about, percent, write_size
 from reslab.report.groups import spread
@@ -49,12 +49,12 @@ def train_several(
 ) -> None:
     """Train what is not finished of `trials`, some at once, and print how all of them ended."""
     with progress_console.status("loading"):
-        from reslab.experiments.repair import find_loss
+        from reslab.experiments.resuming import find_loss
         from reslab.experiments.together import most_together, refuse_failures, run_together
         from reslab.runtime.execution import choose_device
 
     device = choose_device()
-    together = together or (1 if dataset.has_files else most_together(device))
+    together = together or most_together(device, dataset)
     runs = {trial: RunDirectory.of(trial, root) for trial in trials}
     missing = {trial: run for trial, run in runs.items() if run.state != "finished" or find_loss(run, trial)}
     _refuse_unfit(missing, dataset, weights)
@@ -92,33 +92,26 @@ def tell_needs(
 ) -> None:
     """Say what is to run, and what time, memory and disk that takes; refuse what there is no room for on the disk."""
     from reslab.experiments.estimate import estimate_set
-    from reslab.experiments.preflight import list_doubts, refuse_short_disk
-    from reslab.experiments.sizes import check_memory, trial_bytes
+    from reslab.experiments.preflight import find_worries, refuse_short_disk
     from reslab.training.checkpoint import newest_step
 
     done = sum(newest_step(RunDirectory.of(trial, root).checkpoints) for trial in missing)
     left = max(0, sum(trial.recipe.iterations for trial in missing) - done)
-    progress_console.print(
+    note(
         f"trials: {len(trials)}, finished: {len(trials) - len(missing)}, to run: {len(missing)} "
-        f"on {device}, {left:,} iterations in all",
-        soft_wrap=True,
+        f"on {device}, {left:,} iterations in all"
     )
     if not missing:
         return
     _warn_of_crowding(min(together, len(missing)), device)
-    largest = max(missing, key=lambda trial: trial_bytes(trial, device=device))
-    if warning := check_memory(largest, dataset, device=device):
-        warn(f"{largest.id}: {warning}")
-    doubts = {doubt: trial.id for trial in missing for doubt in list_doubts(trial, dataset, device=device)}
-    for doubt, name in doubts.items():
-        warn(f"{name}: {doubt}")
+    for worry, trial in find_worries(missing, dataset, device=device).items():
+        warn(f"{trial.id}: {worry}")
     with progress_console.status("timing a few steps"):
         estimate = estimate_set(missing, dataset, root, together=together, device=device)
     less = f" (less with {together} at once)" if together > 1 and device == "cuda" else ""
-    progress_console.print(
+    note(
         f"{about(estimate.seconds)} one after the other{less}, {write_size(estimate.memory_bytes)} of memory, "
-        f"{write_size(estimate.disk_bytes)} of disk",
-        soft_wrap=True,
+        f"{write_size(estimate.disk_bytes)} of disk"
     )
     if refusing:
         refuse_short_disk([(trial, RunDirectory.of(trial, root)) for trial in missing])
@@ -138,7 +131,7 @@ def _warn_of_crowding(together: int, device: str) -> None:
 
 def _refuse_unfit(missing: Mapping[Trial, RunDirectory], dataset: Dataset, weights: str | Path | None) -> None:
     """Refuse, before any runs, trials that do not go with the data, and weights that are not what each starts from."""
-    from reslab.experiments.fitting import refuse_unfit_trial
+    from reslab.experiments.preflight import refuse_unfit_trial
     from reslab.experiments.starting import read_start
 
     new = [trial for trial, run in missing.items() if run.state == "new"]
@@ -179,7 +172,7 @@ def _print(runs: Mapping[Trial, RunDirectory], labels: Mapping[Trial, str], root
     console.print(table)
     for trial, result in results.items():
         if skipped := tell_skipped(result):
-            console.print(f"{trial.id}: {skipped}", soft_wrap=True)
+            say(f"{trial.id}: {skipped}")
 
 
 def _read_results(runs: Mapping[Trial, RunDirectory]) -> dict[Trial, dict[str, Any]]:

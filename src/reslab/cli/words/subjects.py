@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter, Token
 
@@ -26,6 +26,24 @@ def _read_whole(_: type, tokens: Sequence[Token]) -> int:
 
 
 WHOLE = Parameter(converter=_read_whole)  # without it 1.5 is 2
+
+# What several verbs take, with its help.
+Json = Annotated[bool, Parameter(help="Print JSON.")]
+RunsFolder = Annotated[Path | None, Parameter(help="The folder for runs; RESLAB_RUNS, or runs.")]
+SubjectWord = Annotated[
+    str,
+    Parameter(
+        help="A run's id (or a beginning of it) or directory, a weight file, or a network's name with "
+        "weights=FILE|cifar10."
+    ),
+]
+Compile = Annotated[
+    bool,
+    Parameter(
+        help="Put torch.compile under the training, and not our own kernels: slower to start, faster where there are "
+        "none."
+    ),
+]
 
 
 def split_words(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:

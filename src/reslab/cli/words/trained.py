@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,21 +58,35 @@ def load_trained(subject: str, fields: Mapping[str, str], root: Path) -> Trained
     return load_run(only_run(name, matching, finished=True))
 
 
-def load_inputs(trained: Trained, fields: Mapping[str, str]) -> Subject:
-    """Load the images that fields ask for, or the ones the network was trained to be tested on."""
-    return _choose_inputs(trained, _open(fields, trained), fields, _make_warner())
+def load_inputs(members: Sequence[Trained], fields: Mapping[str, str]) -> list[Subject]:
+    """Pair networks with the same images, as fields ask for them, or what they were trained to be tested on."""
+    from reslab.experiments.trained import choose_inputs
+    from reslab.runtime.execution import choose_device
+
+    choose = partial(
+        choose_inputs,
+        dataset=_open(fields, members),
+        split=convert(SplitName, fields["data.split"], where="data.split") if "data.split" in fields else None,
+        preprocess=preprocess_fields(fields),
+        images=take_count(dict(fields), "images", 1) if "images" in fields else None,
+        skip_bad=skips_bad(fields) if "data.on_bad_image" in fields else None,
+        listener=Listener(warn=cache(warn)),  # what is said of several members is said once
+        device=choose_device(),
+    )
+    return list(map(choose, members))
 
 
-def load_ensemble(subjects: Sequence[str], fields: Mapping[str, str], root: Path) -> list[Subject]:
-    """Load what subjects stand for, each with the same images, as fields ask for them or they were trained on."""
-    _start_workers(fields)
-    members = [load_trained(subject, fields, root) for subject in subjects]
-    dataset = _open(fields, *members)
-    warn_once = _make_warner()
-    return [_choose_inputs(trained, dataset, fields, warn_once) for trained in members]
+def start_workers(fields: Mapping[str, str]) -> None:
+    """Let those who decode photographs beside a GPU start while weights are read."""
+    from reslab.data.catalogue import LOADERS
+    from reslab.data.workers import count_workers, start_server
+    from reslab.runtime.execution import choose_device
+
+    if fields.get("data", "") not in ("", *LOADERS) and count_workers(choose_device()) > 1:
+        start_server("reslab.data.photos.folder")
 
 
-def _open(fields: Mapping[str, str], *members: Trained) -> Dataset:
+def _open(fields: Mapping[str, str], members: Sequence[Trained]) -> Dataset:
     """Open the data that is asked for, else what all members were trained on."""
     from reslab.data.catalogue import LOADERS, load_dataset, open_data
     from reslab.experiments.trained import find_own_data, refuse_other_draws
@@ -96,46 +111,8 @@ def _open(fields: Mapping[str, str], *members: Trained) -> Dataset:
     return dataset
 
 
-def _start_workers(fields: Mapping[str, str]) -> None:
-    """Let those who decode photographs beside a GPU start while weights are read."""
-    from reslab.data.catalogue import LOADERS
-    from reslab.data.workers import count_workers, start_server
-    from reslab.runtime.execution import choose_device
-
-    if fields.get("data", "") not in ("", *LOADERS) and count_workers(choose_device()) > 1:
-        start_server("reslab.data.photos.folder")
-
-
-def _make_warner() -> Listener:
-    """Return who prints a warning, once for all members of an ensemble."""
-    told: set[str] = set()
-
-    def warn_once(sentence: str) -> None:
-        if sentence not in told:
-            told.add(sentence)
-            warn(sentence)
-
-    return Listener(warn=warn_once)
-
-
-def _choose_inputs(trained: Trained, dataset: Dataset, fields: Mapping[str, str], listener: Listener) -> Subject:
-    from reslab.experiments.trained import choose_inputs
-    from reslab.runtime.execution import choose_device
-
-    return choose_inputs(
-        trained,
-        dataset,
-        split=convert(SplitName, fields["data.split"], where="data.split") if "data.split" in fields else None,
-        preprocess=preprocess_fields(fields),
-        images=take_count(dict(fields), "images", 1) if "images" in fields else None,
-        skip_bad=skips_bad(fields) if "data.on_bad_image" in fields else None,
-        listener=listener,
-        device=choose_device(),
-    )
-
-
-def read_image_words(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Split words into images or folders and fields; - stands for the paths on standard input, one a line."""
+def read_image_words(verb: str, words: Sequence[str], known: tuple[str, ...]) -> tuple[list[str], dict[str, str]]:
+    """Split words into images or folders and `known` fields; - stands for the paths on standard input, one a line."""
     existing = {word for word in words if "=" in word and Path(word).exists()}
     _, fields = split_words([word for word in words if word not in existing])
     paths: list[str] = []
@@ -146,6 +123,7 @@ def read_image_words(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
             paths += [line for line in sys.stdin.read().splitlines() if line]
         elif word in existing or "=" not in word:
             paths.append(word)
+    refuse_unknown(verb, fields, known)
     return paths, fields
 
 

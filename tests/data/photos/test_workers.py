@@ -46,7 +46,7 @@ time.sleep(100)
 
 
 def take(crops: TrainingCrops, *, workers: int, first: int = 0, count: int = 3) -> list[torch.Tensor]:
-    sampler = PhotoSampler(count=len(crops.files), seed=5)
+    sampler = PhotoSampler(count=len(crops.split), seed=5)
     wanted = ((24 if step < 2 else 32, sampler.draw(step, 4)) for step in itertools.count(first))
     stream = stream_batches(crops, wanted, workers=workers)
     batches = [next(stream) for _ in range(count)]

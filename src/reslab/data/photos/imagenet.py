@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from reslab.data.arrays.store import data_root
-from reslab.data.photos.class_words import write_words
-from reslab.data.photos.folder import read_folder
+from reslab.data.photos.folder import read_folder, write_words
 from reslab.errors import UserError
 from reslab.files import Watch, is_folder, list_folder, refuse_full_disk, temporary_folder
 

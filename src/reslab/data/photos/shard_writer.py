@@ -11,8 +11,7 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from reslab.data.photos.class_words import read_words, write_words
-from reslab.data.photos.folder import PhotoDataset, PhotoSplit
+from reslab.data.photos.folder import PhotoDataset, PhotoSplit, read_words, write_words
 from reslab.data.photos.label_list import find_list
 from reslab.data.photos.members import reading
 from reslab.data.photos.reader import read_photos

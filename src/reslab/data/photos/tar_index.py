@@ -92,22 +92,19 @@ def split_name(name: str) -> tuple[str, str] | None:
 
 def _look_through(root: Path, shards: Sequence[str], tell: Tell) -> Index:
     names: list[str] = []
-    places: list[tuple[int, int, int]] = []
-    labels: list[int] = []
+    numbers: list[tuple[int, ...]] = []
     left_out: list[str] = []
-    for number, shard in enumerate(shards):
+    for shard_number, shard in enumerate(shards):
         try:
             samples = _read_samples(root / shard)
         except UserError as error:
             tell_shard(tell, root / shard, str(error))
             left_out.append(shard)
             continue
-        for (name, offset, length), label in samples:
-            names.append(name)
-            places.append((number, offset, length))
-            labels.append(label)
-    found = np.array(places, np.int64).reshape(-1, 3)
-    return Index(tuple(names), found, np.array(labels, np.int64), tuple(left_out))
+        names += [name for (name, *_), _ in samples]
+        numbers += [(shard_number, offset, length, label) for (_, offset, length), label in samples]
+    found = np.array(numbers, np.int64).reshape(-1, 4)
+    return Index(tuple(names), found[:, :3], found[:, 3], tuple(left_out))
 
 
 def _read_samples(path: Path) -> list[tuple[Place, int]]:

@@ -22,7 +22,6 @@ from reslab.data.photos.image_files import find_photos, is_image
 from reslab.data.photos.label_list import find_list, read_labelled
 from reslab.data.photos.members import Stored
 from reslab.data.photos.oddities import Look, look_at
-from reslab.data.photos.reader import read_photos
 from reslab.data.photos.shards import has_shards, read_shards
 from reslab.errors import UserError
 
@@ -46,19 +45,23 @@ class Photo:
 
 @dataclass(frozen=True)
 class Scan:
-    """Where the photographs of a folder lie: its splits, classes and images, and what is wrong with the places."""
+    """Where the photographs of a folder lie: its splits, classes and images, and what is wrong with the places.
+
+    `refusal` is the sentence that `read_photos` stops with.
+    """
 
     splits: tuple[str, ...]
     classes: tuple[str, ...]
     photos: tuple[Photo, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...] = ()
+    refusal: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
     """A folder's splits, the number of images in each of them, in all and a class, and all that was found.
 
-    Where there are no splits there is one without a name. `refusal` is the sentence that `read_photos` stops with.
+    Where there are no splits there is one without a name. `refusal` is as of the scan.
     """
 
     root: Path
@@ -82,15 +85,9 @@ def check_folder(
     root: Path, *, workers: int | None = None, watch: Callable[[int, int], None] = lambda done, total: None
 ) -> Checked:
     """Look at every image under `root`; `watch` is told how many are done, and of how many."""
-    refusal = _read_refusal(root)
-    try:
-        scan = scan_photos(root)
-    except UserError as error:
-        raise UserError(refusal or str(error)) from error
+    scan = scan_photos(root)
     if not scan.classes:
-        raise UserError(
-            refusal or f"{root} has no folders of images, and two classes are needed at least; give each a folder"
-        )
+        raise UserError(scan.refusal)
     looks: list[Look] = []
     watch(0, len(scan.photos))
     with warnings.catch_warnings():
@@ -113,27 +110,32 @@ def check_folder(
         images=tuple(images[split] for split in scan.splits),
         counts={label: tuple(counts[label, split] for split in scan.splits) for label in scan.classes},
         findings=tuple(sorted(findings, key=lambda finding: (order.index(finding.kind), finding.path))),
-        refusal=refusal,
+        refusal=scan.refusal,
     )
 
 
 def scan_photos(root: Path) -> Scan:
     """Find the photographs under `root` as `read_photos` does; what cannot be taken is left out."""
     findings: list[Finding] = []
+    refusals: list[str] = []
 
-    def tell(finding: Finding, refusal: str | None) -> None:
-        findings.append(finding)
+    def tell(finding: Finding | None, refusal: str | None) -> None:
+        findings.extend([finding] if finding else [])
+        refusals.extend([refusal] if refusal else [])
 
-    if find_list(root):
-        scan = _scan_dataset(read_labelled(root, tell=tell))
-        listed = {photo.path for photo in scan.photos}
-        found = (path.relative_to(root).as_posix() for path in sorted(root.rglob("*")) if is_image(path))
-        findings += [Finding("passed over", path, "on no list") for path in found if path not in listed]
-    elif has_shards(root):
-        scan = _scan_dataset(read_shards(root, tell=tell))
-    else:
-        scan = _scan_files(root, find_photos(root, tell=tell))
-    return replace(scan, findings=(*scan.findings, *findings))
+    try:
+        if find_list(root):
+            scan = _scan_dataset(read_labelled(root, tell=tell))
+            listed = {photo.path for photo in scan.photos}
+            found = (path.relative_to(root).as_posix() for path in sorted(root.rglob("*")) if is_image(path))
+            findings += [Finding("passed over", path, "on no list") for path in found if path not in listed]
+        elif has_shards(root):
+            scan = _scan_dataset(read_shards(root, tell=tell))
+        else:
+            scan = _scan_files(root, find_photos(root, tell=tell))
+    except UserError as error:
+        raise UserError(refusals[0] if refusals else str(error)) from error
+    return replace(scan, findings=(*scan.findings, *findings), refusal=refusals[0] if refusals else None)
 
 
 def _scan_files(root: Path, found: Mapping[str, Mapping[str, Sequence[Path]]]) -> Scan:
@@ -144,7 +146,7 @@ def _scan_files(root: Path, found: Mapping[str, Mapping[str, Sequence[Path]]]) -
         for path in images
     )
     classes = sort_classes({label for classes in found.values() for label in classes}, CURRENT)
-    return Scan(tuple(found), tuple(classes), tuple(photos), ())
+    return Scan(tuple(found), tuple(classes), tuple(photos))
 
 
 def _scan_dataset(dataset: PhotoDataset) -> Scan:
@@ -162,14 +164,6 @@ def _scan_dataset(dataset: PhotoDataset) -> Scan:
 def _name_labels(dataset: PhotoDataset, part: PhotoSplit, index: int) -> tuple[str, ...]:
     label = part.targets[index]
     return tuple(dataset.class_names[number] for number in (np.flatnonzero(label) if label.ndim else [label]))
-
-
-def _read_refusal(root: Path) -> str | None:
-    try:
-        read_photos(root)
-    except UserError as error:
-        return str(error)
-    return None
 
 
 def _look_at_all(photos: Sequence[Photo], workers: int) -> Iterator[Look]:

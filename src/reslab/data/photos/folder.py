@@ -236,13 +236,8 @@ def read_folder(root: Path, *, seed: int = 0, edition: Edition = CURRENT) -> Pho
     held_out = not others and first not in VAL_NAMES
     if held_out:
         train, test = train.hold_out(seed=seed, edition=edition)
-    elif others:
-        (test,) = tested
-    else:  # images to test on, and none to train on
-        train, test = train.take(slice(0)), train
-    if not len(test):
-        val = root / (first, *others)[-1]
-        raise UserError(f"{val} has no images; fill it, or remove it to have a part of train held out")
+    else:  # images to test on may be all there are
+        train, test = (train, *tested) if others else (train.take(slice(0)), train)
     return PhotoDataset(
         name=folder_name(root), root=root, class_names=names, train=train, test=test, held_out=held_out, edition=edition
     )

@@ -29,6 +29,7 @@ ARCHIVE = f"{FOLDER}.tar.gz"
 META, TRUTH = "data/meta.mat", "data/ILSVRC2012_validation_ground_truth.txt"
 WHOLE = (1000, 1_281_167, 50_000)
 WNID = re.compile(r"n\d{8}")
+CLASS_TAR = re.compile(r"n\d{8}\.tar")
 TRAIN_IMAGE = re.compile(r"n\d{8}_\d+\.JPEG")
 VAL_IMAGE = re.compile(r"ILSVRC2012_val_\d{8}\.JPEG")  # their numbers are places in the truth, from 1 on
 ROOM = 1.02  # files take more on a disk than in an archive
@@ -155,7 +156,8 @@ def _refuse_small_disk(train: Path | None, val: Path | None, out: Path) -> None:
     needed = 0
     if train is not None and train.is_file():
         with _open_tar(train) as archive:
-            needed += sum(member.size for wnid, member in _classes(archive) if not (out / "train" / wnid).is_dir())
+            for name, member, _ in _members(archive, CLASS_TAR, "a class"):
+                needed += 0 if (out / "train" / name.removesuffix(".tar")).is_dir() else member.size
     if val is not None and val.is_file() and not _list_named(out / "val", WNID):
         needed += val.stat().st_size
     for folder in (train, val):
@@ -169,15 +171,16 @@ def _bring_train(where: Path, out: Path, kit: Devkit, watch: Watch) -> None:
         _bring_classes(where, out, watch)
         return
     with _open_tar(where) as archive:
-        for wnid, member in _classes(archive):
+        for name, member, file in _members(archive, CLASS_TAR, "a class"):
             watch("training images", member.offset, where.stat().st_size)
+            wnid = name.removesuffix(".tar")
             if wnid not in kit.words:
                 raise UserError(f"{where} has the class {wnid}, which {ARCHIVE} does not; fetch both again")
             if (out / wnid).is_dir():
                 continue
-            with temporary_folder(out, wnid) as folder, _open_tar(where, archive.extractfile(member)) as inner:
-                for name, image in _images(inner, TRAIN_IMAGE):
-                    _write(image, folder / "new" / name)
+            with temporary_folder(out, wnid) as folder, _open_tar(where, file) as inner:
+                for image, _, content in _members(inner, TRAIN_IMAGE, "an image"):
+                    _write(content, folder / "new" / image)
                 (folder / "new").rename(out / wnid)
     watch("training images", where.stat().st_size, where.stat().st_size)
 
@@ -195,8 +198,8 @@ def _bring_val(where: Path, out: Path, kit: Devkit, watch: Watch) -> None:
                 _link(path, folder / "new" / _class_of(path.name, kit) / path.name)
             if where.is_file():
                 with _open_tar(where) as archive:
-                    for name, image in _images(archive, VAL_IMAGE):
-                        _write(image, folder / "new" / _class_of(name, kit) / name)
+                    for name, _, content in _members(archive, VAL_IMAGE, "an image"):
+                        _write(content, folder / "new" / _class_of(name, kit) / name)
                         watch("validation images", archive.offset, where.stat().st_size)
                 watch("validation images", where.stat().st_size, where.stat().st_size)
             (folder / "new").rename(out)
@@ -233,27 +236,18 @@ def _open_tar(path: Path, file: IO[bytes] | None = None) -> Iterator[tarfile.Tar
         raise UserError(f"{path} is damaged ({error}); fetch it again") from error
 
 
-def _classes(archive: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:
-    """Yield the archives within the training archive, by class."""
-    for member, name in _files(archive):
-        if not WNID.fullmatch(name.removesuffix(".tar")) or not name.endswith(".tar"):
-            raise UserError(f"{archive.name} holds '{name}', which is not a class of ILSVRC-2012; fetch it again")
-        yield name.removesuffix(".tar"), member
-
-
-def _images(archive: tarfile.TarFile, pattern: re.Pattern[str]) -> Iterator[tuple[str, IO[bytes]]]:
-    for member, name in _files(archive):
-        image = archive.extractfile(member) if pattern.fullmatch(name) else None
-        if image is None:
-            raise UserError(f"{archive.name} holds '{name}', which is not an image of ILSVRC-2012; fetch it again")
-        yield name, image
-
-
-def _files(archive: tarfile.TarFile) -> Iterator[tuple[tarfile.TarInfo, str]]:
-    """Yield what is no folder, with its name; links and devices have none that a pattern knows."""
+def _members(
+    archive: tarfile.TarFile, pattern: re.Pattern[str], what: str
+) -> Iterator[tuple[str, tarfile.TarInfo, IO[bytes]]]:
+    """Yield the files of an archive, which are all `what` and so have names that the pattern knows; folders may be."""
     for member in archive:
-        if not member.isdir():
-            yield member, member.name.removeprefix("./") if member.isfile() else f"{member.name} (no plain file)"
+        if member.isdir():
+            continue
+        name = member.name.removeprefix("./") if member.isfile() else f"{member.name} (no plain file)"
+        file = archive.extractfile(member) if pattern.fullmatch(name) else None
+        if file is None:
+            raise UserError(f"{archive.name} holds '{name}', which is not {what} of ILSVRC-2012; fetch it again")
+        yield name, member, file
 
 
 def _write(image: IO[bytes], path: Path) -> None:

@@ -52,20 +52,18 @@ class Intake:
 
     def _apply(self, picture: Picture, preprocess: Preprocess, mean_image: Tensor | None) -> Tensor:
         height, width = picture.pixels.shape[-2:]
+        down, across = self.input_shape[-2:]
         said = self.preprocess.resize or self.preprocess.crop
-        if not said and (height, width) != self.input_shape[-2:]:
+        if not said and (height, width) != (down, across):
             raise BadImage(
-                f"{picture.name} is {width}x{height} and {self.network} takes {self._size()}, and nothing says how; "
-                f"add preprocess.resize={self.input_shape[-1]} preprocess.crop={self.input_shape[-1]}"
+                f"{picture.name} is {width}x{height} and {self.network} takes {across}x{down}, and nothing says how; "
+                f"add preprocess.resize={across} preprocess.crop={across}"
             )
         images = to_channels(picture.pixels, self.input_shape[0])[None].to(self.device)
         try:
             return preprocess_images(images, preprocess, brightest=picture.brightest, mean_image=mean_image)
         except UserError as error:
             raise BadImage(f"{picture.name}: {error}") from error
-
-    def _size(self) -> str:
-        return "x".join(map(str, reversed(self.input_shape[-2:])))
 
 
 def make_intake(

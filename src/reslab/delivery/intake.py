@@ -67,11 +67,7 @@ class Intake:
 
 
 def make_intake(
-    network: Network,
-    *,
-    preprocess: Preprocess | None = None,
-    execution: Execution | None = None,
-    device: str = "cpu",
+    network: Network, *, preprocess: Preprocess | None = None, execution: Execution = EAGER, device: str = "cpu"
 ) -> Intake:
     """Return a network's intake, by the preprocessing of its weights or the one given instead."""
     name, shape = name_of(network.spec), network.spec.input_shape
@@ -90,7 +86,7 @@ def make_intake(
         input_shape=shape,
         preprocess=chosen,
         mean_image=network.mean_image if chosen.per_pixel_mean else None,
-        execution=execution or EAGER,
+        execution=execution,
         device=device,
     )
 
@@ -138,10 +134,7 @@ def tell_misfit(network: Network, images: Tensor) -> Iterator[None]:
 def geometry(preprocess: Preprocess) -> Preprocess:
     """Return what of a preprocessing resizes and crops; pixels stay from 0 to 255."""
     return Preprocess(
-        resize=preprocess.resize,
-        crop=preprocess.crop,
-        interpolation=preprocess.interpolation,
-        pixel_range="0-255",
+        resize=preprocess.resize, crop=preprocess.crop, interpolation=preprocess.interpolation, pixel_range="0-255"
     )
 
 

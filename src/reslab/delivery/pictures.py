@@ -32,16 +32,13 @@ OnBad = Callable[[BadImage], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """One image (channels, height, width) in bytes, of which `brightest` is white; its label, where one is known.
-
-    `on_bad` is told if it does not fit a network, which else stops the stream.
-    """
+    """One image (channels, height, width) in bytes, of which `brightest` is white; its label, where one is known."""
 
     name: str
     pixels: Tensor
     brightest: int = 255
     label: int | None = None
-    on_bad: OnBad | None = None
+    on_bad: OnBad | None = None  # is told if it does not fit a network, which else stops the stream
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,9 +134,10 @@ class Given:
         image, name = self.images[index], self.name(index)
         if isinstance(image, (str, Path)):
             pixels = read_pixels(Path(image))
+        elif isinstance(image, PIL.Image.Image):
+            pixels = take_pixels(image, name=name)
         else:
-            take = take_pixels if isinstance(image, PIL.Image.Image) else _take_array
-            pixels = take(image, name=name)
+            pixels = _take_array(image, name=name)
         return torch.from_numpy(pixels.transpose(2, 0, 1).copy())
 
 

@@ -30,12 +30,9 @@ WARM_UP, TIMED = 3, 15
 
 @dataclass(frozen=True, kw_only=True)
 class OnnxScore:
-    """How an ONNX file does on labelled pictures, how large it is, and how long one picture takes on this CPU.
+    """How an ONNX file does on labelled pictures, how large it is, and how long one picture takes on this CPU."""
 
-    `headline` is the first of the task's scores.
-    """
-
-    headline: float
+    headline: float  # the first of the task's scores
     images: int
     size_bytes: int
     milliseconds: float

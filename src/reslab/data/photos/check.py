@@ -32,10 +32,7 @@ IMAGES_AHEAD = 32  # for each worker
 
 @dataclass(frozen=True)
 class Photo:
-    """An image by its path under the root, the split it is in ("" where there are none), its labels and its place.
-
-    Where folders are the classes, it has one label.
-    """
+    """An image by its path under the root, the split it is in ("" where there are none), its labels and its place."""
 
     path: str
     split: str
@@ -88,16 +85,14 @@ def check_folder(
     scan = scan_photos(root)
     if not scan.classes:
         raise UserError(scan.refusal)
-    looks: list[Look] = []
+    findings, looks = list(scan.findings), list[Look]()
     watch(0, len(scan.photos))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow's, about what becomes a finding here
         for look in _look_at_all(scan.photos, workers or min(MOST_WORKERS, os.cpu_count() or 1)):
+            findings += [Finding(kind, scan.photos[len(looks)].path, detail) for kind, detail in look.oddities]
             looks.append(look)
             watch(len(looks), len(scan.photos))
-    findings = list(scan.findings)
-    for photo, look in zip(scan.photos, looks, strict=True):
-        findings += [Finding(kind, photo.path, detail) for kind, detail in look.oddities]
     findings += _compare(scan.photos, looks)
     counts = Counter((label, photo.split) for photo in scan.photos for label in photo.labels)
     if not find_list(root):
@@ -151,19 +146,20 @@ def _scan_files(root: Path, found: Mapping[str, Mapping[str, Sequence[Path]]]) -
 
 def _scan_dataset(dataset: PhotoDataset) -> Scan:
     splits = ("",) if dataset.held_out else ("train", "val")
-    photos = [
-        Photo(str(place).removeprefix(f"{dataset.root}/"), split, _name_labels(dataset, part, index), place)
-        for split, part in ((splits[0], dataset.train), (splits[-1], dataset.test))
-        for index, place in enumerate(map(part.path, range(len(part))))
-    ]
-    tested = {name for index in range(len(dataset.test)) for name in _name_labels(dataset, dataset.test, index)}
-    untested = (Finding("class not in val", name) for name in dataset.class_names if name not in tested)
-    return Scan(splits, dataset.class_names, tuple(photos), tuple(untested))
+    train = _list_photos(dataset, dataset.train, splits[0])
+    test = _list_photos(dataset, dataset.test, splits[-1])
+    tested = {label for photo in test for label in photo.labels}
+    untested = tuple(Finding("class not in val", name) for name in dataset.class_names if name not in tested)
+    return Scan(splits, dataset.class_names, (*train, *test), untested)
 
 
-def _name_labels(dataset: PhotoDataset, part: PhotoSplit, index: int) -> tuple[str, ...]:
-    label = part.targets[index]
-    return tuple(dataset.class_names[number] for number in (np.flatnonzero(label) if label.ndim else [label]))
+def _list_photos(dataset: PhotoDataset, part: PhotoSplit, split: str) -> list[Photo]:
+    photos = []
+    for index, target in enumerate(part.targets):
+        labels = tuple(dataset.class_names[number] for number in (np.flatnonzero(target) if target.ndim else [target]))
+        place = part.path(index)
+        photos.append(Photo(str(place).removeprefix(f"{dataset.root}/"), split, labels, place))
+    return photos
 
 
 def _look_at_all(photos: Sequence[Photo], workers: int) -> Iterator[Look]:

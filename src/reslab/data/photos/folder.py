@@ -140,9 +140,13 @@ class PhotoDataset:
             )
         return self.train, self.test
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """SHA-256 over classes, and names, sizes and labels of the files of both splits."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
         labelled = self.target == "labels"
         digest = hashlib.sha256(b"multi-label\n" if labelled else b"")
         for name in self.class_names:

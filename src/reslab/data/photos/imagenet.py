@@ -1,7 +1,8 @@
 """ILSVRC-2012 from its publisher's files to ``train/<wnid>/`` and ``val/<wnid>/``, as `read_folder` takes it.
 
 A class's training images appear whole or not at all, and so do all validation images: what was killed goes on where it
-was. No name in an archive is trusted. 1000 classes, 1,281,167 training and 50,000 validation images make it whole.
+was. No name in an archive is trusted; what a validation image shows, the development kit says. 1000 classes, 1,281,167
+training and 50,000 validation images make it whole.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Photographs in tar shards, as webdataset has them: ``train-000000.tar``, ``val-000000.tar``, uncompressed.
 
 They are a dataset like a folder of files: images in the order of class and name, read from their places in any order.
-How they are spread over shards changes nothing, so what `sharding` writes is the dataset it was given.
+How they are spread over shards changes nothing, so what `shard_writer` writes is the dataset it was given.
 """
 
 from __future__ import annotations

@@ -13,8 +13,7 @@ from tests.data.photos.ilsvrc import publish
 
 from reslab.data.arrays import fetch as fetching
 from reslab.data.arrays.sources import Published
-from reslab.data.photos.class_words import write_words
-from reslab.data.photos.folder import read_folder
+from reslab.data.photos.folder import read_folder, write_words
 
 generator = np.random.default_rng(0)
 

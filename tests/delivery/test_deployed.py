@@ -9,23 +9,26 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 import torch
+import torchvision
+from safetensors.torch import load_file
 from tests.delivery.conftest import SMALL, make_deployed, make_network
 
 from reslab.delivery.deployed import (
     Deployed,
     check_parity,
     make_pictures,
-    onnx_runner,
     refuse_mismatch,
     require_onnx,
+    run_onnx,
     write_program,
+    write_torchvision,
 )
 from reslab.delivery.intake import make_intake
 from reslab.delivery.pictures import find_images, read_images
 from reslab.errors import UserError
+from reslab.networks import create_model
 
 
 def test_onnx_agrees_on_photographs(exported, photos: Path) -> None:
@@ -34,7 +37,7 @@ def test_onnx_agrees_on_photographs(exported, photos: Path) -> None:
     assert parity.agrees
     assert (parity.images, parity.same_guess) == (8, 8)
     assert list(path.parent.iterdir()) == [path]
-    run = onnx_runner(onnxruntime.InferenceSession(str(path)))
+    run = run_onnx(str(path))
     pictures = list(read_images(find_images([photos / "val"])))
     real = check_parity(deployed, run, pictures)
     assert real.agrees
@@ -123,4 +126,41 @@ def test_a_network_without_numbers_is_not_exported(tmp_path: Path) -> None:
     refusal = r"cifar-resnet-8 .* gives logits that are not finite for 2 of 2 images: its classifier\.bias is not fin"
     with pytest.raises(UserError, match=refusal):
         write_program(deployed, tmp_path / "it.pt2", make_pictures(deployed.intake, 2))
+    assert not list(tmp_path.iterdir())
+
+
+def deploy(name: str, **fields) -> Deployed:
+    network = create_model(name, num_classes=2, **fields).eval()
+    return Deployed(network, make_intake(network, preprocess=replace(SMALL, resize=40, crop=32)))
+
+
+@pytest.mark.parametrize("ending", [".pth", ".safetensors"])
+def test_torchvision_takes_it(ending: str, tmp_path: Path) -> None:
+    """Strictly, and gives the same logits."""
+    deployed, path = deploy("resnet-18-v1.5"), tmp_path / f"network{ending}"
+    parity = write_torchvision(deployed, path, make_pictures(deployed.intake, 2))
+    assert parity.agrees
+    theirs = torchvision.models.resnet18(num_classes=2).eval()
+    theirs.load_state_dict(load_file(path) if ending == ".safetensors" else torch.load(path))
+    images = torch.randn(1, 3, 32, 32)
+    with torch.no_grad():
+        assert torch.allclose(theirs(images), deployed.network(images), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("resnet-18", "would compute something else in torchvision's form"),
+        ("resnet-18", "; for that form train network=resnet-18-v1.5, or keep"),
+        ("cifar-resnet-8", "; for that form train one with network.shortcut=B, or keep"),
+        ("cifar-resnet-8 shortcut=B stride_in=3x3", "torchvision builds nothing like"),
+        ("lenet-5 channels=3", "has no name for"),
+    ],
+)
+def test_what_torchvision_does_not_build_is_refused(name: str, sentence: str, tmp_path: Path) -> None:
+    """One sentence, no file."""
+    name, *fields = name.split()
+    deployed = deploy(name, **dict(field.split("=") for field in fields))
+    with pytest.raises(UserError, match=sentence):
+        write_torchvision(deployed, tmp_path / "x.pth", make_pictures(deployed.intake, 1))
     assert not list(tmp_path.iterdir())

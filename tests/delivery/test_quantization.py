@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import onnx
-import onnxruntime
 
 from reslab.data.catalogue import open_data
-from reslab.delivery.deployed import onnx_runner
+from reslab.delivery.deployed import run_onnx
 from reslab.delivery.pictures import label_pictures
 from reslab.delivery.quantization import quantize, score_onnx
 
@@ -28,5 +27,5 @@ def test_eight_bits(exported, photos: Path, tmp_path: Path) -> None:
     assert after.size_bytes < before.size_bytes
     assert min(before.milliseconds, after.milliseconds) > 0
     frame = deployed.intake.frame(next(iter(data.test)))
-    exact, rough = (onnx_runner(onnxruntime.InferenceSession(str(file)))(frame) for file in (path, small))
+    exact, rough = (run_onnx(str(file))(frame) for file in (path, small))
     assert 0 < float((exact - rough).abs().max()) < 0.1 * float(exact.abs().max())

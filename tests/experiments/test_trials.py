@@ -208,7 +208,7 @@ def test_what_an_earlier_version_could_not_tell_is_said(tmp_path: Path) -> None:
 
 def test_what_is_read_alike_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder with a val, classes by name and compressed images; data by name, too."""
-    monkeypatch.setattr(reader, "read_as_before", lambda *words, **more: pytest.fail("read again"))
+    monkeypatch.setattr(reader, "read_edition", lambda *words, **more: pytest.fail("read again"))
     photos = read_folder(make_photos(tmp_path / "photos"))
     for data in (photos, DIGITS):
         go_on_with_earlier(make_trials(1), data, tmp_path, listener=Listener(warn=pytest.fail))

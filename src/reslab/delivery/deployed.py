@@ -23,12 +23,15 @@ from reslab.delivery.pictures import Picture
 from reslab.errors import UserError
 from reslab.files import atomic_write
 from reslab.json_text import to_json
-from reslab.networks import Network
+from reslab.networks import Network, foreign_state_dict
 from reslab.networks.finite import rows_not_finite, tell_not_finite
+from reslab.runtime.sealed import write_tensors
+from reslab.spec import NetworkSpec, Spec, TorchvisionSpec, name_of
 from reslab.spec.codec import encode
 
 TOLERANCE = 1e-4  # of the largest logit
 SYNTHETIC = 8
+STAGES = 4  # of torchvision's residual networks
 KEY = "reslab"  # of the metadata
 
 Runner = Callable[[Tensor], Tensor]  # pixels to logits
@@ -98,7 +101,7 @@ class Deployed(nn.Module):
 
 def write_onnx(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -> Parity:
     """Write an ONNX file that agrees with the network on `pictures`."""
-    onnx, onnxruntime = require_onnx()
+    onnx, _ = require_onnx()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the exporter's, about its own insides
         program = torch.onnx.export(
@@ -110,8 +113,7 @@ def write_onnx(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -> P
     model.producer_name = "reslab"
     onnx.helper.set_model_props(model, {KEY: to_json(deployed.describe())})
     data = model.SerializeToString()
-    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
-    return _write_checked(deployed, path, data, onnx_runner(session), pictures)
+    return _write_checked(deployed, path, data, run_onnx(data), pictures)
 
 
 def write_program(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -> Parity:
@@ -122,6 +124,28 @@ def write_program(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -
         warnings.filterwarnings("ignore", "The given buffer is not writable")  # torch 2.11's, about its own reading
         module = torch.export.load(io.BytesIO(file.getvalue())).module()
     return _write_checked(deployed, path, file.getvalue(), module, pictures)
+
+
+def write_torchvision(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -> Parity:
+    """Write a state dict, as safetensors or with torch.save by the file's ending, that torchvision's network takes."""
+    tensors = foreign_state_dict(deployed.network, "torchvision")
+    theirs = _build_torchvisions(deployed.network.spec)
+    try:
+        theirs.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise UserError(
+            f"torchvision builds nothing of the shape of {name_of(deployed.network.spec)}; "
+            "`reslab convert FILE --to torchvision` writes its names all the same"
+        ) from error
+    theirs.eval()
+    parity = check_parity(deployed, lambda pixels: theirs(deployed.prepare(pixels)), pictures)
+    refuse_mismatch(path, parity)
+    if path.suffix == ".safetensors":
+        write_tensors(path, tensors, {"format": "pt"})
+    else:
+        with atomic_write(path) as temporary:
+            torch.save({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary)
+    return parity
 
 
 def check_parity(deployed: Deployed, run: Runner, pictures: Iterable[Picture]) -> Parity:
@@ -173,8 +197,9 @@ def require_onnx() -> tuple[Any, Any]:
     return onnx, onnxruntime
 
 
-def onnx_runner(session: Any) -> Runner:
-    """Return a session of onnxruntime as a function of pixels."""
+def run_onnx(model: bytes | str) -> Runner:
+    """Return an ONNX file, by its content or its path, as a function of pixels."""
+    session = require_onnx()[1].InferenceSession(model, providers=["CPUExecutionProvider"])
     return lambda pixels: torch.from_numpy(session.run(["logits"], {"pixels": pixels.numpy()})[0])
 
 
@@ -201,3 +226,17 @@ def _name_the_batch(graph: Any) -> None:
         for dimension in value.type.tensor_type.shape.dim:
             if dimension.dim_param:
                 dimension.dim_param = "batch"
+
+
+def _build_torchvisions(spec: Spec) -> nn.Module:
+    """Return torchvision's own network for a spec."""
+    import torchvision
+    from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet
+
+    if isinstance(spec, TorchvisionSpec):
+        options: dict[str, Any] = {"image_size": spec.input_size} if spec.architecture == "vit_b_16" else {}
+        return torchvision.models.get_model(spec.architecture, weights=None, num_classes=spec.classes, **options)
+    if not isinstance(spec, NetworkSpec) or len(spec.stages) != STAGES or spec.channels != 3:
+        raise UserError(f"torchvision builds nothing like {name_of(spec)}; export it as onnx or torch-export instead")
+    block = Bottleneck if spec.block == "bottleneck" else BasicBlock
+    return ResNet(block, [stage.blocks for stage in spec.stages], num_classes=spec.classes)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from reslab.delivery.intake import Intake, make_batches, tell_misfit
@@ -22,7 +21,7 @@ from reslab.json_text import to_json
 from reslab.networks import Network
 from reslab.networks.finite import rows_not_finite, tell_not_finite
 from reslab.runtime.listener import DEAF, Listener
-from reslab.runtime.sealed import write_tensors
+from reslab.runtime.sealed import read_safetensors, write_tensors
 from reslab.spec import name_of
 
 KEY = "reslab-embedding"
@@ -121,10 +120,9 @@ def write_embedding(embedding: Embedding, path: Path, *, about: dict[str, Any]) 
 def read_embedding(path: Path) -> Embedding:
     """Read what `write_embedding` wrote."""
     try:
-        with safe_open(path, framework="pt") as file:
-            about = json.loads((file.metadata() or {})[KEY])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError, KeyError, ValueError) as error:
+        tensors, metadata = read_safetensors(path)
+        about = json.loads(metadata[KEY])
+    except (KeyError, ValueError) as error:
         raise UserError(f"{path} is not a file of features; write one with `reslab embed`") from error
     names = about["class_names"]
     return Embedding(

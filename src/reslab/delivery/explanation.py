@@ -24,10 +24,7 @@ LEAST_SIDE = 224  # a picture smaller than this is shown enlarged
 
 
 def find_evidence(network: Network, images: Tensor, target: int | None = None) -> Tensor:
-    """Return the evidence in prepared images (count, height, width of the last map), at most 1 in each.
-
-    It speaks for the class `target`, or for each image's own first guess.
-    """
+    """Return the evidence, at most 1, on the last map of each image: for a class, or for the image's first guess."""
     with torch.enable_grad():
         seen = network.activations(images.detach().requires_grad_())
         *_, logits = seen.values()

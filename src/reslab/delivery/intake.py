@@ -52,11 +52,12 @@ class Intake:
 
     def _apply(self, picture: Picture, preprocess: Preprocess, mean_image: Tensor | None) -> Tensor:
         height, width = picture.pixels.shape[-2:]
+        down, across = self.input_shape[-2:]
         said = self.preprocess.resize or self.preprocess.crop
-        if not said and (height, width) != self.input_shape[-2:]:
+        if not said and (height, width) != (down, across):
             raise BadImage(
-                f"{picture.name} is {width}x{height} and {self.network} takes {self._size()}, and nothing says how; "
-                f"add preprocess.resize={self.input_shape[-1]} preprocess.crop={self.input_shape[-1]}"
+                f"{picture.name} is {width}x{height} and {self.network} takes {across}x{down}, and nothing says how; "
+                f"add preprocess.resize={across} preprocess.crop={across}"
             )
         images = to_channels(picture.pixels, self.input_shape[0])[None].to(self.device)
         try:
@@ -64,16 +65,9 @@ class Intake:
         except UserError as error:
             raise BadImage(f"{picture.name}: {error}") from error
 
-    def _size(self) -> str:
-        return "x".join(map(str, reversed(self.input_shape[-2:])))
-
 
 def make_intake(
-    network: Network,
-    *,
-    preprocess: Preprocess | None = None,
-    execution: Execution | None = None,
-    device: str = "cpu",
+    network: Network, *, preprocess: Preprocess | None = None, execution: Execution = EAGER, device: str = "cpu"
 ) -> Intake:
     """Return a network's intake, by the preprocessing of its weights or the one given instead."""
     name, shape = name_of(network.spec), network.spec.input_shape
@@ -92,7 +86,7 @@ def make_intake(
         input_shape=shape,
         preprocess=chosen,
         mean_image=network.mean_image if chosen.per_pixel_mean else None,
-        execution=execution or EAGER,
+        execution=execution,
         device=device,
     )
 
@@ -140,10 +134,7 @@ def tell_misfit(network: Network, images: Tensor) -> Iterator[None]:
 def geometry(preprocess: Preprocess) -> Preprocess:
     """Return what of a preprocessing resizes and crops; pixels stay from 0 to 255."""
     return Preprocess(
-        resize=preprocess.resize,
-        crop=preprocess.crop,
-        interpolation=preprocess.interpolation,
-        pixel_range="0-255",
+        resize=preprocess.resize, crop=preprocess.crop, interpolation=preprocess.interpolation, pixel_range="0-255"
     )
 
 

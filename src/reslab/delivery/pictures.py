@@ -32,16 +32,13 @@ OnBad = Callable[[BadImage], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """One image (channels, height, width) in bytes, of which `brightest` is white; its label, where one is known.
-
-    `on_bad` is told if it does not fit a network, which else stops the stream.
-    """
+    """One image (channels, height, width) in bytes, of which `brightest` is white; its label, where one is known."""
 
     name: str
     pixels: Tensor
     brightest: int = 255
     label: int | None = None
-    on_bad: OnBad | None = None
+    on_bad: OnBad | None = None  # is told if it does not fit a network, which else stops the stream
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +109,8 @@ def find_images(words: Iterable[str | Path], *, on_bad: OnBad | None = None) -> 
 def read_images(images: Iterable[Image], *, on_bad: OnBad | None = None) -> Iterator[Picture]:
     """Read images in order; a bad one is handed to `on_bad` and left out, or stops the stream where there is none."""
     given = Given(list(images))
-    threads = None if given.of_files else 1  # an image that Pillow has opened is one thread's at a time
+    of_files = all(isinstance(image, (str, Path)) for image in given.images)
+    threads = None if of_files else 1  # an image that Pillow has opened is one thread's at a time
     for index, pixels in decode_in_order(given, on_bad=lambda _, error: note_bad(error, on_bad), threads=threads):
         yield Picture(name=given.name(index), pixels=pixels, on_bad=on_bad)
 
@@ -126,11 +124,6 @@ class Given:
     def __len__(self) -> int:
         return len(self.images)
 
-    @property
-    def of_files(self) -> bool:
-        """Whether all are files."""
-        return all(isinstance(image, (str, Path)) for image in self.images)
-
     def name(self, index: int) -> str:
         """Return what an image is called: its path, or its number."""
         image = self.images[index]
@@ -138,7 +131,14 @@ class Given:
 
     def read(self, index: int) -> Tensor:
         """Return an image's bytes."""
-        return _channels_first(_take(self.images[index], self.name(index)))
+        image, name = self.images[index], self.name(index)
+        if isinstance(image, (str, Path)):
+            pixels = read_pixels(Path(image))
+        elif isinstance(image, PIL.Image.Image):
+            pixels = take_pixels(image, name=name)
+        else:
+            pixels = _take_array(image, name=name)
+        return torch.from_numpy(pixels.transpose(2, 0, 1).copy())
 
 
 def as_sequence(images: Any) -> Sequence[Image]:
@@ -156,13 +156,7 @@ def note_bad(error: BadImage, on_bad: OnBad | None) -> None:
     on_bad(error)
 
 
-def _take(image: Image, name: str) -> Pixels:
-    if isinstance(image, (str, Path)):
-        return read_pixels(Path(image))
-    return take_pixels(image, name=name) if isinstance(image, PIL.Image.Image) else _check_array(image, name)
-
-
-def _check_array(image: Any, name: str) -> Pixels:
+def _take_array(image: Any, *, name: str) -> Pixels:
     """Return an array's bytes, in colour or grey; transparency is dropped, as of files."""
     pixels = np.asarray(image)
     if pixels.ndim == 2:
@@ -173,7 +167,3 @@ def _check_array(image: Any, name: str) -> Pixels:
             "give bytes (height, width, 3 or 1), or one more for transparency"
         )
     return pixels[:, :, : 3 if pixels.shape[2] > 2 else 1]
-
-
-def _channels_first(pixels: Pixels) -> Tensor:
-    return torch.from_numpy(pixels.transpose(2, 0, 1).copy())

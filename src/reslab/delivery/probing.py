@@ -43,7 +43,7 @@ def probe(train: Tensor, train_labels: Tensor, *, test: Tensor, test_labels: Ten
     penalty = choose_penalty(learned, train_labels, classes=classes, seed=seed)
     weights = fit_linear(learned, train_labels, classes=classes, penalty=penalty)
     return Probe(
-        linear=_accuracy(classify_linear(weights, tested), test_labels),
+        linear=_accuracy(_logits(weights, tested).argmax(1), test_labels),
         penalty=penalty,
         neighbours={
             count: _accuracy(vote(learned, train_labels, tested, count=count, classes=classes), test_labels)
@@ -61,7 +61,7 @@ def choose_penalty(features: Tensor, labels: Tensor, *, classes: int, seed: int)
 
     def accuracy(penalty: float) -> float:
         weights = fit_linear(features[kept], labels[kept], classes=classes, penalty=penalty)
-        return _accuracy(classify_linear(weights, features[held]), labels[held])
+        return _accuracy(_logits(weights, features[held]).argmax(1), labels[held])
 
     return max(PENALTIES, key=lambda penalty: (accuracy(penalty), penalty))
 
@@ -80,11 +80,6 @@ def fit_linear(features: Tensor, labels: Tensor, *, classes: int, penalty: float
     with torch.enable_grad():
         optimizer.step(loss)  # pyright: ignore[reportArgumentType]
     return weights.detach()
-
-
-def classify_linear(weights: Tensor, features: Tensor) -> Tensor:
-    """Return the class of each feature vector."""
-    return _logits(weights, features).argmax(1)
 
 
 def vote(known: Tensor, labels: Tensor, asked: Tensor, *, count: int, classes: int) -> Tensor:

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from reslab.delivery.deployed import Deployed, onnx_runner, require_onnx
+from reslab.delivery.deployed import Deployed, require_onnx, run_onnx
 from reslab.delivery.intake import take_in
 from reslab.delivery.pictures import Picture, Pictures
 from reslab.errors import UserError
@@ -30,12 +30,9 @@ WARM_UP, TIMED = 3, 15
 
 @dataclass(frozen=True, kw_only=True)
 class OnnxScore:
-    """How an ONNX file does on labelled pictures, how large it is, and how long one picture takes on this CPU.
+    """How an ONNX file does on labelled pictures, how large it is, and how long one picture takes on this CPU."""
 
-    `headline` is the first of the task's scores.
-    """
-
-    headline: float
+    headline: float  # the first of the task's scores
     images: int
     size_bytes: int
     milliseconds: float
@@ -73,8 +70,7 @@ def quantize(deployed: Deployed, source: Path, target: Path, pictures: Iterable[
 
 def score_onnx(deployed: Deployed, path: Path, pictures: Pictures) -> OnnxScore:
     """Test an ONNX file on labelled pictures, one at a time, and time it."""
-    _, onnxruntime = require_onnx()
-    run = onnx_runner(onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]))
+    run = run_onnx(str(path))
     network, images = deployed.network, 0
     meter = find_task(network.task).make_meter(outputs=network.spec.classes, images=len(pictures), device="cpu")
     frame = torch.zeros(1, *deployed.input_shape)

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from reslab.data.dataset import Dataset
-from reslab.delivery.deployed import Deployed, Parity, make_pictures, write_onnx, write_program
+from reslab.delivery.deployed import Deployed, Parity, make_pictures, write_onnx, write_program, write_torchvision
 from reslab.delivery.intake import make_intake
 from reslab.delivery.pictures import LabelledData, OnBad, Picture, Pictures, label_pictures, read_images
 from reslab.delivery.quantization import OnnxScore, quantize, score_onnx
-from reslab.delivery.torchvision_file import write_torchvision
 from reslab.errors import UserError, choices
 from reslab.experiments.preflight import refuse_other_classes
 from reslab.experiments.trained import Trained, choose_preprocess

@@ -18,7 +18,7 @@ from reslab.data.dataset import Dataset
 from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.imagenet import WHOLE
 from reslab.data.photos.label_list import find_list
-from reslab.data.photos.reader import read_as_before, read_photos
+from reslab.data.photos.reader import read_photos
 from reslab.errors import UserError
 from reslab.experiments.analyze import analyze_run
 from reslab.experiments.evaluate import score_ensemble, score_run
@@ -145,7 +145,7 @@ def _read_as_recorded(dataset: PhotoDataset, runs: Path) -> PhotoDataset:
             known.add(run.trial().data.fingerprint)
     if dataset.fingerprint in known:
         return dataset
-    return next((then for then in read_as_before(dataset.root, seed=0) if then.fingerprint in known), dataset)
+    return next((then for then in dataset.read_before(held_out_seed=0) if then.fingerprint in known), dataset)
 
 
 def on_these(claims: Iterable[Claim], dataset: Dataset) -> tuple[Claim, ...]:

@@ -23,7 +23,7 @@ CROPS = AugmentationSpec(crop="resized", colour=0.1)
 
 
 def take(crops: TrainingCrops, *, workers: int, first: int = 0, count: int = 3) -> list[torch.Tensor]:
-    sampler = PhotoSampler(count=len(crops.files), seed=5)
+    sampler = PhotoSampler(count=len(crops.split), seed=5)
     wanted = ((24 if step < 2 else 32, sampler.draw(step, 4)) for step in itertools.count(first))
     stream = work_ahead(crops, wanted, workers=workers)
     batches = [next(stream) for _ in range(count)]

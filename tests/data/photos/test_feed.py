@@ -20,7 +20,7 @@ from reslab.data.photos.folder import PhotoDataset, PhotoSplit
 from reslab.data.preprocessing import centre_pixels, preprocess_images
 from reslab.errors import UserError
 from reslab.runtime.listener import DEAF, Listener
-from reslab.runtime.processes import ALONE
+from reslab.runtime.processes import ALONE, Processes
 from reslab.runtime.sealed import write_sealed
 from reslab.spec import Preprocess
 from reslab.spec.recipe import AugmentationSpec, ResizingSpec
@@ -230,3 +230,16 @@ def test_images_are_named_by_their_files(photos: PhotoDataset) -> None:
     feed = make(photos)
     names = [photos.train.files[image] for _, image in feed.sampler.draw(3, 6)[:4]]
     assert feed.name_images(3) == f"{', '.join(names)}, ..."
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_shares_of_a_batch_are_the_batch(count: int, parts: int, photos: PhotoDataset) -> None:
+    """Of each part that is accumulated every process has its own images, in their order; alone it has all."""
+    feeds = [
+        make(photos, batch=12, recipe={"accumulate": parts}, processes=Processes(rank, count)) for rank in range(count)
+    ]
+    shares = [next(feed.wanted(1))[1] for feed in feeds]
+    size = 12 // (count * parts)
+    ordered = [key for part in range(parts) for share in shares for key in share[part * size : (part + 1) * size]]
+    assert ordered == feeds[0].sampler.draw(1, 12)

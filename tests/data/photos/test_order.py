@@ -8,7 +8,7 @@ from tests.counting import count_calls
 
 from reslab.data.balance import balance
 from reslab.data.photos import order as sampling
-from reslab.data.photos.order import PhotoSampler, take_share
+from reslab.data.photos.order import PhotoSampler
 from reslab.runtime.randomness import Stream, numbers_for
 
 
@@ -48,13 +48,3 @@ def test_balanced_no_image_comes_twice_in_an_epoch_of_its_class() -> None:
     assert len(set(keys)) == 36
     assert sorted(epoch for epoch, image in keys if image == 10) == list(range(9))
     assert PhotoSampler(count=11, seed=3, balance=balance(labels, seed=3)).draw(7, 4) == batches[7]
-
-
-@pytest.mark.parametrize("count", [1, 2, 3])
-@pytest.mark.parametrize("parts", [1, 2])
-def test_shares_of_a_batch_are_the_batch(count: int, parts: int) -> None:
-    """Of each part that is accumulated every process has its own images, in their order; alone it has all."""
-    keys = PhotoSampler(count=20, seed=3).draw(1, 12)
-    shares = [take_share(keys, rank=rank, count=count, parts=parts) for rank in range(count)]
-    size = 12 // (count * parts)
-    assert [key for part in range(parts) for share in shares for key in share[part * size : (part + 1) * size]] == keys

@@ -10,7 +10,7 @@ import pytest
 from tests.photographs import make_photos
 
 from reslab.data.photos import shard_writer as sharding
-from reslab.data.photos.class_words import read_words, write_words
+from reslab.data.photos.folder import read_words, write_words
 from reslab.data.photos.reader import read_photos
 from reslab.data.photos.shard_writer import write_shards
 from reslab.errors import UserError

@@ -12,9 +12,9 @@ from rich.text import Text
 from reslab.cli.terminal.legible import legible
 from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console, say
 from reslab.data.photos.check import Checked, check_folder
-from reslab.data.photos.class_words import read_words
 from reslab.data.photos.editions import HELD_OUT
 from reslab.data.photos.findings import KINDS, Finding
+from reslab.data.photos.folder import read_words
 from reslab.data.photos.reader import read_photos
 from reslab.numbers import count
 

@@ -22,7 +22,6 @@ from reslab.data.photos.image_files import find_photos, is_image
 from reslab.data.photos.label_list import find_list, read_labelled
 from reslab.data.photos.members import Stored
 from reslab.data.photos.oddities import Look, look_at
-from reslab.data.photos.reader import read_photos
 from reslab.data.photos.shards import has_shards, read_shards
 from reslab.errors import UserError
 
@@ -33,10 +32,7 @@ IMAGES_AHEAD = 32  # for each worker
 
 @dataclass(frozen=True)
 class Photo:
-    """An image by its path under the root, the split it is in ("" where there are none), its labels and its place.
-
-    Where folders are the classes, it has one label.
-    """
+    """An image by its path under the root, the split it is in ("" where there are none), its labels and its place."""
 
     path: str
     split: str
@@ -46,19 +42,23 @@ class Photo:
 
 @dataclass(frozen=True)
 class Scan:
-    """Where the photographs of a folder lie: its splits, classes and images, and what is wrong with the places."""
+    """Where the photographs of a folder lie: its splits, classes and images, and what is wrong with the places.
+
+    `refusal` is the sentence that `read_photos` stops with.
+    """
 
     splits: tuple[str, ...]
     classes: tuple[str, ...]
     photos: tuple[Photo, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...] = ()
+    refusal: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
     """A folder's splits, the number of images in each of them, in all and a class, and all that was found.
 
-    Where there are no splits there is one without a name. `refusal` is the sentence that `read_photos` stops with.
+    Where there are no splits there is one without a name. `refusal` is as of the scan.
     """
 
     root: Path
@@ -82,25 +82,17 @@ def check_folder(
     root: Path, *, workers: int | None = None, watch: Callable[[int, int], None] = lambda done, total: None
 ) -> Checked:
     """Look at every image under `root`; `watch` is told how many are done, and of how many."""
-    refusal = _read_refusal(root)
-    try:
-        scan = scan_photos(root)
-    except UserError as error:
-        raise UserError(refusal or str(error)) from error
+    scan = scan_photos(root)
     if not scan.classes:
-        raise UserError(
-            refusal or f"{root} has no folders of images, and two classes are needed at least; give each a folder"
-        )
-    looks: list[Look] = []
+        raise UserError(scan.refusal)
+    findings, looks = list(scan.findings), list[Look]()
     watch(0, len(scan.photos))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow's, about what becomes a finding here
         for look in _look_at_all(scan.photos, workers or min(MOST_WORKERS, os.cpu_count() or 1)):
+            findings += [Finding(kind, scan.photos[len(looks)].path, detail) for kind, detail in look.oddities]
             looks.append(look)
             watch(len(looks), len(scan.photos))
-    findings = list(scan.findings)
-    for photo, look in zip(scan.photos, looks, strict=True):
-        findings += [Finding(kind, photo.path, detail) for kind, detail in look.oddities]
     findings += _compare(scan.photos, looks)
     counts = Counter((label, photo.split) for photo in scan.photos for label in photo.labels)
     if not find_list(root):
@@ -113,27 +105,32 @@ def check_folder(
         images=tuple(images[split] for split in scan.splits),
         counts={label: tuple(counts[label, split] for split in scan.splits) for label in scan.classes},
         findings=tuple(sorted(findings, key=lambda finding: (order.index(finding.kind), finding.path))),
-        refusal=refusal,
+        refusal=scan.refusal,
     )
 
 
 def scan_photos(root: Path) -> Scan:
     """Find the photographs under `root` as `read_photos` does; what cannot be taken is left out."""
     findings: list[Finding] = []
+    refusals: list[str] = []
 
-    def tell(finding: Finding, refusal: str | None) -> None:
-        findings.append(finding)
+    def tell(finding: Finding | None, refusal: str | None) -> None:
+        findings.extend([finding] if finding else [])
+        refusals.extend([refusal] if refusal else [])
 
-    if find_list(root):
-        scan = _scan_dataset(read_labelled(root, tell=tell))
-        listed = {photo.path for photo in scan.photos}
-        found = (path.relative_to(root).as_posix() for path in sorted(root.rglob("*")) if is_image(path))
-        findings += [Finding("passed over", path, "on no list") for path in found if path not in listed]
-    elif has_shards(root):
-        scan = _scan_dataset(read_shards(root, tell=tell))
-    else:
-        scan = _scan_files(root, find_photos(root, tell=tell))
-    return replace(scan, findings=(*scan.findings, *findings))
+    try:
+        if find_list(root):
+            scan = _scan_dataset(read_labelled(root, tell=tell))
+            listed = {photo.path for photo in scan.photos}
+            found = (path.relative_to(root).as_posix() for path in sorted(root.rglob("*")) if is_image(path))
+            findings += [Finding("passed over", path, "on no list") for path in found if path not in listed]
+        elif has_shards(root):
+            scan = _scan_dataset(read_shards(root, tell=tell))
+        else:
+            scan = _scan_files(root, find_photos(root, tell=tell))
+    except UserError as error:
+        raise UserError(refusals[0] if refusals else str(error)) from error
+    return replace(scan, findings=(*scan.findings, *findings), refusal=refusals[0] if refusals else None)
 
 
 def _scan_files(root: Path, found: Mapping[str, Mapping[str, Sequence[Path]]]) -> Scan:
@@ -144,32 +141,25 @@ def _scan_files(root: Path, found: Mapping[str, Mapping[str, Sequence[Path]]]) -
         for path in images
     )
     classes = sort_classes({label for classes in found.values() for label in classes}, CURRENT)
-    return Scan(tuple(found), tuple(classes), tuple(photos), ())
+    return Scan(tuple(found), tuple(classes), tuple(photos))
 
 
 def _scan_dataset(dataset: PhotoDataset) -> Scan:
     splits = ("",) if dataset.held_out else ("train", "val")
-    photos = [
-        Photo(str(place).removeprefix(f"{dataset.root}/"), split, _name_labels(dataset, part, index), place)
-        for split, part in ((splits[0], dataset.train), (splits[-1], dataset.test))
-        for index, place in enumerate(map(part.path, range(len(part))))
-    ]
-    tested = {name for index in range(len(dataset.test)) for name in _name_labels(dataset, dataset.test, index)}
-    untested = (Finding("class not in val", name) for name in dataset.class_names if name not in tested)
-    return Scan(splits, dataset.class_names, tuple(photos), tuple(untested))
+    train = _list_photos(dataset, dataset.train, splits[0])
+    test = _list_photos(dataset, dataset.test, splits[-1])
+    tested = {label for photo in test for label in photo.labels}
+    untested = tuple(Finding("class not in val", name) for name in dataset.class_names if name not in tested)
+    return Scan(splits, dataset.class_names, (*train, *test), untested)
 
 
-def _name_labels(dataset: PhotoDataset, part: PhotoSplit, index: int) -> tuple[str, ...]:
-    label = part.targets[index]
-    return tuple(dataset.class_names[number] for number in (np.flatnonzero(label) if label.ndim else [label]))
-
-
-def _read_refusal(root: Path) -> str | None:
-    try:
-        read_photos(root)
-    except UserError as error:
-        return str(error)
-    return None
+def _list_photos(dataset: PhotoDataset, part: PhotoSplit, split: str) -> list[Photo]:
+    photos = []
+    for index, target in enumerate(part.targets):
+        labels = tuple(dataset.class_names[number] for number in (np.flatnonzero(target) if target.ndim else [target]))
+        place = part.path(index)
+        photos.append(Photo(str(place).removeprefix(f"{dataset.root}/"), split, labels, place))
+    return photos
 
 
 def _look_at_all(photos: Sequence[Photo], workers: int) -> Iterator[Look]:

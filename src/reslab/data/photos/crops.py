@@ -8,7 +8,8 @@ millions, and every worker would copy them.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -19,10 +20,8 @@ from torch.utils.data import Dataset
 
 from reslab.data.geometry import Geometry, Pixels, choose_box
 from reslab.data.photos.folder import PhotoSplit
-from reslab.data.photos.members import Member, Stored
 from reslab.data.photos.order import Key
 from reslab.data.photos.pixels import read_crop
-from reslab.data.photos.shards import ShardSplit
 from reslab.data.reading import BadImage
 from reslab.data.targets import move_target
 from reslab.runtime.randomness import Stream, numbers_for, torch_seeded
@@ -45,30 +44,27 @@ class Decoded:
     bad: tuple[BadImage, ...] = ()
 
 
-class _Files:
-    """A split's files and targets as tensors."""
+class _Names:
+    """Names as one text in shared memory."""
 
-    def __init__(self, split: PhotoSplit) -> None:
-        names = [os.fsencode(name) for name in split.files]
-        self.root = split.root
-        self.text = torch.frombuffer(bytearray(b"".join(names)), dtype=torch.uint8).share_memory_()
-        self.ends = torch.tensor([len(name) for name in names]).cumsum(0).share_memory_()
-        self.targets = torch.from_numpy(split.targets.copy()).share_memory_()
-        self.shards: tuple[str, ...] = ()
-        self.places: Tensor | None = None
-        if isinstance(split, ShardSplit):
-            self.shards, self.places = split.shards, torch.from_numpy(split.places.copy()).share_memory_()
+    def __init__(self, names: Iterable[str]) -> None:
+        encoded = [os.fsencode(name) for name in names]
+        self.text = torch.frombuffer(bytearray(b"".join(encoded)), dtype=torch.uint8).share_memory_()
+        self.ends = torch.tensor([len(name) for name in encoded]).cumsum(0).share_memory_()
 
     def __len__(self) -> int:
-        return len(self.targets)
+        return len(self.ends)
 
-    def path(self, index: int) -> Stored:
+    def __getitem__(self, index: int) -> str:
         first = int(self.ends[index - 1]) if index else 0
-        name = os.fsdecode(self.text[first : int(self.ends[index])].numpy().tobytes())
-        if self.places is None:
-            return self.root / name
-        shard, offset, length = self.places[index].tolist()
-        return Member(self.root / self.shards[shard], name, offset, length)
+        return os.fsdecode(self.text[first : int(self.ends[index])].numpy().tobytes())
+
+
+def _share(split: PhotoSplit) -> PhotoSplit:
+    """Return a split whose names and arrays lie in shared memory, tensors instead of numpy's."""
+    arrays = {name: value for name, value in vars(split).items() if isinstance(value, np.ndarray)}
+    tensors = {name: torch.from_numpy(array.copy()).share_memory_() for name, array in arrays.items()}
+    return replace(split, files=_Names(split.files), **tensors)
 
 
 class TrainingCrops(Dataset[Decoded]):
@@ -83,7 +79,7 @@ class TrainingCrops(Dataset[Decoded]):
         skip: bool = False,
         target: Target = "class",
     ) -> None:
-        self.files, self.augmentation = _Files(split), augmentation
+        self.split, self.augmentation = _share(split), augmentation
         self.seed, self.skip, self.target = seed, skip, target
 
     def __getitem__(self, wanted: Wanted) -> Decoded:
@@ -91,8 +87,8 @@ class TrainingCrops(Dataset[Decoded]):
         bad: list[BadImage] = []
         crops, targets, shifts = [], [], []
         for epoch, image in keys:
-            for tried in range(len(self.files) if self.skip else 1):
-                index = (image + tried) % len(self.files)
+            for tried in range(len(self.split) if self.skip else 1):
+                index = (image + tried) % len(self.split)
                 try:
                     crop, geometry = self._crop(epoch, index, side)
                     break
@@ -101,10 +97,10 @@ class TrainingCrops(Dataset[Decoded]):
             else:
                 return Decoded(torch.empty(0), torch.empty(0), torch.empty(0), tuple(bad))
             crops.append(crop)
-            targets.append(move_target(self.target, self.files.targets[index].numpy(), geometry))
+            targets.append(move_target(self.target, np.asarray(self.split.targets[index]), geometry))
             shifts.append(self._shift(epoch, index))
-        colours = torch.from_numpy(np.stack(shifts))
-        return Decoded(torch.from_numpy(np.stack(crops)), torch.from_numpy(np.stack(targets)), colours, tuple(bad))
+        made = (torch.from_numpy(np.stack(part)) for part in (crops, targets, shifts))
+        return Decoded(*made, tuple(bad))
 
     def _crop(self, epoch: int, image: int, side: int) -> tuple[Pixels, Geometry]:
         random = numbers_for(Stream.CROP, seed=self.seed, epoch=epoch, item=image)
@@ -114,7 +110,7 @@ class TrainingCrops(Dataset[Decoded]):
             box = choose_box(random, self.augmentation, size=(width, height), side=side)
             return Geometry(box, side, flip)
 
-        crop, geometry = read_crop(self.files.path(image), choose)
+        crop, geometry = read_crop(self.split.path(image), choose)
         if self.augmentation.policy != "none":
             crop = self._follow_policy(crop, random)
         return geometry.flip_image(crop), geometry

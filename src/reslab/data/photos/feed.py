@@ -19,13 +19,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from reslab.data.arrays.order import take_share
 from reslab.data.arrays.resident import send
 from reslab.data.balance import balance
 from reslab.data.geometry import REFERENCE_SIDE
 from reslab.data.photos.bad_images import BadImages, read_skipped
 from reslab.data.photos.crops import Decoded, TrainingCrops, Wanted
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit
-from reslab.data.photos.order import PhotoSampler, take_share
+from reslab.data.photos.order import PhotoSampler
 from reslab.data.photos.resizing import crop_side
 from reslab.data.preprocessing import centre_pixels, preprocess_images
 from reslab.data.reading import OnBad, read_in_order
@@ -123,10 +124,11 @@ class PhotoFeed:
 
     def wanted(self, first: int) -> Iterator[Wanted]:
         """Yield the side and the keys of our share of every batch from step `first` on, without end."""
-        rank, count, recipe = self.processes.rank, self.processes.count, self.trial.recipe
+        batch, parts = self.trial.recipe.batch, self.trial.recipe.accumulate
+        ours = take_share(np.arange(batch), self.processes.rank, self.processes.count, parts=parts)
         for step in itertools.count(first):
-            keys = self.sampler.draw(step, recipe.batch)
-            yield self._side(step), take_share(keys, rank=rank, count=count, parts=recipe.accumulate)
+            keys = self.sampler.draw(step, batch)
+            yield self._side(step), [keys[place] for place in ours]
 
     def _side(self, step: int) -> int:
         return crop_side(self.trial.recipe, step, whole=self.trial.network.input_shape[-1])

@@ -63,11 +63,11 @@ class Finding:
         return KINDS[self.kind].severity
 
 
-# Hears what is found, and the sentence that a training stops with if it does.
-Tell = Callable[[Finding, str | None], None]
+# Hears what is found, if that has a kind and a place, and the sentence that a training stops with, if it does.
+Tell = Callable[[Finding | None, str | None], None]
 
 
-def refuse(finding: Finding, refusal: str | None) -> None:
+def refuse(finding: Finding | None, refusal: str | None) -> None:
     """Stop where a training stops."""
     if refusal is not None:
         raise UserError(refusal)

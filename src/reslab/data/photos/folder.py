@@ -8,6 +8,7 @@ on, not by where it lies.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,12 +23,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from reslab.data.photos.class_words import read_words
 from reslab.data.photos.editions import CURRENT, Edition, draw_held_out, needs_content, sort_classes
 from reslab.data.photos.image_files import VAL_NAMES, find_photos
 from reslab.data.photos.members import Stored, digest_content, reading
 from reslab.data.photos.pixels import read_pixels
 from reslab.errors import UserError
+from reslab.files import write_text
+from reslab.json_text import to_json
 from reslab.runtime.listener import Listener
 from reslab.runtime.processes import Processes
 from reslab.spec.recipe import refuse_unheeded
@@ -37,6 +39,7 @@ from reslab.spec.trial import DataSpec, SplitName, Trial
 if TYPE_CHECKING:
     from reslab.data.photos.feed import PhotoFeed
 
+WORDS = "classes.json"  # what classes are called, by their folders; words need not be unique: ImageNet has two cranes
 CHEAP = 4 * 2**30  # bytes that are read in seconds; ImageNet's are not
 HEEDED = ("flip", "crop", "sides", "areas", "colour", "policy", "mixup", "cutmix")  # what is done to photographs
 
@@ -138,9 +141,13 @@ class PhotoDataset:
             )
         return self.train, self.test
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """SHA-256 over classes, and names, sizes and labels of the files of both splits."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
         labelled = self.target == "labels"
         digest = hashlib.sha256(b"multi-label\n" if labelled else b"")
         for name in self.class_names:
@@ -159,11 +166,12 @@ class PhotoDataset:
         return read_words(self.root)
 
     def read_before(self, *, held_out_seed: int) -> Iterator[PhotoDataset]:
-        """Yield what earlier editions made of the same files, where that may be something else."""
-        from reslab.data.photos.reader import read_as_before
+        """Yield what earlier editions made of the same files, the newest first, where that may be something else."""
+        from reslab.data.photos.reader import read_edition
 
-        if self.may_differ_before:
-            yield from read_as_before(self.root, seed=held_out_seed)
+        for edition in reversed(Edition) if self.may_differ_before else ():
+            if edition is not CURRENT:
+                yield read_edition(self.root, seed=held_out_seed, edition=edition)
 
     def find_trained(self, before: DataSpec) -> PhotoSplit | None:
         """Return the images that a training on `before` trained on; None where the folder is not what it was."""
@@ -205,6 +213,25 @@ class PhotoDataset:
         return make_feed(self, trial, device=device, processes=processes, folder=folder, listener=listener)
 
 
+def write_words(root: Path, words: Mapping[str, str]) -> None:
+    """Write the words of a dataset's classes."""
+    write_text(root / WORDS, to_json(dict(sorted(words.items())), indent=2, ensure_ascii=False) + "\n")
+
+
+def read_words(root: Path) -> dict[str, str]:
+    """Read the words of a dataset's classes; none where it does not come with them."""
+    path = root / WORDS
+    try:
+        words = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read: {error}; correct it or remove it") from error
+    if not isinstance(words, dict) or not all(isinstance(word, str) for word in words.values()):
+        raise UserError(f"{path} does not give each class's folder its words; correct it or remove it")
+    return words
+
+
 def read_folder(root: Path, *, seed: int = 0, edition: Edition = CURRENT) -> PhotoDataset:
     """Read a folder of photographs; `seed` draws what is held out where there is nothing to test on."""
     found = find_photos(root)
@@ -214,13 +241,8 @@ def read_folder(root: Path, *, seed: int = 0, edition: Edition = CURRENT) -> Pho
     held_out = not others and first not in VAL_NAMES
     if held_out:
         train, test = train.hold_out(seed=seed, edition=edition)
-    elif others:
-        (test,) = tested
-    else:  # images to test on, and none to train on
-        train, test = train.take(slice(0)), train
-    if not len(test):
-        val = root / (first, *others)[-1]
-        raise UserError(f"{val} has no images; fill it, or remove it to have a part of train held out")
+    else:  # images to test on may be all there are
+        train, test = (train, *tested) if others else (train.take(slice(0)), train)
     return PhotoDataset(
         name=folder_name(root), root=root, class_names=names, train=train, test=test, held_out=held_out, edition=edition
     )

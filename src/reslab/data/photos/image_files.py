@@ -5,7 +5,7 @@ Nothing hidden counts. Links to folders are followed, but into none that the wal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -18,6 +18,7 @@ from reslab.files import enter_folder, is_folder, list_folder
 SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
 VAL_NAMES = ("val", "valid", "validation", "test")
 LEAST_CLASSES = 2
+Classes: TypeAlias = dict[str, list[Path]]  # the images of each
 Identity: TypeAlias = tuple[int, int] | Path  # what a folder has for itself, whatever path leads there
 
 
@@ -53,7 +54,7 @@ def walk_images(
             tell("passed over", path, path.suffix or "no suffix")
 
 
-def find_photos(root: Path, *, tell: Tell = refuse) -> dict[str, dict[str, list[Path]]]:
+def find_photos(root: Path, *, tell: Tell = refuse) -> dict[str, Classes]:
     """Return image files by split and class: of train, of it and val, of val alone, or of "" where there is no split.
 
     `tell` hears what is left out, and what a training stops at.
@@ -64,37 +65,46 @@ def find_photos(root: Path, *, tell: Tell = refuse) -> dict[str, dict[str, list[
     inside = [path for path in list_folder(root) if not path.name.startswith(".")]
     folders = [path.name for path in inside if path.is_dir()]
     val = [name for name in VAL_NAMES if name in folders][:1]
-    alone = bool(val) and folders == val  # then nothing is trained on, and little can be wrong
-    splits = val if alone else ["train", *val] if "train" in folders else [""]
+    splits = val if val and folders == val else ["train", *val] if "train" in folders else [""]
     if "train" in splits:
         for path in inside:
             if path.name not in splits and (path.is_dir() or is_image(path)):
                 walk.note("passed over", path, "beside " + " and ".join(splits))
-    train, trained = root / splits[0], walk.read_split(root / splits[0])
+    found = {split: walk.read_split(root / split) for split in splits}
+    _judge_classes(walk, found)
+    return found
+
+
+def _judge_classes(walk: _Walk, found: Mapping[str, Classes]) -> None:
+    """Tell what is wrong with the classes of splits; where there is nothing to train on, that stops no training."""
+    splits = list(found)
+    train, trained, alone = walk.root / splits[0], found[splits[0]], splits[0] in VAL_NAMES
+    val, tested, has_val = walk.root / splits[-1], found[splits[-1]], splits[-1] in VAL_NAMES
     names = sort_classes(trained, CURRENT)
     if len(names) < LEAST_CLASSES:
         few = f"{train} has {len(names) or 'no'} folder{'s' * (len(names) != 1)} of images"
-        refusal = f"{few}, and two classes are needed at least; give each a folder"
-        walk.note("too few classes", train, "one class" if names else "no class", None if alone else refusal)
+        refusal = None if alone else f"{few}, and two classes are needed at least; give each a folder"
+        if names:
+            walk.note("too few classes", train, "one class", refusal)
+        else:
+            walk.tell(None, refusal)
     empty = [name for name in names if not trained[name] and train / name not in walk.closed]
     for name in empty:
-        refusal = f"{train / name} has no images; fill it or remove it"
-        walk.note("empty class", train / name, refusal=None if alone else refusal)
-    if len(splits) > 1:
-        test, tested = root / splits[1], walk.read_split(root / splits[1])
-        for name in [name for name in tested if name not in trained]:
-            refusal = f"{test / name} is a class nothing is trained on; add it to train, or remove it"
-            walk.note("class only in val", test / name, refusal=refusal)
-        for name in names:
-            if name not in empty and not tested.get(name):
-                walk.note("class not in val", train / name)
-        return {splits[0]: trained, splits[1]: tested}
-    for name in () if alone else names:
-        if len(trained[name]) == 1:
-            place = trained[name][0].parent
-            refusal = f"{place} has one image; two are needed to hold one out, or make a val folder"
+        refusal = None if alone else f"{train / name} has no images; fill it or remove it"
+        walk.note("empty class", train / name, refusal=refusal)
+    for name in names:
+        if len(trained[name]) == 1 and not has_val:
+            one = f"{trained[name][0].parent} has one image"
+            refusal = f"{one}; two are needed to hold one out, or make a val folder"
             walk.note("single image", train / name, refusal=refusal)
-    return {splits[0]: trained}
+        if len(splits) > 1 and not tested.get(name) and name not in empty:
+            walk.note("class not in val", train / name)
+    for name in tested:
+        if name not in trained:
+            refusal = f"{val / name} is a class nothing is trained on; add it to train, or remove it"
+            walk.note("class only in val", val / name, refusal=refusal)
+    if has_val and not any(tested.values()):
+        walk.tell(None, f"{val} has no images; fill it, or remove it to have a part of train held out")
 
 
 @dataclass
@@ -117,7 +127,7 @@ class _Walk:
             self.note("closed folder", folder, error.strerror or "", refusal)
             return []
 
-    def read_split(self, folder: Path) -> dict[str, list[Path]]:
+    def read_split(self, folder: Path) -> Classes:
         """Return the images of each class; a link back to what the classes are in is none."""
         passed, found = {_identify(self.root), _identify(folder)}, {}
         for path in self.enter(folder):

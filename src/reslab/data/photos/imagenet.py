@@ -1,15 +1,18 @@
 """ILSVRC-2012 from its publisher's files to ``train/<wnid>/`` and ``val/<wnid>/``, as `read_folder` takes it.
 
 A class's training images appear whole or not at all, and so do all validation images: what was killed goes on where it
-was. No name in an archive is trusted. 1000 classes, 1,281,167 training and 50,000 validation images make it whole.
+was. No name in an archive is trusted; what a validation image shows, the development kit says. 1000 classes, 1,281,167
+training and 50,000 validation images make it whole.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
 import tarfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,18 +20,28 @@ from pathlib import Path
 from typing import IO
 
 from reslab.data.arrays.store import data_root
-from reslab.data.photos.class_words import write_words
-from reslab.data.photos.devkit import ARCHIVE, Devkit, read_devkit
-from reslab.data.photos.folder import read_folder
+from reslab.data.photos.folder import read_folder, write_words
 from reslab.errors import UserError
 from reslab.files import Watch, is_folder, list_folder, refuse_full_disk, temporary_folder
 
 TRAIN_TAR, VAL_TAR = "ILSVRC2012_img_train.tar", "ILSVRC2012_img_val.tar"
+FOLDER = "ILSVRC2012_devkit_t12"
+ARCHIVE = f"{FOLDER}.tar.gz"
+META, TRUTH = "data/meta.mat", "data/ILSVRC2012_validation_ground_truth.txt"
 WHOLE = (1000, 1_281_167, 50_000)
 WNID = re.compile(r"n\d{8}")
+CLASS_TAR = re.compile(r"n\d{8}\.tar")
 TRAIN_IMAGE = re.compile(r"n\d{8}_\d+\.JPEG")
-VAL_IMAGE = re.compile(r"ILSVRC2012_val_(\d{8})\.JPEG")
+VAL_IMAGE = re.compile(r"ILSVRC2012_val_\d{8}\.JPEG")  # their numbers are places in the truth, from 1 on
 ROOM = 1.02  # files take more on a disk than in an archive
+
+
+@dataclass(frozen=True)
+class Devkit:
+    """The words of each class, and the class of each validation image in order; classes go by their WordNet id."""
+
+    words: dict[str, str]
+    truth: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -49,13 +62,18 @@ def prepare_imagenet(source: Path, out: Path, *, watch: Watch = lambda what, don
     """Bring what lies in `source`, packed or not, into `out`; both may be the same folder."""
     if not is_folder(source):
         raise UserError(f"there is no folder {source}; give the one with {TRAIN_TAR}, {VAL_TAR} and {ARCHIVE}")
-    if _is_unpacked(source):
+    by_class = all(_list_named(source / part, WNID) for part in ("train", "val"))
+    if by_class and not _list_named(source / "val", VAL_IMAGE):
         if out.resolve() != source.resolve():
             raise UserError(f"{source} is unpacked already; use it as it is, without --out")
         return Prepared(source, _count(source), as_found=True)
     kit = read_devkit(source)
     train, val = _find(source, "train", TRAIN_TAR), _find(source, "val", VAL_TAR)
-    found = {TRAIN_TAR: train or _has_classes(out / "train"), VAL_TAR: val or _has_classes(out / "val"), ARCHIVE: kit}
+    found = {
+        TRAIN_TAR: train or _list_named(out / "train", WNID),
+        VAL_TAR: val or _list_named(out / "val", WNID),
+        ARCHIVE: kit,
+    }
     missing = [name for name, there in found.items() if not there]
     if missing or kit is None:
         raise UserError(
@@ -78,27 +96,55 @@ def prepare_imagenet(source: Path, out: Path, *, watch: Watch = lambda what, don
 
 def choose_place(source: Path) -> Path:
     """Return where to bring `source` unless told: under the data root, or nowhere if its training is unpacked."""
-    return source if _has_classes(source / "train") else data_root() / "imagenet"
+    return source if _list_named(source / "train", WNID) else data_root() / "imagenet"
 
 
-def _is_unpacked(source: Path) -> bool:
-    """Whether a folder has torchvision's layout: both splits by class, no validation image in none."""
-    return all(_has_classes(source / part) for part in ("train", "val")) and not _is_flat(source / "val")
+def read_devkit(source: Path) -> Devkit | None:
+    """Read the development kit in `source`, packed or unpacked; None if it is not there."""
+    path = source / ARCHIVE if (source / ARCHIVE).is_file() else source / FOLDER
+    if not path.exists():
+        return None
+    try:
+        return _join_kit(*(_read_kit(path, member) for member in (META, TRUTH)))
+    except (OSError, EOFError, ValueError, LookupError, TypeError, tarfile.TarError, zlib.error) as error:
+        raise UserError(f"{path} is not a development kit that can be read ({error}); fetch it again") from error
 
 
-def _has_classes(folder: Path) -> bool:
-    return is_folder(folder) and any(WNID.fullmatch(path.name) for path in list_folder(folder))
+def _read_kit(path: Path, member: str) -> bytes:
+    if path.is_dir():
+        return (path / member).read_bytes()
+    with tarfile.open(path, "r:gz") as archive:
+        wanted = (info for info in archive if info.isfile() and info.name.removeprefix("./") == f"{FOLDER}/{member}")
+        file = archive.extractfile(next(wanted, member))
+        return file.read() if file is not None else b""
 
 
-def _is_flat(folder: Path) -> bool:
-    return is_folder(folder) and any(VAL_IMAGE.fullmatch(path.name) for path in list_folder(folder))
+def _join_kit(meta: bytes, truth: bytes) -> Devkit:
+    """Join `meta.mat`, which numbers all synsets, with the truth, which has a number a line.
+
+    The classes are the leaves of the hierarchy (1 to 1000).
+    """
+    from scipy.io import loadmat
+
+    synsets = loadmat(io.BytesIO(meta), squeeze_me=True)["synsets"]
+    leaves = synsets[synsets["num_children"] == 0]
+    wnids = {int(number): str(wnid) for number, wnid in zip(leaves["ILSVRC2012_ID"], leaves["WNID"], strict=True)}
+    words = {str(wnid): str(word) for wnid, word in zip(leaves["WNID"], leaves["words"], strict=True)}
+    return Devkit(words, tuple(wnids[int(line)] for line in truth.decode("ascii").split()))
+
+
+def _list_named(folder: Path, pattern: re.Pattern[str]) -> list[Path]:
+    """Return what a folder, which need not be there, has under such names: classes, or images in none."""
+    return [path for path in list_folder(folder) if pattern.fullmatch(path.name)] if is_folder(folder) else []
 
 
 def _find(source: Path, part: str, tar: str) -> Path | None:
     """Return where a part's images lie: in an archive, or in a folder, by class or, to be sorted, in none."""
+    if (source / tar).is_file():
+        return source / tar
     folders = [source / part, source / tar.removesuffix(".tar")]
-    unpacked = [folder for folder in folders if _has_classes(folder) or (part == "val" and _is_flat(folder))]
-    return source / tar if (source / tar).is_file() else next(iter(unpacked), None)
+    patterns = [WNID, VAL_IMAGE] if part == "val" else [WNID]
+    return next((folder for folder in folders if any(_list_named(folder, pattern) for pattern in patterns)), None)
 
 
 def _count(root: Path) -> tuple[int, int, int]:
@@ -111,8 +157,9 @@ def _refuse_small_disk(train: Path | None, val: Path | None, out: Path) -> None:
     needed = 0
     if train is not None and train.is_file():
         with _open_tar(train) as archive:
-            needed += sum(member.size for wnid, member in _classes(archive) if not (out / "train" / wnid).is_dir())
-    if val is not None and val.is_file() and not _has_classes(out / "val"):
+            for name, member, _ in _members(archive, CLASS_TAR, "a class"):
+                needed += 0 if (out / "train" / name.removesuffix(".tar")).is_dir() else member.size
+    if val is not None and val.is_file() and not _list_named(out / "val", WNID):
         needed += val.stat().st_size
     for folder in (train, val):
         if folder is not None and folder.is_dir() and folder.stat().st_dev != place.stat().st_dev:
@@ -125,35 +172,35 @@ def _bring_train(where: Path, out: Path, kit: Devkit, watch: Watch) -> None:
         _bring_classes(where, out, watch)
         return
     with _open_tar(where) as archive:
-        for wnid, member in _classes(archive):
+        for name, member, file in _members(archive, CLASS_TAR, "a class"):
             watch("training images", member.offset, where.stat().st_size)
+            wnid = name.removesuffix(".tar")
             if wnid not in kit.words:
                 raise UserError(f"{where} has the class {wnid}, which {ARCHIVE} does not; fetch both again")
             if (out / wnid).is_dir():
                 continue
-            with temporary_folder(out, wnid) as folder, _open_tar(where, archive.extractfile(member)) as inner:
-                for name, image in _images(inner, TRAIN_IMAGE):
-                    _write(image, folder / "new" / name)
+            with temporary_folder(out, wnid) as folder, _open_tar(where, file) as inner:
+                for image, _, content in _members(inner, TRAIN_IMAGE, "an image"):
+                    _write(content, folder / "new" / image)
                 (folder / "new").rename(out / wnid)
     watch("training images", where.stat().st_size, where.stat().st_size)
 
 
 def _bring_val(where: Path, out: Path, kit: Devkit, watch: Watch) -> None:
     """Sort validation images by class; those that lie in their place already are moved, one by one."""
-    if _is_flat(out):
-        for path in _flat_images(out):
-            _move(path, out / _class_of(path.name, kit) / path.name)
-    elif where.is_dir() and not _is_flat(where):
+    if misplaced := _list_named(out, VAL_IMAGE):
+        for path in misplaced:
+            path.rename(_make_room(out / _class_of(path.name, kit) / path.name))
+    elif where.is_dir() and not _list_named(where, VAL_IMAGE):
         _bring_classes(where, out, watch)
-    elif not _has_classes(out):
+    elif not _list_named(out, WNID):
         with temporary_folder(out.parent, out.name) as folder:
-            if where.is_dir():
-                for path in _flat_images(where):
-                    _link(path, folder / "new" / _class_of(path.name, kit) / path.name)
-            else:
+            for path in _list_named(where, VAL_IMAGE):
+                _link(path, folder / "new" / _class_of(path.name, kit) / path.name)
+            if where.is_file():
                 with _open_tar(where) as archive:
-                    for name, image in _images(archive, VAL_IMAGE):
-                        _write(image, folder / "new" / _class_of(name, kit) / name)
+                    for name, _, content in _members(archive, VAL_IMAGE, "an image"):
+                        _write(content, folder / "new" / _class_of(name, kit) / name)
                         watch("validation images", archive.offset, where.stat().st_size)
                 watch("validation images", where.stat().st_size, where.stat().st_size)
             (folder / "new").rename(out)
@@ -162,7 +209,7 @@ def _bring_val(where: Path, out: Path, kit: Devkit, watch: Watch) -> None:
 def _bring_classes(where: Path, out: Path, watch: Watch) -> None:
     """Bring class folders that are not there yet; where they lie already, all are."""
     done = 0
-    for source in (path for path in list_folder(where) if WNID.fullmatch(path.name)):
+    for source in _list_named(where, WNID):
         if (out / source.name).is_dir():
             continue
         with temporary_folder(out, source.name) as folder:
@@ -174,9 +221,7 @@ def _bring_classes(where: Path, out: Path, watch: Watch) -> None:
 
 
 def _class_of(name: str, kit: Devkit) -> str:
-    match = VAL_IMAGE.fullmatch(name)
-    assert match is not None
-    number = int(match[1])
+    number = int(name.removesuffix(".JPEG")[-8:])  # by VAL_IMAGE
     if not 1 <= number <= len(kit.truth):
         raise UserError(f"{name} has no label: {ARCHIVE} has {len(kit.truth):,}; fetch both again")
     return kit.truth[number - 1]
@@ -192,48 +237,34 @@ def _open_tar(path: Path, file: IO[bytes] | None = None) -> Iterator[tarfile.Tar
         raise UserError(f"{path} is damaged ({error}); fetch it again") from error
 
 
-def _classes(archive: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo]]:
-    """Yield the archives within the training archive, by class."""
-    for member, name in _files(archive):
-        if not WNID.fullmatch(name.removesuffix(".tar")) or not name.endswith(".tar"):
-            raise UserError(f"{archive.name} holds '{name}', which is not a class of ILSVRC-2012; fetch it again")
-        yield name.removesuffix(".tar"), member
-
-
-def _images(archive: tarfile.TarFile, pattern: re.Pattern[str]) -> Iterator[tuple[str, IO[bytes]]]:
-    for member, name in _files(archive):
-        image = archive.extractfile(member) if pattern.fullmatch(name) else None
-        if image is None:
-            raise UserError(f"{archive.name} holds '{name}', which is not an image of ILSVRC-2012; fetch it again")
-        yield name, image
-
-
-def _files(archive: tarfile.TarFile) -> Iterator[tuple[tarfile.TarInfo, str]]:
-    """Yield what is no folder, with its name; links and devices have none that a pattern knows."""
+def _members(
+    archive: tarfile.TarFile, pattern: re.Pattern[str], what: str
+) -> Iterator[tuple[str, tarfile.TarInfo, IO[bytes]]]:
+    """Yield the files of an archive, which are all `what` and so have names that the pattern knows; folders may be."""
     for member in archive:
-        if not member.isdir():
-            yield member, member.name.removeprefix("./") if member.isfile() else f"{member.name} (no plain file)"
-
-
-def _flat_images(folder: Path) -> list[Path]:
-    return [path for path in list_folder(folder) if VAL_IMAGE.fullmatch(path.name)]
+        if member.isdir():
+            continue
+        name = member.name.removeprefix("./") if member.isfile() else f"{member.name} (no plain file)"
+        file = archive.extractfile(member) if pattern.fullmatch(name) else None
+        if file is None:
+            raise UserError(f"{archive.name} holds '{name}', which is not {what} of ILSVRC-2012; fetch it again")
+        yield name, member, file
 
 
 def _write(image: IO[bytes], path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("xb") as file:
+    with _make_room(path).open("xb") as file:
         shutil.copyfileobj(image, file)
-
-
-def _move(path: Path, target: Path) -> None:
-    target.parent.mkdir(exist_ok=True)
-    path.rename(target)
 
 
 def _link(path: Path, target: Path) -> None:
     """Give a file a second place; a copy where the disk is another."""
-    target.parent.mkdir(parents=True, exist_ok=True)
+    _make_room(target)
     try:
         os.link(path, target)
     except OSError:
         shutil.copyfile(path, target)
+
+
+def _make_room(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path

@@ -54,27 +54,21 @@ def look_at(path: Stored) -> Look:
 
 
 def _name_oddities(image: Image.Image, suffix: str) -> list[tuple[str, str]]:
-    found = []
-    if suffix not in FORMATS.get(image.format or "", ()):
-        found.append(("misnamed", f"is {image.format}"))
-    if min(image.size) < LEAST_SIDE:
-        found.append(("tiny", "{}x{}".format(*image.size)))
-    if image.mode == "CMYK":
-        found.append(("CMYK", ""))
-    if image.mode in ("1", "L", "LA", "La") or image.mode.startswith("I"):
-        found.append(("grey", ""))
-    if _has_wide_pixels(image):
-        found.append(("16 bits", ""))
-    orientation, broken = _read_exif(image)
-    if broken:
-        found.append(("broken EXIF", ""))
-    if orientation in TURNS:
-        found.append(("turned by EXIF", f"orientation {orientation}"))
-    if _is_see_through(image):  # while the first frame is the one that is open
-        found.append(("transparent", ""))
-    if image.format != "MPO" and _has_more_frames(image):
-        found.append(("animated", ""))
-    return found
+    oddities = [
+        ("misnamed", f"is {image.format}", suffix not in FORMATS.get(image.format or "", ())),
+        ("tiny", "{}x{}".format(*image.size), min(image.size) < LEAST_SIDE),
+        ("CMYK", "", image.mode == "CMYK"),
+        ("grey", "", image.mode in ("1", "L", "LA", "La") or image.mode.startswith("I")),
+        ("16 bits", "", _has_wide_pixels(image)),
+    ]
+    orientation, broken = _read_exif(image)  # after which it may be decoded
+    oddities += [
+        ("broken EXIF", "", broken),
+        ("turned by EXIF", f"orientation {orientation}", orientation in TURNS),
+        ("transparent", "", _is_see_through(image)),  # while the first frame is the one that is open
+        ("animated", "", image.format != "MPO" and _has_more_frames(image)),
+    ]
+    return [(kind, detail) for kind, detail, is_there in oddities if is_there]
 
 
 def _has_wide_pixels(image: Image.Image) -> bool:

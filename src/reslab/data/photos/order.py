@@ -21,13 +21,6 @@ Key: TypeAlias = tuple[int, int]  # an epoch and an image
 EPOCHS_KEPT = 2  # of each trial: an order of ImageNet has ten megabytes
 
 
-def take_share(keys: list[Key], *, rank: int, count: int, parts: int) -> list[Key]:
-    """Return what the process `rank` of `count` takes of a batch, in the `parts` it is used in."""
-    size = len(keys) // (parts * count)
-    starts = [(part * count + rank) * size for part in range(parts)]
-    return [key for start in starts for key in keys[start : start + size]]
-
-
 @dataclass(frozen=True, kw_only=True)
 class PhotoSampler:
     """The endless sequence of training images for one seed: every image once an epoch, batches run on across ends.

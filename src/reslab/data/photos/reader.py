@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from reslab.data.photos.editions import CURRENT, Edition
@@ -18,21 +17,15 @@ def read_photos(root: Path, *, seed: int = 0, known: DataSpec | None = None) -> 
     `known` is what a trial says of its data: `seed` is then its, and what it was made of by an earlier edition is read
     so. Where no edition gives that, the folder has changed since, and is read as it is now.
     """
-    now = _read(root, seed if known is None else known.held_out_seed, CURRENT)
-    if known is None or known.fingerprint == now.fingerprint or not now.may_differ_before:
+    now = read_edition(root, seed=seed if known is None else known.held_out_seed, edition=CURRENT)
+    if known is None or known.fingerprint == now.fingerprint:
         return now
-    earlier = read_as_before(root, seed=known.held_out_seed)
+    earlier = now.read_before(held_out_seed=known.held_out_seed)
     return next((then for then in earlier if then.fingerprint == known.fingerprint), now)
 
 
-def read_as_before(root: Path, *, seed: int) -> Iterator[PhotoDataset]:
-    """Yield what earlier editions made of them, the newest first."""
-    for edition in reversed(Edition):
-        if edition is not CURRENT:
-            yield _read(root, seed, edition)
-
-
-def _read(root: Path, seed: int, edition: Edition) -> PhotoDataset:
+def read_edition(root: Path, *, seed: int, edition: Edition) -> PhotoDataset:
+    """Read them as an edition does."""
     if find_list(root):
         return read_labelled(root, seed=seed, edition=edition)
     read = read_shards if has_shards(root) else read_folder

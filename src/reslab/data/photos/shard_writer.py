@@ -9,17 +9,18 @@ from __future__ import annotations
 import io
 import tarfile
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 
-from reslab.data.photos.class_words import read_words, write_words
-from reslab.data.photos.folder import PhotoDataset, PhotoSplit
+from reslab.data.photos.folder import PhotoDataset, PhotoSplit, read_words, write_words
 from reslab.data.photos.label_list import find_list
 from reslab.data.photos.members import reading
 from reslab.data.photos.reader import read_photos
-from reslab.data.photos.shards import Contents, write_contents
+from reslab.data.photos.shards import FILE, Contents
 from reslab.data.photos.tar_index import LABEL
 from reslab.errors import UserError
 from reslab.files import Watch, refuse_full_disk, temporary_folder
+from reslab.json_text import to_json
 from reslab.runtime.randomness import Stream, numbers_for
 
 Image = tuple[PhotoSplit, int]
@@ -49,7 +50,7 @@ def write_shards(source: Path, out: Path, *, size: int, watch: Watch = lambda wh
                 watch("shards", done, max(done, total))
             counts = {name: len(images) for name, images in shards.items()}
             contents = Contents(dataset.class_names, counts, keys.renamed)
-            write_contents(new, contents)
+            (new / FILE).write_text(to_json(asdict(contents), indent=2) + "\n", encoding="utf-8")
             if words := read_words(source):
                 write_words(new, words)
             new.rename(out)

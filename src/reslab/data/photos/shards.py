@@ -1,7 +1,7 @@
 """Photographs in tar shards, as webdataset has them: ``train-000000.tar``, ``val-000000.tar``, uncompressed.
 
 They are a dataset like a folder of files: images in the order of class and name, read from their places in any order.
-How they are spread over shards changes nothing, so what `sharding` writes is the dataset it was given.
+How they are spread over shards changes nothing, so what `shard_writer` writes is the dataset it was given.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -25,7 +25,6 @@ from reslab.data.photos.members import Member
 from reslab.data.photos.tar_index import Index, index_shards, tell_shard
 from reslab.errors import UserError
 from reslab.files import list_folder
-from reslab.json_text import to_json
 from reslab.spec.codec import convert
 
 FILE = "shards.json"
@@ -34,14 +33,11 @@ SHARD = re.compile(rf"(?:.*[-_.])?(train|{'|'.join(VAL_NAMES)})[-_.]?\d+\.tar(?:
 
 @dataclass(frozen=True)
 class Contents:
-    """What `FILE` tells: the classes' names by their labels, how many images each shard has, what was renamed.
+    """What `FILE` tells."""
 
-    `renamed` leads from members to files whose names no key can have.
-    """
-
-    class_names: tuple[str, ...]
-    images: dict[str, int]
-    renamed: dict[str, str]
+    class_names: tuple[str, ...]  # by their labels
+    images: dict[str, int]  # how many a shard has
+    renamed: dict[str, str]  # members to files whose names no key can have
 
 
 @dataclass(frozen=True)
@@ -73,9 +69,9 @@ def has_shards(root: Path) -> bool:
 
 
 def read_shards(root: Path, *, seed: int = 0, edition: Edition = CURRENT, tell: Tell = refuse) -> PhotoDataset:
-    """Read the shards of a folder; `seed` draws what is held out where there are none to test on.
+    """Read the shards of a folder, but those that `tell` is told of and does not stop at.
 
-    What is in a shard that `tell` is told of, and that it does not stop at, is left out.
+    `seed` draws what is held out where there are none to test on.
     """
     kinds = _find_shards(root)
     shards = tuple(kinds)
@@ -90,7 +86,8 @@ def read_shards(root: Path, *, seed: int = 0, edition: Edition = CURRENT, tell: 
     for split, use in ((train, "train"),) if held_out else ((train, "train"), (test, "test")):
         if not len(split):
             raise UserError(f"the shards of {root} to {use} on have no images")
-    names = contents.class_names if contents else _number_classes(train)
+    numbers = range(min(int(train.targets[-1]), len(train)) + 1)  # gaps are refused, so more is not needed
+    names = contents.class_names if contents else tuple(map(str, numbers))
     _refuse_labels(root, names, train, test)
     if held_out:
         for name, count in zip(names, np.bincount(train.targets).tolist(), strict=True):
@@ -101,11 +98,6 @@ def read_shards(root: Path, *, seed: int = 0, edition: Edition = CURRENT, tell: 
     return PhotoDataset(
         name=folder_name(root), root=root, class_names=names, train=train, test=test, held_out=held_out, edition=edition
     )
-
-
-def write_contents(root: Path, contents: Contents) -> None:
-    """Write `FILE` beside shards."""
-    (root / FILE).write_text(to_json(asdict(contents), indent=2) + "\n", encoding="utf-8")
 
 
 def _find_shards(root: Path) -> dict[str, str]:
@@ -162,11 +154,6 @@ def _gather(root: Path, shards: tuple[str, ...], index: Index, chosen: NDArray[n
     order = np.array([row for *_, row in keys], np.int64)
     files = tuple(index.names[row] for row in order.tolist())
     return ShardSplit(root, files, index.labels[order], shards, index.places[order])
-
-
-def _number_classes(train: ShardSplit) -> tuple[str, ...]:
-    """Return the labels as names, no more than could be without a gap: gaps are refused."""
-    return tuple(map(str, range(min(int(train.targets[-1]) + 1, len(train) + 1))))
 
 
 def _refuse_labels(root: Path, names: tuple[str, ...], train: ShardSplit, test: ShardSplit) -> None:

@@ -39,22 +39,16 @@ Place = tuple[str, int, int]  # a member's name, offset and length
 
 @dataclass(frozen=True)
 class Index:
-    """The images of shards: the name of each, its place (which shard, offset, length) and its label.
-
-    `left_out` are the shards that could not be taken.
-    """
+    """The images of shards: the name of each, its place (which shard, offset, length) and its label."""
 
     names: tuple[str, ...]
     places: NDArray[np.int64]
     labels: NDArray[np.int64]
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()  # shards that could not be taken
 
 
 def index_shards(root: Path, shards: Sequence[str], *, tell: Tell = refuse) -> Index:
-    """Return what lies where in the shards of a folder; they are looked through if they have changed since.
-
-    What is in a shard that `tell` is told of, and that it does not stop at, is left out.
-    """
+    """Return what lies where in the shards of a folder; they are looked through if they have changed since."""
     states = to_json([[shard, *_state(root / shard)] for shard in shards])
     digest = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()
     place = data_root() / "indexes" / f"{digest[:32]}.npz"
@@ -92,62 +86,53 @@ def split_name(name: str) -> tuple[str, str] | None:
 
 def _look_through(root: Path, shards: Sequence[str], tell: Tell) -> Index:
     names: list[str] = []
-    places: list[tuple[int, int, int]] = []
-    labels: list[int] = []
+    numbers: list[tuple[int, ...]] = []
     left_out: list[str] = []
-    for number, shard in enumerate(shards):
+    for shard_number, shard in enumerate(shards):
         try:
-            samples = _read_samples(root / shard)
+            samples = _read_shard(root / shard)
         except UserError as error:
             tell_shard(tell, root / shard, str(error))
             left_out.append(shard)
             continue
-        for (name, offset, length), label in samples:
-            names.append(name)
-            places.append((number, offset, length))
-            labels.append(label)
-    found = np.array(places, np.int64).reshape(-1, 3)
-    return Index(tuple(names), found, np.array(labels, np.int64), tuple(left_out))
+        names += [name for (name, *_), _ in samples]
+        numbers += [(shard_number, offset, length, label) for (_, offset, length), label in samples]
+    found = np.array(numbers, np.int64).reshape(-1, 4)
+    return Index(tuple(names), found[:, :3], found[:, 3], tuple(left_out))
 
 
-def _read_samples(path: Path) -> list[tuple[Place, int]]:
+def _read_shard(path: Path) -> list[tuple[Place, int]]:
     """Return the images of a shard, and their labels."""
-    images, labels = _read_shard(path)
-    for key in labels.keys() - images.keys():
-        raise UserError(f"{path}/{key}{LABEL} has no image beside it; add one, or remove the label")
+    images: dict[str, Place] = {}
+    labels: dict[str, int] = {}
+    try:
+        with _open(path) as file, tarfile.open(path, "r:", file) as archive:
+            for member in archive:
+                name = member.name.removeprefix("./")
+                key, kind = split_name(name) or ("", "")
+                is_image = f".{kind.rpartition('.')[2]}" in SUFFIXES
+                if member.isdir() or not (is_image or kind == LABEL):
+                    continue
+                if not member.isreg() or member.issparse():
+                    raise UserError(f"{path}/{name} is not a plain file; write the shard anew, links followed")
+                if key in (images if is_image else labels):
+                    what = "image" if is_image else "label"
+                    raise UserError(f"{path} has a second {what} with the key '{key}', {name}; rename one of them")
+                if is_image:
+                    images[key] = name, member.offset_data, member.size
+                else:
+                    content = os.pread(file.fileno(), member.size, member.offset_data)
+                    labels[key] = _read_label(content, f"{path}/{name}")
+            _refuse_unended(file, archive.offset)
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise UserError(f"{path} is damaged or not whole ({error}); fetch or write it again") from error
+    for key in labels:
+        if key not in images:
+            raise UserError(f"{path}/{key}{LABEL} has no image beside it; add one, or remove the label")
     for key, (name, *_) in images.items():
         if key not in labels:
             raise UserError(f"{path}/{name} has no label; put {key}{LABEL} beside it, its class's number")
     return [(place, labels[key]) for key, place in images.items()]
-
-
-def _read_shard(path: Path) -> tuple[dict[str, Place], dict[str, int]]:
-    """Return the images and the labels of a shard, by their keys."""
-    images: dict[str, Place] = {}
-    labels: dict[str, int] = {}
-    with _open(path) as file:
-        try:
-            with tarfile.open(path, "r:", file) as archive:
-                for member in archive:
-                    name = member.name.removeprefix("./")
-                    key, kind = split_name(name) or ("", "")
-                    found = images if _is_image(kind) else labels if kind == LABEL else None
-                    if found is None or member.isdir():
-                        continue
-                    if not member.isreg() or member.issparse():
-                        raise UserError(f"{path}/{name} is not a plain file; write the shard anew, links followed")
-                    if key in found:
-                        what = "image" if found is images else "label"
-                        raise UserError(f"{path} has a second {what} with the key '{key}', {name}; rename one of them")
-                    if found is images:
-                        images[key] = name, member.offset_data, member.size
-                    else:
-                        content = os.pread(file.fileno(), member.size, member.offset_data)
-                        labels[key] = _read_label(content, f"{path}/{name}")
-                _refuse_unended(file, archive.offset)
-        except (tarfile.TarError, EOFError, OSError) as error:
-            raise UserError(f"{path} is damaged or not whole ({error}); fetch or write it again") from error
-    return images, labels
 
 
 def _open(path: Path) -> io.BufferedReader:
@@ -174,10 +159,6 @@ def _read_label(content: bytes, name: str) -> int:
     if not text.isdecimal() or not text.isascii() or len(text) > MOST_DIGITS:
         raise UserError(f"{name} says {text[:40]!r}; it must be the number of a class, from 0 on")
     return int(text)
-
-
-def _is_image(kind: str) -> bool:
-    return f".{kind.rpartition('.')[2]}" in SUFFIXES
 
 
 def _state(path: Path) -> tuple[int, int]:

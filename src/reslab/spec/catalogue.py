@@ -75,9 +75,9 @@ def asserted_fields(name: str) -> tuple[str, ...]:
 @cache
 def name_of(spec: Spec) -> str:
     """Return what one would type to get `spec`: the nearest name, then the fields that differ from it."""
-    candidates = [(len(differing), name, differing) for name, differing in _nearest(spec)]
+    candidates = list(_nearest(spec))
     if candidates:
-        _, name, differing = min(candidates, key=lambda candidate: candidate[0])
+        name, differing = min(candidates, key=lambda candidate: len(candidate[1]))
     else:
         name = "resnet-18"
         if not isinstance(spec, NetworkSpec):
@@ -178,7 +178,8 @@ def _nearest(spec: Spec) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each name of a like network with the fields in which `spec` differs from it."""
     names, block = list(_named()), {}
     if isinstance(spec, NetworkSpec):
-        stem = f"{_branch(spec)}-{spec.depth}"
+        branch = {"none": "plain", "gated": "gated-resnet"}.get(spec.shortcut, "resnet")
+        stem = f"{branch}-{spec.depth}"
         names = [stem, f"{stem}-v1.5", *[f"{family}-{spec.depth}" for family in FAMILIES], *_wide_names(spec)]
         block = {"block": spec.block}
     for name in names:
@@ -211,19 +212,11 @@ def _likeness(spec: Spec) -> tuple[object, ...]:
 def _differing(spec: Spec, base: Spec) -> dict[str, Any]:
     """Return the fields to override in `base` for `spec`: leaves, or all stages where their number differs."""
     mine, theirs = comparable(spec), comparable(base)
+    stages = {}
     if len(mine.get("stages", ())) != len(theirs.get("stages", ())):
-        stages = mine.pop("stages")
+        stages = {"stages": mine.pop("stages")}
         theirs.pop("stages")
-        return {**_differing_leaves(mine, theirs), "stages": stages}
-    return _differing_leaves(mine, theirs)
-
-
-def _differing_leaves(mine: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, (value, _) in differing_leaves(mine, theirs).items()}
-
-
-def _branch(spec: NetworkSpec) -> str:
-    return {"none": "plain", "gated": "gated-resnet"}.get(spec.shortcut, "resnet")
+    return {key: value for key, (value, _) in differing_leaves(mine, theirs).items()} | stages
 
 
 def _written(value: Any) -> str:

@@ -131,9 +131,11 @@ def override(spec: T, changes: Mapping[str, Any], *, where: str = "") -> T:
     return decode(type(spec), data, where=where)
 
 
-def overlay(spec: T, changes: Mapping[str, Any]) -> T:
-    """Return `spec` with the nested fields in `changes` replaced, and every other left as it is."""
-    return decode(type(spec), _overlay(encode(spec), changes))
+def overlay(data: Any, changes: Any) -> Any:
+    """Return plain data with the nested fields in `changes` replaced, and every other left as it is."""
+    if not isinstance(data, dict) or not isinstance(changes, Mapping):
+        return changes
+    return data | {key: overlay(data.get(key), value) for key, value in changes.items()}
 
 
 def convert(hint: Any, value: Any, *, where: str) -> Any:
@@ -181,14 +183,6 @@ def _before(cls: type) -> dict[str, Any]:
     return {field.name: field.metadata[BEFORE] for field in fields(cls) if BEFORE in field.metadata}
 
 
-def _overlay(data: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(data)
-    for key, value in changes.items():
-        below = data.get(key)
-        merged[key] = _overlay(below, value) if isinstance(below, dict) and isinstance(value, Mapping) else value
-    return merged
-
-
 def _default(field: Field[Any]) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
@@ -209,7 +203,8 @@ def _scalar(hint: Any, value: Any, where: str) -> Any:
         raise UserError(f"{where} is {value!r}; choose true or false")
     if hint is str and isinstance(value, str):
         return value
-    if hint in (int, float) and _may_be_number(value):
+    # Numbers of numpy's are numbers too; a truth value is none.
+    if hint in (int, float) and isinstance(value, (str, numbers.Number)) and not isinstance(value, bool):
         try:
             number = hint(value) + 0  # -0.0 is 0.0, and would be written otherwise
         except (TypeError, ValueError, OverflowError):
@@ -218,11 +213,6 @@ def _scalar(hint: Any, value: Any, where: str) -> Any:
             return number
     noun = {int: "a whole number", float: "a number"}.get(hint, "text")
     raise UserError(f"{where} is {value!r}; give {noun}")
-
-
-def _may_be_number(value: Any) -> bool:
-    """Whether a value is text or a number, of numpy's too; a truth value is none, of numpy's neither."""
-    return isinstance(value, (str, numbers.Number)) and not isinstance(value, bool)
 
 
 def _parse_json(value: Any, where: str) -> Any:

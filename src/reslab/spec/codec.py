@@ -204,7 +204,8 @@ def _scalar(hint: Any, value: Any, where: str) -> Any:
     if hint is str and isinstance(value, str):
         return value
     # Numbers of numpy's are numbers too; a truth value is none.
-    if hint in (int, float) and isinstance(value, (str, numbers.Number)) and not isinstance(value, bool):
+    may_be_number = isinstance(value, (str, numbers.Number)) and not isinstance(value, bool)
+    if hint in (int, float) and may_be_number:
         try:
             number = hint(value) + 0  # -0.0 is 0.0, and would be written otherwise
         except (TypeError, ValueError, OverflowError):

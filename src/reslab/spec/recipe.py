@@ -139,7 +139,7 @@ class AugmentationSpec:
     cutmix: float = 0.0
 
     def __post_init__(self) -> None:
-        least = dict.fromkeys(("padding", "cutout", "colour", "mixup", "cutmix"), 0)
+        least: dict[str, float] = dict.fromkeys(("padding", "cutout", "colour", "mixup", "cutmix"), 0)
         where = _demand(self, "recipe.augmentation.", least=least)
         if len(self.sides) != 2 or not 0 < self.sides[0] <= self.sides[1]:
             raise UserError(f"{where}sides is {self.sides}; give the least and the greatest, as [256,480]")
@@ -201,7 +201,7 @@ class Recipe:
     evaluate_every: int = 1_000
 
     def __post_init__(self) -> None:
-        least = dict.fromkeys(("iterations", "batch", "accumulate", "evaluate_every"), 1)
+        least: dict[str, float] = dict.fromkeys(("iterations", "batch", "accumulate", "evaluate_every"), 1)
         where = _demand(self, "recipe.", least=least)
         if self.batch % self.accumulate:
             raise UserError(f"{where}accumulate is {self.accumulate}; it must divide the batch of {self.batch}")

@@ -20,8 +20,7 @@ from reslab.networks import Network
 from reslab.networks.freezing import count_stages_ahead
 from reslab.runtime.processes import ALONE, Processes
 from reslab.spec.recipe import Recipe
-from reslab.training.flat import FlatTensors
-from reslab.training.optimizer import PaperSGD
+from reslab.training.optimizer import FlatTensors, PaperSGD
 from reslab.training.scaling import LossScale
 
 LOSS, FAILED_AT, FIRST_SUM = range(3)

@@ -87,7 +87,6 @@ class Stretch:
     """Iterations whose batches and rates are on the device."""
 
     first: int
-    count: int
     batches: tuple[Tensor, ...]
     controls: Tensor
 
@@ -192,16 +191,11 @@ class Stepper:
     def _reach(self, step: int, warmed_at: int | None) -> Stretch:
         """Return a stretch that has `step`, loading it where the one at hand has not."""
         stretch = self.stretch
-        if stretch is None or not stretch.first <= step < stretch.first + stretch.count:
+        if stretch is None or not stretch.first <= step < stretch.first + len(stretch.controls):
             batches = self.task.load(step, self._stretch_length(step, warmed_at))
-            count = len(batches[0])
-            controls = [self._control(number, warmed_at) for number in range(step, step + count)]
-            stretch = self.stretch = Stretch(
-                step,
-                count,
-                batches,
-                torch.tensor(controls, dtype=torch.float64).to(self.device, non_blocking=True),
-            )
+            rows = [self._control(number, warmed_at) for number in range(step, step + len(batches[0]))]
+            controls = torch.tensor(rows, dtype=torch.float64).to(self.device, non_blocking=True)
+            stretch = self.stretch = Stretch(step, batches, controls)
             self._change_track(batches)
         return stretch
 

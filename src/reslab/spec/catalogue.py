@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from reslab.errors import UserError, choices, suggest
 from reslab.shipped import sets_of
 from reslab.spec.codec import convert, decode, differing_leaves, encode, override
-from reslab.spec.comparators import NAMED, TYPES, ImageSpec, TorchvisionSpec
+from reslab.spec.comparators import NAMED, TYPES, HighwaySpec, ImageSpec, LeNetSpec, TorchvisionSpec
 from reslab.spec.families import IMAGENET_BLOCKS, cifar, dense, imagenet, wide
 from reslab.spec.network import PRE_REVISION, Block, NetworkSpec
 
@@ -114,6 +114,35 @@ def comparable(spec: Spec) -> dict[str, Any]:
     """
     data = spec_to_dict(spec)
     return data | ({"pre_revision": spec.pre_revision or PRE_REVISION} if isinstance(spec, NetworkSpec) else {})
+
+
+def contradictions(one: Spec, other: Spec) -> dict[str, tuple[Any, Any]]:
+    """Return the fields in which two specs, given the same weights, would compute different things."""
+    return differences(_materials(one), _materials(other))
+
+
+def _materials(spec: Spec) -> Spec:
+    """Return `spec` with everything immaterial at its default; of a family not known here, all is material."""
+    if isinstance(spec, HighwaySpec):
+        return replace(spec, dropout=0.0, gate_bias=0.0, input_size=32)
+    if isinstance(spec, TorchvisionSpec):
+        return spec if spec.architecture == "vit_b_16" else replace(spec, input_size=224)
+    if isinstance(spec, LeNetSpec):
+        return replace(spec, input_size=32)
+    if not isinstance(spec, NetworkSpec):
+        return spec
+    return replace(
+        spec,
+        zero_padding=spec.zero_padding if spec.shortcut == "A" else "after",
+        stride_in=spec.stride_in if spec.block == "bottleneck" else "1x1",
+        norm="batch" if spec.norm == "frozen" else spec.norm,
+        init="he-fan-in",
+        zero_gamma=False,
+        dropout=0.0,
+        stochastic_depth=0.0,
+        input_size=224,
+        checkpointing=False,
+    )
 
 
 @cache

@@ -203,16 +203,15 @@ def _scalar(hint: Any, value: Any, where: str) -> Any:
         raise UserError(f"{where} is {value!r}; choose true or false")
     if hint is str and isinstance(value, str):
         return value
+    noun = {int: "a whole number", float: "a number"}.get(hint, "text")
     # Numbers of numpy's are numbers too; a truth value is none.
-    may_be_number = isinstance(value, (str, numbers.Number)) and not isinstance(value, bool)
-    if hint in (int, float) and may_be_number:
+    if noun != "text" and isinstance(value, (str, numbers.Number)) and not isinstance(value, bool):
         try:
             number = hint(value) + 0  # -0.0 is 0.0, and would be written otherwise
         except (TypeError, ValueError, OverflowError):
             number = None
         if number is not None and math.isfinite(number) and (isinstance(value, str) or number == value):
             return number
-    noun = {int: "a whole number", float: "a number"}.get(hint, "text")
     raise UserError(f"{where} is {value!r}; give {noun}")
 
 

@@ -95,21 +95,13 @@ class Stretch:
 class Track:
     """Iterations whose batches have one shape: the places they read, and what replays them once they are recorded.
 
-    `seen` is what the last of them saw; a replay writes it anew, in the same memory.
+    `seen` is what the last of them saw: its loss, what is tallied of it, and the statistics from before it. A replay
+    writes it anew, in the same memory.
     """
 
     batch: tuple[Tensor, ...]
     replay: Callable[[], None] | None = None
-    seen: Seen | None = None
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What an iteration saw of its batch, beside the gradients; the statistics are those from before it."""
-
-    loss: Tensor
-    tallied: Tensor
-    before: list[Tensor]
+    seen: tuple[Tensor, Tensor, list[Tensor]] | None = None
 
 
 class Pace:
@@ -257,12 +249,12 @@ class Stepper:
             losses.append(loss.detach().double())
             sums.append(tallied)
         self.state.optimizer.gather(scale=None if scale is None else scale.factor)
-        self.track.seen = Seen(_add(losses), _add(sums), before)
+        self.track.seen = _add(losses), _add(sums), before
 
     def _update(self) -> None:
-        seen = self.track.seen
-        assert seen is not None
-        self.state.update(seen.loss, seen.tallied, before=seen.before, controls=self.controls)
+        assert self.track.seen is not None
+        loss, tallied, before = self.track.seen
+        self.state.update(loss, tallied, before=before, controls=self.controls)
 
     def _capture(self) -> Callable[[], None]:
         """Record an iteration's work as a graph and return what replays it; the state is as it was before."""

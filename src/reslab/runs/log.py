@@ -32,8 +32,10 @@ class StepLog:
         with telling(f"cannot write {self.path}", "free some space and run again"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a+b") as file:
-                if file.tell() and self._ends_cut_short():
-                    file.write(b"\n")
+                if file.tell():
+                    file.seek(-1, os.SEEK_END)
+                    if file.read(1) != b"\n":  # the last line was cut short
+                        file.write(b"\n")
                 file.write((to_json(entry) + "\n").encode())
                 file.flush()
                 os.fsync(file.fileno())
@@ -63,13 +65,8 @@ class StepLog:
                 f"{self.path} lacks the entry of iteration {last}, which the checkpoint has seen; "
                 "bring it back, or remove the run to train it again"
             )
-        if self.path.exists() or kept:
+        if self.path.exists():
             write_text(self.path, "".join(to_json(entry) + "\n" for entry in kept))
-
-    def _ends_cut_short(self) -> bool:
-        with self.path.open("rb") as file:
-            file.seek(-1, os.SEEK_END)
-            return file.read(1) != b"\n"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,7 +50,8 @@ def decode(cls: type[T], data: Mapping[str, Any], *, where: str = "") -> T:
     hints = _hints(cls)
     if not isinstance(data, Mapping):
         raise UserError(f"{where.rstrip('.') or cls.__name__} is {data!r}; give a table of fields")
-    names = [field.name for field in fields(cls)]  # pyright: ignore[reportArgumentType]
+    declared = fields(cls)  # pyright: ignore[reportArgumentType]
+    names = [field.name for field in declared]
     for key in data:
         if key not in names:
             deeper = [f"'{where}{name}.{key}'" for name in names if _has_field(hints[name], key)]
@@ -58,13 +59,13 @@ def decode(cls: type[T], data: Mapping[str, Any], *, where: str = "") -> T:
             known = meant or f"; it has {', '.join(names)}"
             raise UserError(f"there is no field '{where}{key}'{known}")
     values = {key: convert(hints[key], value, where=f"{where}{key}") for key, value in data.items()}
-    required = [field.name for field in fields(cls) if field.default is MISSING and field.default_factory is MISSING]  # pyright: ignore[reportArgumentType]
-    missing = [name for name in required if name not in values]
-    if missing:
+    required = [field.name for field in declared if field.default is MISSING and field.default_factory is MISSING]
+    if missing := [name for name in required if name not in values]:
         raise UserError(f"{where.rstrip('.') or cls.__name__} lacks {choices(missing)}")
+    before = {field.name: field.metadata[BEFORE] for field in declared if BEFORE in field.metadata}
     outer = _place.set(where)
     try:
-        return cls(**(_before(cls) | values))
+        return cls(**(before | values))
     finally:
         _place.reset(outer)
 
@@ -116,17 +117,15 @@ def override(spec: T, changes: Mapping[str, Any], *, where: str = "") -> T:
         for key in parents:
             target = _descend(target, key, where + path, group)
             group += f"{key}."
+        here = group.rstrip(".")
+        if target is None:
+            raise UserError(f"'{here}' is none here, so '{where}{path}' cannot be set; start from a recipe that has it")
         if isinstance(target, list):
             _descend(target, leaf, where + path, group)
             target[int(leaf)] = value
         elif isinstance(target, dict):
             target[leaf] = value
         else:
-            here = group.rstrip(".")
-            if target is None:
-                raise UserError(
-                    f"'{here}' is none here, so '{where}{path}' cannot be set; start from a recipe that has it"
-                )
             raise UserError(f"'{here}' has no field '{leaf}': it is a single value")
     return decode(type(spec), data, where=where)
 
@@ -176,11 +175,6 @@ def _has_field(hint: Any, name: str) -> bool:
     """Whether what a field may hold has a field of that name itself; items of a list have numbers before theirs."""
     kinds = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
     return any(name in getattr(kind, "__dataclass_fields__", ()) for kind in kinds)
-
-
-@cache
-def _before(cls: type) -> dict[str, Any]:
-    return {field.name: field.metadata[BEFORE] for field in fields(cls) if BEFORE in field.metadata}
 
 
 def _default(field: Field[Any]) -> Any:

@@ -34,7 +34,7 @@ def free_memory(device: torch.device | str) -> int:
 
 def _read_number(path: Path, name: str) -> int | None:
     """Return the number behind a name in a file of the system; None where it says none."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, ValueError):
         found = re.search(rf"^{name}:?\s+(\d+)", path.read_text(), re.MULTILINE)
         return int(found[1]) if found else None
     return None

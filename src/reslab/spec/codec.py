@@ -195,8 +195,6 @@ def _scalar(hint: Any, value: Any, where: str) -> Any:
         if str(value).lower() in words:
             return words[str(value).lower()]
         raise UserError(f"{where} is {value!r}; choose true or false")
-    if hint is str and isinstance(value, str):
-        return value
     noun = {int: "a whole number", float: "a number"}.get(hint, "text")
     # Numbers of numpy's are numbers too; a truth value is none.
     if noun != "text" and isinstance(value, (str, numbers.Number)) and not isinstance(value, bool):
@@ -206,6 +204,8 @@ def _scalar(hint: Any, value: Any, where: str) -> Any:
             number = None
         if number is not None and math.isfinite(number) and (isinstance(value, str) or number == value):
             return number
+    if hint is str and isinstance(value, str):
+        return value
     raise UserError(f"{where} is {value!r}; give {noun}")
 
 

@@ -51,30 +51,14 @@ __all__ = [
     "train",
 ]
 
-_HOMES = {
-    "reslab.delivery.predictor": ("Predictor",),
-    "reslab.errors": ("UserError",),
-    "reslab.experiments.train": ("train",),
-    "reslab.spec": ("NetworkSpec", "Preprocess", "StageSpec", "StemSpec", "find", "list_models"),
-    "reslab.spec.recipe": ("Recipe", "find_recipe"),
-    "reslab.networks": (
-        "Network",
-        "build",
-        "create_model",
-        "deepen",
-        "foreign_state_dict",
-        "load_model",
-        "measure_cost",
-        "read_weights",
-        "save_model",
-    ),
-}
+_HOMES = ("errors", "spec", "spec.recipe", "networks", "delivery.predictor", "experiments.train")  # torch-free first
 
 
 def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(importlib.import_module(home), name)
+    for home in _HOMES if name in __all__ else ():
+        module = importlib.import_module(f"reslab.{home}")
+        if hasattr(module, name):
+            return getattr(module, name)
     raise AttributeError(f"module 'reslab' has no attribute '{name}'")
 
 

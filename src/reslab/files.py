@@ -18,7 +18,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
 
 from reslab.errors import UserError
 from reslab.numbers import write_size
@@ -26,6 +25,15 @@ from reslab.numbers import write_size
 PARTIAL = ".partial"
 ATTEMPTS = 10
 Watch = Callable[[str, int, int | None], None]  # is told what is done, how much of it, and of how much
+
+
+@contextlib.contextmanager
+def telling(cannot: str, remedy: str) -> Iterator[None]:
+    """Tell an OSError in a sentence: what cannot be done, why, and the remedy."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{cannot}: {error.strerror}; {remedy}") from error
 
 
 def is_folder(path: Path) -> bool:
@@ -56,10 +64,8 @@ def slug(text: str, *, keep: str = "A-Za-z0-9.", longest: int | None = None) -> 
 
 def list_folder(folder: Path) -> list[Path]:
     """Return what a folder has, by name."""
-    try:
+    with telling(f"{folder} cannot be read", "check its permissions"):
         return enter_folder(folder)
-    except OSError as error:
-        raise UserError(f"{folder} cannot be read: {error.strerror}; check its permissions") from error
 
 
 def enter_folder(folder: Path) -> list[Path]:
@@ -80,13 +86,11 @@ def refuse_full_disk(path: Path, needed: float, *, remedy: str) -> None:
 def refuse_closed_place(path: Path, *, folder: bool = False) -> None:
     """Refuse a place where a file, or a folder of files, cannot be written, before the work for it is done."""
     place = next(above for above in ([path] if folder else []) + [*path.absolute().parents] if _find_mode(above))
-    try:
+    with telling(f"cannot write {path}", "choose a writable place"):
         if not folder and is_folder(path):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         with tempfile.TemporaryFile(dir=place):
             pass
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}; choose a writable place") from error
 
 
 @contextlib.contextmanager
@@ -97,20 +101,17 @@ def atomic_write(path: Path) -> Iterator[Path]:
     are the umask's, whatever the body writes with.
     """
     temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}{PARTIAL}"
-    try:
+    with telling(f"cannot write {path}", "choose a writable place"):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.touch(exist_ok=False)
         permissions = stat.S_IMODE(temporary.stat().st_mode)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}; choose a writable place") from error
     try:
-        yield temporary
-        _sync(temporary)
-        temporary.chmod(permissions)  # safetensors puts a file of its own there, for its owner alone
-        temporary.replace(path)
-        _sync(path.parent)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}; free some space or choose another place") from error
+        with telling(f"cannot write {path}", "free some space or choose another place"):
+            yield temporary
+            _sync(temporary)
+            temporary.chmod(permissions)  # safetensors puts a file of its own there, for its owner alone
+            temporary.replace(path)
+            _sync(path.parent)
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -135,12 +136,12 @@ def temporary_folder(parent: Path, name: str) -> Iterator[Path]:
     """
     parent.mkdir(parents=True, exist_ok=True)
     for path in parent.glob(f".{glob.escape(name)}.*{PARTIAL}"):
-        if path.is_dir() and (hold := _hold(path)) is not None:
+        if path.is_dir() and (hold := _hold_folder(path)) is not None:
             shutil.rmtree(path, ignore_errors=True)
             os.close(hold)
     while True:
         folder = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=PARTIAL, dir=parent))
-        hold = _hold(folder)
+        hold = _hold_folder(folder)
         if hold is not None:  # else another took it for a leftover just now
             break
     try:
@@ -163,18 +164,14 @@ def replace_folder(place: Path, new: Path, *, aside: Path) -> None:
         raise
 
 
-def _hold(folder: Path) -> int | None:
+def _hold_folder(folder: Path) -> int | None:
     """Hold a folder for this process alone; return what lets go of it when closed, or None if it cannot be had."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except (FileNotFoundError, PermissionError):
         return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(descriptor), folder.stat()):
-            return descriptor
-    except (BlockingIOError, FileNotFoundError):
-        pass
+    if _hold(descriptor, folder):
+        return descriptor
     os.close(descriptor)
     return None
 
@@ -182,43 +179,36 @@ def _hold(folder: Path) -> int | None:
 @contextlib.contextmanager
 def lock(path: Path, refusal: str) -> Iterator[None]:
     """Hold `path` for this process alone, or raise `refusal`. The system drops the hold of a process that dies."""
-    try:
+    with telling(f"cannot write {path}", "choose a writable place"):
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("a")
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}; choose a writable place") from error
     with file:
-        if not _take(file):
-            raise UserError(refusal)
-        try:
-            same = os.path.samestat(os.fstat(file.fileno()), path.stat())
-        except FileNotFoundError:
-            same = False
-        if not same:  # removed, or made anew, between opening and holding it
+        # Who only looks whether it is held (`is_locked`) has it for an instant.
+        if not _hold(file.fileno(), path, attempts=ATTEMPTS):
             raise UserError(refusal)
         yield
 
 
-def _take(file: IO[str]) -> bool:
-    """Hold an open file, if nobody does; who only looks whether it is held (`is_locked`) has it for an instant."""
-    for _ in range(ATTEMPTS):
+def _hold(descriptor: int, path: Path, *, attempts: int = 1) -> bool:
+    """Hold what was opened at `path`, if nobody does and it still stands there: neither removed nor made anew."""
+    for _ in range(attempts):
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return os.path.samestat(os.fstat(descriptor), path.stat())
         except BlockingIOError:
             time.sleep(0.01)
-        else:
-            return True
+        except FileNotFoundError:
+            return False
     return False
 
 
 def is_locked(path: Path) -> bool:
     """Whether a living process holds `path`; nothing is written to find out."""
-    try:
-        file = path.open()
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}; choose a readable place") from error
+    with telling(f"cannot read {path}", "choose a readable place"):
+        try:
+            file = path.open()
+        except FileNotFoundError:
+            return False
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -6,9 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.runs_by_hand import write_run
 
 from reslab.errors import UserError
-from reslab.runs.directory import RunDirectory, find_run, list_runs, match_runs, only_run
+from reslab.runs.directory import ReadOnce, RunDirectory, find_run, list_runs, match_runs, only_run
+from reslab.runs.log import StepLog
 from reslab.spec import find
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
@@ -127,3 +129,34 @@ def test_of_several_runs_all_are_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"begins 10 runs' ids.*\) and 2 more$") as told:
         find_run("resnet-20", tmp_path)
     assert str(told.value).count("(seed ") == 8
+
+
+def test_what_was_read_is_remembered(tmp_path: Path) -> None:
+    """The same, and as it was; a run that is read anew has what came since."""
+    written = write_run(tmp_path)
+    run = ReadOnce(written.path)
+    assert run.trial() == written.trial()
+    result, log = run.result(), run.log(strict=True)
+    assert (result, log) == (written.result(), written.log())
+    written.write("result", {"step": 1})
+    StepLog(run.path / "metrics.jsonl").append({"step": 99_999_999})
+    assert run.result() is result
+    assert run.log() is log
+    assert ReadOnce(run.path).result() == {"step": 1}
+    assert len(ReadOnce(run.path).log()) == len(log) + 1
+
+
+def test_what_cannot_be_read_is_told_each_time(tmp_path: Path) -> None:
+    """A log with a bad line is read, but never passes as strictly read; a file that is mended is read."""
+    run = ReadOnce(write_run(tmp_path).path)
+    text = (run.path / "metrics.jsonl").read_text()
+    (run.path / "metrics.jsonl").write_text(f"nonsense\n{text}")
+    (run.path / "result.json").write_text("{")
+    for _ in range(2):
+        assert len(run.log()) == len(text.splitlines())
+        with pytest.raises(UserError, match="a line that cannot be read"):
+            run.log(strict=True)
+        with pytest.raises(UserError, match=r"result\.json cannot be read"):
+            run.result()
+    (run.path / "result.json").write_text("{}")
+    assert run.result() == {}

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import datetime
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.processes import run_in_processes
 from torch import Tensor
+from torch.distributed import DistStoreError, HashStore, Store
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
 from reslab.errors import UserError
 from reslab.networks import create_model
-from reslab.runtime.processes import ALONE, Processes, joined, refuse_undivided
+from reslab.runtime.processes import ALONE, Processes, find_corner, joined, refuse_undivided
 from reslab.spec.recipe import Recipe
 from reslab.training.state import TrainingState
+
+SOON = datetime.timedelta(seconds=0.2)
+LATER = datetime.timedelta(seconds=20)
 
 
 @given(st.integers(0, 200), st.integers(1, 9))
@@ -139,3 +146,31 @@ def test_the_words_of_the_first_to_fail_are_everyones(error: Exception, said: st
         run_in_processes(fail, 3, error)
     assert str(told.value).count(f"processes.Lost: {said}") == 2
     assert "another of" not in str(told.value)
+
+
+def meet(store: Store, count: int) -> list[str]:
+    """All processes of one attempt, as threads; what each then reads that the first wrote."""
+    with ThreadPoolExecutor(count) as threads:
+        corners = list(
+            threads.map(lambda rank: find_corner(store, rank=rank, count=count, timeout=LATER), range(count))
+        )
+    assert not corners[0].check(["address"])
+    corners[0].set("address", "here")
+    return [corner.get("address").decode() for corner in corners]
+
+
+def test_a_new_attempt_has_a_corner_of_its_own() -> None:
+    """Nothing of the attempts before is there: not of one that met, nor of one whose process died after it asked."""
+    store = HashStore()
+    assert meet(store, 3) == ["here"] * 3
+    with pytest.raises(DistStoreError):
+        find_corner(store, rank=2, count=3, timeout=SOON)
+    assert meet(store, 3) == ["here"] * 3
+
+
+def test_who_does_not_come_is_not_waited_for_forever() -> None:
+    """By the first, or by another."""
+    with pytest.raises(RuntimeError, match=r"timed out waiting for processes \[1, 2\]"):
+        find_corner(HashStore(), rank=0, count=3, timeout=SOON)
+    with pytest.raises(DistStoreError, match="timeout"):
+        find_corner(HashStore(), rank=1, count=3, timeout=SOON)

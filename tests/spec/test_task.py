@@ -16,7 +16,6 @@ from reslab.spec.task import (
     MultiLabel,
     Target,
     TaskSpec,
-    decode_task,
     encode_task,
     find_task,
     tasks_for,
@@ -102,10 +101,10 @@ def test_a_task_is_written_by_its_name_and_what_is_said_of_it(
 ) -> None:
     """And read back as it was."""
     assert encode_task(task, sparse=sparse) == data
-    assert decode_task(data) == decode_task(task) == task
+    assert find_task(data) == find_task(task) == task
 
 
 def test_a_table_without_a_name_is_refused() -> None:
     """Nothing is guessed."""
     with pytest.raises(UserError, match="task is None; choose"):
-        decode_task({"angles": 4})
+        find_task({"angles": 4})

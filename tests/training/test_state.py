@@ -12,9 +12,11 @@ from tests.training.toys import RECIPE, make_learner
 from torch import Tensor
 
 from reslab.runtime.processes import ALONE, Processes
-from reslab.training.state import Tally, TrainingState
+from reslab.training import state as states
+from reslab.training.state import FIRST_SCALE, LARGEST_SCALE, SMALLEST_SCALE, LossScale, Tally, TrainingState
 
 AVERAGED = replace(RECIPE, average_decay=0.5)
+YES, NO = torch.tensor(True), torch.tensor(False)
 
 
 @dataclass(frozen=True)
@@ -240,3 +242,29 @@ def test_statistics_that_did_not_move_stay_what_they_are() -> None:
     state.statistics.flat.copy_(kept)
     update(state, move=0.0)
     assert torch.equal(state.statistics.flat, kept)
+
+
+def follow(scale: LossScale, *finite: Tensor) -> list[float]:
+    found = []
+    for one in finite:
+        scale.follow(one)
+        found.append(scale.factor.item())
+    return found
+
+
+def test_the_scale_of_the_loss_halves_at_once_and_doubles_in_time(monkeypatch) -> None:
+    """Three good iterations in a row count here; an overflow starts their count anew."""
+    monkeypatch.setattr(states, "STEADY", 3)
+    scale = LossScale(torch.device("cpu"))
+    first, half = FIRST_SCALE, FIRST_SCALE / 2
+    assert follow(scale, YES, YES, NO, YES, YES, YES, YES) == [first, first, half, half, half, first, first]
+
+
+def test_the_scale_of_the_loss_has_ends(monkeypatch) -> None:
+    """Beyond them nothing is to be gained."""
+    monkeypatch.setattr(states, "STEADY", 1)
+    scale = LossScale(torch.device("cpu"))
+    assert follow(scale, *[YES] * 10)[-1] == LARGEST_SCALE
+    helped = [bool(scale.follow(NO)) for _ in range(32)]
+    assert scale.factor == SMALLEST_SCALE
+    assert helped == [True] * 30 + [False] * 2

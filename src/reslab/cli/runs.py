@@ -21,8 +21,8 @@ from reslab.report.groups import Group, group_runs, spread
 from reslab.report.notation import spread_words
 from reslab.report.records import RunRecord, read_records
 from reslab.runs.directory import find_run, list_bare, list_runs
+from reslab.runs.log import Timings
 from reslab.runs.pruning import find_spared, find_waste, prune
-from reslab.runs.timings import Timings
 from reslab.scores import list_columns
 from reslab.spec import name_of
 from reslab.tasks.catalogue import list_shown

@@ -15,7 +15,7 @@ from reslab.runtime.listener import Listener
 from reslab.runtime.randomness import torch_seeded
 from reslab.runtime.sealed import seal
 from reslab.spec import Preprocess, Spec
-from reslab.spec.contradictions import contradictions
+from reslab.spec.catalogue import contradictions
 from reslab.spec.trial import Trial
 
 

@@ -14,9 +14,8 @@ from reslab.networks.weights.adapters import to_foreign
 from reslab.networks.weights.file import Weights, write_weights
 from reslab.networks.weights.reading import load_tensors, read_weights
 from reslab.spec import Spec, find, name_of
-from reslab.spec.catalogue import asserted_fields
+from reslab.spec.catalogue import asserted_fields, contradictions
 from reslab.spec.codec import override
-from reslab.spec.contradictions import contradictions
 
 # What a name and a file must agree on even if nothing was overridden.
 STRUCTURE = (

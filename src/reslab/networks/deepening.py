@@ -14,7 +14,7 @@ from reslab.networks.blocks import Block
 from reslab.networks.build import build
 from reslab.networks.resnet import ResidualNetwork
 from reslab.spec import NetworkSpec, name_of
-from reslab.spec.contradictions import contradictions
+from reslab.spec.catalogue import contradictions
 
 
 def deepen(shallow: ResidualNetwork, spec: NetworkSpec) -> ResidualNetwork:

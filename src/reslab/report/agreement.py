@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from reslab.errors import UserError
 from reslab.scores import Score
 from reslab.spec import name_of
-from reslab.spec.contradictions import contradictions
+from reslab.spec.catalogue import contradictions
 from reslab.spec.parameters import count_parameters
 from reslab.spec.trial import Trial
 

@@ -14,9 +14,8 @@ from typing import Any, Literal, TypeVar
 
 from reslab.errors import UserError, choices
 from reslab.report.agreement import refuse_contradictions, refuse_other_name, split_copies
-from reslab.runs.directory import RunDirectory, list_runs
-from reslab.runs.read_once import ReadOnce
-from reslab.runs.timings import Timings, last_sitting, list_timings, sum_up
+from reslab.runs.directory import ReadOnce, RunDirectory, list_runs
+from reslab.runs.log import Timings, last_sitting, sum_up
 from reslab.scores import Score
 from reslab.spec.codec import convert, decode
 from reslab.spec.trial import Trial, trial_from_dict
@@ -201,7 +200,7 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
     with _naming("metrics.jsonl"):
         points = tuple(_point(entry, scores) for entry in run.log(strict=True))
     with _naming("timings.jsonl"):
-        logged = list_timings(run)
+        logged = run.timings()
         timings, logged_by = sum_up(logged), last_sitting(logged)
     sittings: tuple[Sitting, ...] = ()
     if (run.path / "provenance.json").exists():

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,7 +43,6 @@ class RunDirectory:
 
     @property
     def weights(self) -> Path:
-        """The trained weights."""
         return self.path / "weights.safetensors"
 
     def snapshot(self, step: int) -> Path:
@@ -123,6 +122,10 @@ class RunDirectory:
         """Return what was logged; lines cut short do not count, or, if `strict`, only as the last one."""
         return StepLog(self.path / "metrics.jsonl").read(strict=strict)
 
+    def timings(self) -> list[dict[str, float]]:
+        """Return what each evaluation logged of speed, memory and wall-clock."""
+        return StepLog(self.path / "timings.jsonl").read()
+
     def read(self, name: str) -> dict[str, Any]:
         """Read one of the JSON files."""
         path = self.path / f"{name}.json"
@@ -152,6 +155,26 @@ class RunDirectory:
     def keep(self, analysis: str, found: dict[str, Any]) -> None:
         """Write down what an analysis found."""
         self.write(f"analysis/{analysis}", found)
+
+
+@dataclass(frozen=True)
+class ReadOnce(RunDirectory):
+    """A run that remembers what it has read, for the length of a command; what cannot be read is tried again."""
+
+    known: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def read(self, name: str) -> dict[str, Any]:
+        """Read one of the JSON files, the first time."""
+        if name not in self.known:
+            self.known[name] = super().read(name)
+        return self.known[name]
+
+    def log(self, *, strict: bool = False) -> list[dict[str, float]]:
+        """Read the metric log, the first time; where it stood the strict reading, that serves for both."""
+        name = "strict log" if strict or "strict log" in self.known else "log"
+        if name not in self.known:
+            self.known[name] = super().log(strict=strict)
+        return self.known[name]
 
 
 def default_root() -> Path:

@@ -1,14 +1,21 @@
-"""Logs of one JSON object a line, in order of steps; on resume they are cut back to the checkpoint."""
+"""Logs of one JSON object a line, in order of steps; on resume they are cut back to the checkpoint.
+
+What the log of timings adds up to over all sittings of a run: how long it took, how fast it was, what memory it needed.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import os
+import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from reslab.errors import UserError
-from reslab.files import write_text
+from reslab.files import telling, write_text
 from reslab.json_text import to_json
 
 MOST_STEPS = 2**53
@@ -22,16 +29,16 @@ class StepLog:
 
     def append(self, entry: dict[str, float]) -> None:
         """Add one entry, which must have a step, and see it to the disk: a checkpoint may count on it."""
-        try:
+        with telling(f"cannot write {self.path}", "free some space and run again"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a+b") as file:
-                if file.tell() and self._ends_cut_short():
-                    file.write(b"\n")
+                if file.tell():
+                    file.seek(-1, os.SEEK_END)
+                    if file.read(1) != b"\n":  # the last line was cut short
+                        file.write(b"\n")
                 file.write((to_json(entry) + "\n").encode())
                 file.flush()
                 os.fsync(file.fileno())
-        except OSError as error:
-            raise UserError(f"cannot write {self.path}: {error.strerror}; free some space and run again") from error
 
     def read(self, *, strict: bool = False) -> list[dict[str, float]]:
         """Return the entries; a line cut short by a crash does not count, or, if `strict`, only as the last one."""
@@ -58,10 +65,41 @@ class StepLog:
                 f"{self.path} lacks the entry of iteration {last}, which the checkpoint has seen; "
                 "bring it back, or remove the run to train it again"
             )
-        if self.path.exists() or kept:
+        if self.path.exists():
             write_text(self.path, "".join(to_json(entry) + "\n" for entry in kept))
 
-    def _ends_cut_short(self) -> bool:
-        with self.path.open("rb") as file:
-            file.seek(-1, os.SEEK_END)
-            return file.read(1) != b"\n"
+
+@dataclass(frozen=True, kw_only=True)
+class Timings:
+    """Wall-clock, the median speed of training, and the most memory used; None where nothing was logged yet."""
+
+    seconds: float | None = None
+    images_per_second: float | None = None
+    peak_memory_bytes: int | None = None
+
+
+def sum_up(logged: Sequence[dict[str, float]]) -> Timings:
+    """Sum up what was logged."""
+    names = ("seconds", "images_per_second", "peak_memory_bytes")
+    entries = [entry for entry in logged if all(math.isfinite(entry.get(name, math.nan)) for name in names)]
+    if not entries:
+        return Timings()
+    last = [one["seconds"] for one, other in pairwise(entries) if _begins_a_sitting(other, after=one)]
+    return Timings(
+        seconds=sum(last) + entries[-1]["seconds"],
+        images_per_second=statistics.median(entry["images_per_second"] for entry in entries),
+        peak_memory_bytes=int(max(entry["peak_memory_bytes"] for entry in entries)),
+    )
+
+
+def last_sitting(logged: Sequence[dict[str, float]]) -> int:
+    """Return the number of the sitting that logged last; 1 where nothing was, or older logs do not number them."""
+    return int(logged[-1].get("sitting", 1)) if logged else 1
+
+
+def _begins_a_sitting(entry: dict[str, float], *, after: dict[str, float]) -> bool:
+    """Whether another sitting wrote it, with a clock of its own."""
+    if "sitting" in entry and "sitting" in after:
+        return entry["sitting"] != after["sitting"]
+    # Older logs do not number them, but the clock falls back, or steps are repeated from the checkpoint on.
+    return entry["seconds"] < after["seconds"] or entry["step"] <= after["step"]

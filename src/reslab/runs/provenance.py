@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import importlib.metadata
 import os
@@ -19,8 +20,10 @@ def describe_surroundings() -> dict[str, Any]:
     """Return where and how this process runs, as plain data."""
     import reslab
 
+    name = Path(sys.argv[0]).name
+    program = "reslab" if name == "__main__.py" else name  # as `python -m reslab` is called
     return {
-        "command": shlex.join([_program(), *sys.argv[1:]]),
+        "command": shlex.join([program, *sys.argv[1:]]),
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": os.environ.get("RESLAB_COMMIT") or _commit(Path(reslab.__file__).parent),
         "versions": {"reslab": reslab.__version__, "python": platform.python_version(), **_versions()},
@@ -37,35 +40,21 @@ def name_device(device: str) -> str:
     return torch.cuda.get_device_name(device)
 
 
-def _program() -> str:
-    """Return the name of what runs: `python -m reslab` is reslab."""
-    name = Path(sys.argv[0]).name
-    return "reslab" if name == "__main__.py" else name
-
-
 def _versions() -> dict[str, str]:
     found = {}
     for package in PACKAGES:
-        try:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return found
 
 
 def _commit(folder: Path) -> str:
     """Return the checkout's commit, marked where files differ from it; empty outside a checkout."""
+    command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=10,
-        )
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=10).stdout.strip()
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.strip()
 
 
 def _processor() -> str:

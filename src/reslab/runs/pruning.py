@@ -1,9 +1,7 @@
 """What runs no longer need: checkpoints of finished ones, what died writers left, and, if asked, runs never finished.
 
-Folders of runs that were never begun hold a lock alone, and go.
-
-A run that a living process holds is never touched, nor are checkpoints that weights could be made from again: those of
-a run whose own are gone, damaged or another run's.
+Folders of runs that were never begun hold a lock alone, and go. A run that a living process holds is never touched, nor
+are checkpoints that weights could be made from again: those of a run whose own are gone, damaged or another run's.
 """
 
 from __future__ import annotations

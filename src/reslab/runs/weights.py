@@ -23,8 +23,7 @@ UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, Recur
 def find_damage(path: Path) -> Literal["", "gone", "damaged"]:
     """Return what has become of a weight file; nothing if it is as long as it says."""
     try:
-        size = path.stat().st_size
-        length, header = _read_header(path)
+        rest, header = _read_header(path)
         end = max((about["data_offsets"][1] for name, about in header.items() if name != METADATA), default=0)
     except FileNotFoundError:
         return "gone"
@@ -32,7 +31,7 @@ def find_damage(path: Path) -> Literal["", "gone", "damaged"]:
         raise UserError(f"{path} cannot be read: {error.strerror}; check the run's permissions") from error
     except UNREADABLE:
         return "damaged"
-    return "" if size == LENGTH_BYTES + length + end else "damaged"
+    return "" if rest == end else "damaged"
 
 
 def read_fingerprint(path: Path) -> str:
@@ -69,8 +68,8 @@ def refuse_other_weights(path: Path, trial: Trial) -> None:
 
 
 def _read_header(path: Path) -> tuple[int, dict[str, Any]]:
-    """Return how long the header is, in bytes, and what it says of the tensors and of the whole."""
+    """Return how many bytes follow the header, and what it says of the tensors and of the whole."""
     size = path.stat().st_size
     with path.open("rb") as file:
         length = int.from_bytes(file.read(LENGTH_BYTES), "little")
-        return length, json.loads(file.read(min(length, size)))
+        return size - LENGTH_BYTES - length, json.loads(file.read(min(length, size)))

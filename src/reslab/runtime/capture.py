@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from weakref import WeakSet
 
 import torch
@@ -17,15 +17,13 @@ REHEARSALS = 3  # libraries choose their algorithms and allocate their workspace
 _launching = threading.Lock()
 
 
-@contextlib.contextmanager
-def alone() -> Iterator[None]:
-    """Launch many small things, one by one, while no other thread replays a graph.
+def alone() -> contextlib.AbstractContextManager[object]:
+    """Return the context to launch many small things in, one by one, while no other thread replays a graph.
 
     It takes a fraction of a second, where others would take Python's lock away at every launch. Recording needs it
     besides: graphs share torch's default generator, which must not be used meanwhile.
     """
-    with _launching:
-        yield
+    return _launching
 
 
 class Room:
@@ -37,11 +35,6 @@ class Room:
     def __init__(self, device: torch.device) -> None:
         self.stream, self.pool = torch.cuda.Stream(device), torch.cuda.graph_pool_handle()
         self.replays: WeakSet[Callable[[], None]] = WeakSet()
-
-    def renew(self) -> None:
-        """Take other memory where no graph is left: torch forgets it with the last."""
-        if not self.replays:
-            self.pool = torch.cuda.graph_pool_handle()
 
 
 def capture(
@@ -71,7 +64,8 @@ def capture(
                 work()
             inside.synchronize()
             torch.cuda.empty_cache()  # what the rehearsals took: the recording has memory of its own
-            room.renew()
+            if not room.replays:  # torch forgets a pool with the last graph in it
+                room.pool = torch.cuda.graph_pool_handle()
             graph.capture_begin(room.pool, capture_error_mode="thread_local")
             try:
                 work()

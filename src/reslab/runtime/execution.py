@@ -1,7 +1,7 @@
 """How a network runs, as opposed to what it computes: memory layout and precision.
 
 Channels-last maps suit the convolution kernels of CPUs and GPUs alike; 16 bits halve what moves. bfloat16 keeps
-float32's range and rounds to 8 bits; float16 rounds to 11, and its gradients need a scale (training/scaling.py).
+float32's range and rounds to 8 bits; float16 rounds to 11, and its gradients need a scale (training/state.py).
 `FAST` is channels last and bfloat16; benchmarks/networks.py measures them.
 """
 

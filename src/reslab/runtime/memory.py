@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import resource
 from pathlib import Path
 
@@ -19,25 +20,24 @@ def free_memory(device: torch.device | str) -> int:
     if torch.device(device).type == "cuda":
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return torch.cuda.mem_get_info(device)[0] + cached
-    try:
-        lines = dict(line.split(":") for line in MEMINFO.read_text().splitlines())
-        free = int(lines["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    kibibytes = _read_number(MEMINFO, "MemAvailable")
+    installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    free = installed if kibibytes is None else kibibytes * 1024
+    # A container counts files it has read as used, and gives their memory back when others need it.
+    reclaimable = _read_number(CONTAINER / "memory.stat", "inactive_file") or 0
     try:
         limit, used = ((CONTAINER / f"memory.{name}").read_text().strip() for name in ("max", "current"))
-        return free if limit == "max" else max(0, min(free, int(limit) - int(used) + _reclaimable()))
+        return free if limit == "max" else max(0, min(free, int(limit) - int(used) + reclaimable))
     except (OSError, ValueError):
         return free
 
 
-def _reclaimable() -> int:
-    """Return the bytes of files read that a container counts as used, and gives back when others need them."""
-    try:
-        lines = dict(line.split() for line in (CONTAINER / "memory.stat").read_text().splitlines())
-        return int(lines["inactive_file"])
-    except (OSError, KeyError, ValueError):
-        return 0
+def _read_number(path: Path, name: str) -> int | None:
+    """Return the number behind a name in a file of the system; None where it says none."""
+    with contextlib.suppress(OSError, ValueError):
+        found = re.search(rf"^{name}:?\s+(\d+)", path.read_text(), re.MULTILINE)
+        return int(found[1]) if found else None
+    return None
 
 
 def used_memory(device: torch.device | str) -> int:
@@ -54,11 +54,8 @@ def peak_memory(device: torch.device | str) -> int:
     """Return the most bytes this process has held on `device`, since it was told to forget or ever."""
     if torch.device(device).type == "cuda":
         return torch.cuda.max_memory_allocated(device)
-    try:
-        lines = dict(line.split(":", 1) for line in STATUS.read_text().splitlines())
-        return int(lines["VmHWM"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    kibibytes = _read_number(STATUS, "VmHWM")
+    return 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss if kibibytes is None else kibibytes)
 
 
 def forget_peak_memory(device: torch.device | str) -> None:

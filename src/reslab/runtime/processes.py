@@ -13,6 +13,8 @@ import datetime
 import os
 import signal
 import threading
+import time
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -20,16 +22,16 @@ from typing import TypeVar
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.distributed import Store  # pyright: ignore[reportPrivateImportUsage]
+from torch.distributed import PrefixStore, Store  # pyright: ignore[reportPrivateImportUsage]
 from torch.distributed.rendezvous import rendezvous
 
 from reslab.errors import UserError
-from reslab.runtime.rendezvous import find_corner
 from reslab.spec.recipe import Recipe
 
 T = TypeVar("T")
 TIMEOUT_SECONDS = 600.0
 STANDARD_INPUT = 0
+SECONDS_BETWEEN_LOOKS = 0.02
 LATE, GONE = ("timed out", "timeout"), ("peer", "pipe", "closed", "refused", "recv", "gloo")
 CAUSE = "cause"  # where the first that fails leaves word
 
@@ -205,6 +207,37 @@ def joined() -> Iterator[Processes]:
         dist.destroy_process_group()
         raise
     dist.destroy_process_group()
+
+
+def find_corner(store: Store, *, rank: int, count: int, timeout: datetime.timedelta) -> Store:
+    """Return the part of the launcher's store that the `count` processes alive now have for themselves.
+
+    torchrun, when it starts processes again, may give them the store of the attempt before, and there the addresses of
+    dead ones, which would be called in vain. So the first process names a new corner, and tells it only to those alive:
+    each asks under a name of its own, which no earlier one had.
+    """
+    name = uuid.uuid4().hex
+    if rank == 0:
+        _answer_all(store, name, count, deadline=time.monotonic() + timeout.total_seconds())
+        return PrefixStore(name, store)
+    store.set(f"asks/{rank}", name)
+    store.wait([f"answer/{name}"], timeout)
+    corner = store.get(f"answer/{name}").decode()
+    store.set(f"heard/{corner}/{rank}", "")
+    return PrefixStore(corner, store)
+
+
+def _answer_all(store: Store, corner: str, count: int, *, deadline: float) -> None:
+    """Answer every process that asks, also in the name of an earlier attempt, until all that live have the answer."""
+    waiting = set(range(1, count))
+    while waiting:
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"timed out waiting for processes {sorted(waiting)}")
+        for rank in waiting:
+            if store.check([f"asks/{rank}"]):
+                store.set(f"answer/{store.get(f'asks/{rank}').decode()}", corner)
+        waiting = {rank for rank in waiting if not store.check([f"heard/{corner}/{rank}"])}
+        time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
 def _stop_with_launcher() -> None:

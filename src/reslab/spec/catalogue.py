@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from reslab.errors import UserError, choices, suggest
 from reslab.shipped import sets_of
 from reslab.spec.codec import convert, decode, differing_leaves, encode, override
-from reslab.spec.comparators import NAMED, TYPES, ImageSpec, TorchvisionSpec
+from reslab.spec.comparators import NAMED, TYPES, HighwaySpec, ImageSpec, LeNetSpec, TorchvisionSpec
 from reslab.spec.families import IMAGENET_BLOCKS, cifar, dense, imagenet, wide
 from reslab.spec.network import PRE_REVISION, Block, NetworkSpec
 
@@ -75,9 +75,9 @@ def asserted_fields(name: str) -> tuple[str, ...]:
 @cache
 def name_of(spec: Spec) -> str:
     """Return what one would type to get `spec`: the nearest name, then the fields that differ from it."""
-    candidates = [(len(differing), name, differing) for name, differing in _nearest(spec)]
+    candidates = list(_nearest(spec))
     if candidates:
-        _, name, differing = min(candidates, key=lambda candidate: candidate[0])
+        name, differing = min(candidates, key=lambda candidate: len(candidate[1]))
     else:
         name = "resnet-18"
         if not isinstance(spec, NetworkSpec):
@@ -114,6 +114,35 @@ def comparable(spec: Spec) -> dict[str, Any]:
     """
     data = spec_to_dict(spec)
     return data | ({"pre_revision": spec.pre_revision or PRE_REVISION} if isinstance(spec, NetworkSpec) else {})
+
+
+def contradictions(one: Spec, other: Spec) -> dict[str, tuple[Any, Any]]:
+    """Return the fields in which two specs, given the same weights, would compute different things."""
+    return differences(_materials(one), _materials(other))
+
+
+def _materials(spec: Spec) -> Spec:
+    """Return `spec` with everything immaterial at its default; of a family not known here, all is material."""
+    if isinstance(spec, HighwaySpec):
+        return replace(spec, dropout=0.0, gate_bias=0.0, input_size=32)
+    if isinstance(spec, TorchvisionSpec):
+        return spec if spec.architecture == "vit_b_16" else replace(spec, input_size=224)
+    if isinstance(spec, LeNetSpec):
+        return replace(spec, input_size=32)
+    if not isinstance(spec, NetworkSpec):
+        return spec
+    return replace(
+        spec,
+        zero_padding=spec.zero_padding if spec.shortcut == "A" else "after",
+        stride_in=spec.stride_in if spec.block == "bottleneck" else "1x1",
+        norm="batch" if spec.norm == "frozen" else spec.norm,
+        init="he-fan-in",
+        zero_gamma=False,
+        dropout=0.0,
+        stochastic_depth=0.0,
+        input_size=224,
+        checkpointing=False,
+    )
 
 
 @cache
@@ -178,7 +207,8 @@ def _nearest(spec: Spec) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each name of a like network with the fields in which `spec` differs from it."""
     names, block = list(_named()), {}
     if isinstance(spec, NetworkSpec):
-        stem = f"{_branch(spec)}-{spec.depth}"
+        branch = {"none": "plain", "gated": "gated-resnet"}.get(spec.shortcut, "resnet")
+        stem = f"{branch}-{spec.depth}"
         names = [stem, f"{stem}-v1.5", *[f"{family}-{spec.depth}" for family in FAMILIES], *_wide_names(spec)]
         block = {"block": spec.block}
     for name in names:
@@ -211,19 +241,11 @@ def _likeness(spec: Spec) -> tuple[object, ...]:
 def _differing(spec: Spec, base: Spec) -> dict[str, Any]:
     """Return the fields to override in `base` for `spec`: leaves, or all stages where their number differs."""
     mine, theirs = comparable(spec), comparable(base)
+    stages = {}
     if len(mine.get("stages", ())) != len(theirs.get("stages", ())):
-        stages = mine.pop("stages")
+        stages = {"stages": mine.pop("stages")}
         theirs.pop("stages")
-        return {**_differing_leaves(mine, theirs), "stages": stages}
-    return _differing_leaves(mine, theirs)
-
-
-def _differing_leaves(mine: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, (value, _) in differing_leaves(mine, theirs).items()}
-
-
-def _branch(spec: NetworkSpec) -> str:
-    return {"none": "plain", "gated": "gated-resnet"}.get(spec.shortcut, "resnet")
+    return {key: value for key, (value, _) in differing_leaves(mine, theirs).items()} | stages
 
 
 def _written(value: Any) -> str:

@@ -50,7 +50,8 @@ def decode(cls: type[T], data: Mapping[str, Any], *, where: str = "") -> T:
     hints = _hints(cls)
     if not isinstance(data, Mapping):
         raise UserError(f"{where.rstrip('.') or cls.__name__} is {data!r}; give a table of fields")
-    names = [field.name for field in fields(cls)]  # pyright: ignore[reportArgumentType]
+    declared = fields(cls)  # pyright: ignore[reportArgumentType]
+    names = [field.name for field in declared]
     for key in data:
         if key not in names:
             deeper = [f"'{where}{name}.{key}'" for name in names if _has_field(hints[name], key)]
@@ -58,13 +59,13 @@ def decode(cls: type[T], data: Mapping[str, Any], *, where: str = "") -> T:
             known = meant or f"; it has {', '.join(names)}"
             raise UserError(f"there is no field '{where}{key}'{known}")
     values = {key: convert(hints[key], value, where=f"{where}{key}") for key, value in data.items()}
-    required = [field.name for field in fields(cls) if field.default is MISSING and field.default_factory is MISSING]  # pyright: ignore[reportArgumentType]
-    missing = [name for name in required if name not in values]
-    if missing:
+    required = [field.name for field in declared if field.default is MISSING and field.default_factory is MISSING]
+    if missing := [name for name in required if name not in values]:
         raise UserError(f"{where.rstrip('.') or cls.__name__} lacks {choices(missing)}")
+    before = {field.name: field.metadata[BEFORE] for field in declared if BEFORE in field.metadata}
     outer = _place.set(where)
     try:
-        return cls(**(_before(cls) | values))
+        return cls(**(before | values))
     finally:
         _place.reset(outer)
 
@@ -116,24 +117,24 @@ def override(spec: T, changes: Mapping[str, Any], *, where: str = "") -> T:
         for key in parents:
             target = _descend(target, key, where + path, group)
             group += f"{key}."
+        here = group.rstrip(".")
+        if target is None:
+            raise UserError(f"'{here}' is none here, so '{where}{path}' cannot be set; start from a recipe that has it")
         if isinstance(target, list):
             _descend(target, leaf, where + path, group)
             target[int(leaf)] = value
         elif isinstance(target, dict):
             target[leaf] = value
         else:
-            here = group.rstrip(".")
-            if target is None:
-                raise UserError(
-                    f"'{here}' is none here, so '{where}{path}' cannot be set; start from a recipe that has it"
-                )
             raise UserError(f"'{here}' has no field '{leaf}': it is a single value")
     return decode(type(spec), data, where=where)
 
 
-def overlay(spec: T, changes: Mapping[str, Any]) -> T:
-    """Return `spec` with the nested fields in `changes` replaced, and every other left as it is."""
-    return decode(type(spec), _overlay(encode(spec), changes))
+def overlay(data: Any, changes: Any) -> Any:
+    """Return plain data with the nested fields in `changes` replaced, and every other left as it is."""
+    if not isinstance(data, dict) or not isinstance(changes, Mapping):
+        return changes
+    return data | {key: overlay(data.get(key), value) for key, value in changes.items()}
 
 
 def convert(hint: Any, value: Any, *, where: str) -> Any:
@@ -176,19 +177,6 @@ def _has_field(hint: Any, name: str) -> bool:
     return any(name in getattr(kind, "__dataclass_fields__", ()) for kind in kinds)
 
 
-@cache
-def _before(cls: type) -> dict[str, Any]:
-    return {field.name: field.metadata[BEFORE] for field in fields(cls) if BEFORE in field.metadata}
-
-
-def _overlay(data: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(data)
-    for key, value in changes.items():
-        below = data.get(key)
-        merged[key] = _overlay(below, value) if isinstance(below, dict) and isinstance(value, Mapping) else value
-    return merged
-
-
 def _default(field: Field[Any]) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
@@ -207,22 +195,18 @@ def _scalar(hint: Any, value: Any, where: str) -> Any:
         if str(value).lower() in words:
             return words[str(value).lower()]
         raise UserError(f"{where} is {value!r}; choose true or false")
-    if hint is str and isinstance(value, str):
-        return value
-    if hint in (int, float) and _may_be_number(value):
+    noun = {int: "a whole number", float: "a number"}.get(hint, "text")
+    # Numbers of numpy's are numbers too; a truth value is none.
+    if noun != "text" and isinstance(value, (str, numbers.Number)) and not isinstance(value, bool):
         try:
             number = hint(value) + 0  # -0.0 is 0.0, and would be written otherwise
         except (TypeError, ValueError, OverflowError):
             number = None
         if number is not None and math.isfinite(number) and (isinstance(value, str) or number == value):
             return number
-    noun = {int: "a whole number", float: "a number"}.get(hint, "text")
+    if hint is str and isinstance(value, str):
+        return value
     raise UserError(f"{where} is {value!r}; give {noun}")
-
-
-def _may_be_number(value: Any) -> bool:
-    """Whether a value is text or a number, of numpy's too; a truth value is none, of numpy's neither."""
-    return isinstance(value, (str, numbers.Number)) and not isinstance(value, bool)
 
 
 def _parse_json(value: Any, where: str) -> Any:

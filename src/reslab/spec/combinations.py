@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from reslab.errors import UserError
@@ -20,11 +20,10 @@ def check(spec: NetworkSpec) -> None:
     where = place()
     if not spec.stages:
         raise UserError(f"{where}stages is empty; give at least one stage")
-    counts = {"classes": spec.classes, "channels": spec.channels, "input_size": spec.input_size}
-    counts |= {f"stem.{key}": getattr(spec.stem, key) for key in ("kernel", "width", "stride")}
+    check_counts(spec, "classes", "channels", "input_size")
+    check_counts(spec.stem, "kernel", "width", "stride", inside="stem.")
     for index, stage in enumerate(spec.stages):
-        counts |= {f"stages.{index}.{key}": getattr(stage, key) for key in ("blocks", "width", "stride")}
-    check_counts(counts)
+        check_counts(stage, "blocks", "width", "stride", inside=f"stages.{index}.")
     blocks = sum(stage.blocks for stage in spec.stages)
     if blocks > MOST_BLOCKS:
         raise UserError(f"{where}stages have {blocks:,} blocks in all; at most {MOST_BLOCKS:,} can be built")
@@ -33,67 +32,64 @@ def check(spec: NetworkSpec) -> None:
     for field in ("maxout", "squeeze_excitation"):
         if getattr(spec, field) < 0:
             raise UserError(f"{where}{field} is {getattr(spec, field)}; it must be 0 (off) or more")
-    for field in ("dropout", "stochastic_depth"):
-        if not 0 <= getattr(spec, field) < 1:
-            raise UserError(
-                f"{where}{field} is {getattr(spec, field)}; it is a probability, from 0 up to but not including 1"
-            )
-    for impossible, reason in _impossible(spec):
-        if impossible:
-            raise UserError(reason)
+    check_probabilities(spec, "dropout", "stochastic_depth")
+    for reason in _impossible(spec):
+        raise UserError(reason)
 
 
-def check_counts(counts: Mapping[str, int]) -> None:
+def check_counts(spec: object, *fields: str, inside: str = "") -> None:
     """Refuse a field that counts something and is none or more than any network has."""
-    where = place()
-    for field, value in counts.items():
+    for field in fields:
+        value = getattr(spec, field)
         if not 1 <= value <= LARGEST:
-            raise UserError(f"{where}{field} is {value}; it must be at least 1 and at most {LARGEST:,}")
+            raise UserError(f"{place()}{inside}{field} is {value}; it must be at least 1 and at most {LARGEST:,}")
 
 
-def _impossible(spec: NetworkSpec) -> Iterator[tuple[bool, str]]:
-    """Yield the combinations that describe no network, each with its reason and remedy."""
+def check_probabilities(spec: object, *fields: str) -> None:
+    """Refuse a field that is no probability, or certainty."""
+    for field in fields:
+        value = getattr(spec, field)
+        if not 0 <= value < 1:
+            raise UserError(f"{place()}{field} is {value}; it is a probability, from 0 up to but not including 1")
+
+
+def _impossible(spec: NetworkSpec) -> Iterator[str]:
+    """Yield why a combination describes no network, and the remedy."""
     where, plain, order = place(), not spec.residual, spec.order
-    yield (
-        plain and order not in ("post", "pre"),
-        f"{where}order={order} needs an addition and {where}shortcut=none has none: use {where}order=post or pre",
-    )
-    yield (
-        plain and spec.stochastic_depth > 0,
-        f"{where}stochastic_depth drops residual branches and {where}shortcut=none has nothing else to pass on: "
-        "set it to 0",
-    )
-    yield (
-        plain and spec.zero_gamma,
-        f"{where}zero_gamma would make a plain network's output zero: use it with {where}shortcut=A, B, C or gated",
-    )
-    yield (
-        spec.zero_gamma and (spec.norm in ("none", "frozen") or order != "post"),
-        f"{where}zero_gamma needs a trained normalization that ends the residual branch, and "
-        f"{where}norm={spec.norm} {where}order={order} has none that could leave zero: "
-        f"use {where}norm=batch with {where}order=post",
-    )
-    yield (
-        order == "bn-after-addition" and spec.norm == "none",
-        f"{where}order=bn-after-addition and {where}norm=none contradict each other: use {where}order=post",
-    )
-    yield (
-        spec.maxout == 1,
-        f"{where}maxout=1 takes the largest of one piece, which is no nonlinearity: use 2 or more, or 0 for ReLU",
-    )
-    yield (
-        spec.maxout > 1 and order == "pre",
-        f"{where}maxout with {where}order=pre would need every block's input to come in pieces: use {where}order=post",
-    )
-    strided = spec.stem.stride > 1 or spec.pool != "none" or any(stage.stride > 1 for stage in spec.stages)
-    yield (
-        spec.dimensions == 0 and strided,
-        f"{where}dimensions=0 is a stack of fully-connected layers without a map to stride over: "
-        f"set every stride to 1 and {where}pool=none",
-    )
-    for plan in spec.layout():
+    if plain and order not in ("post", "pre"):
+        yield f"{where}order={order} needs an addition and {where}shortcut=none has none: use {where}order=post or pre"
+    if plain and spec.stochastic_depth > 0:
         yield (
-            plan.shortcut == "zero-padding" and plan.in_width > plan.out_width,
-            f"{where}shortcut=A pads with zeros and cannot shrink {plan.in_width} channels to {plan.out_width} "
-            f"at {plan.name}: use {where}shortcut=B",
+            f"{where}stochastic_depth drops residual branches and {where}shortcut=none has nothing else to pass on: "
+            "set it to 0"
         )
+    if plain and spec.zero_gamma:
+        remedy = f"use it with {where}shortcut=A, B, C or gated"
+        yield f"{where}zero_gamma would make a plain network's output zero: {remedy}"
+    if spec.zero_gamma and (spec.norm in ("none", "frozen") or order != "post"):
+        yield (
+            f"{where}zero_gamma needs a trained normalization that ends the residual branch, and "
+            f"{where}norm={spec.norm} {where}order={order} has none that could leave zero: "
+            f"use {where}norm=batch with {where}order=post"
+        )
+    if order == "bn-after-addition" and spec.norm == "none":
+        yield f"{where}order=bn-after-addition and {where}norm=none contradict each other: use {where}order=post"
+    if spec.maxout == 1:
+        yield f"{where}maxout=1 takes the largest of one piece, which is no nonlinearity: use 2 or more, or 0 for ReLU"
+    if spec.maxout > 1 and order == "pre":
+        yield (
+            f"{where}maxout with {where}order=pre would need every block's input to come in pieces: "
+            f"use {where}order=post"
+        )
+    strided = spec.stem.stride > 1 or spec.pool != "none" or any(stage.stride > 1 for stage in spec.stages)
+    if spec.dimensions == 0 and strided:
+        yield (
+            f"{where}dimensions=0 is a stack of fully-connected layers without a map to stride over: "
+            f"set every stride to 1 and {where}pool=none"
+        )
+    for plan in spec.layout():
+        if plan.shortcut == "zero-padding" and plan.in_width > plan.out_width:
+            yield (
+                f"{where}shortcut=A pads with zeros and cannot shrink {plan.in_width} channels to {plan.out_width} "
+                f"at {plan.name}: use {where}shortcut=B"
+            )

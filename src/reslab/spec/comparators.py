@@ -6,14 +6,15 @@ here, an entry of `TYPES` and of `NAMED`, and what `reslab.networks` builds of i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 from reslab.errors import UserError, choices
 from reslab.spec.codec import normalize, place
-from reslab.spec.combinations import check_counts
+from reslab.spec.combinations import check_counts, check_probabilities
 from reslab.spec.network import StageSpec
 
 TorchvisionName = Literal[
@@ -27,16 +28,9 @@ TorchvisionName = Literal[
     "efficientnet_b0",
     "vit_b_16",
 ]
+# As they are called here: vgg-16-bn, densenet-121, vit-b-16.
 TORCHVISION_NAMES: dict[str, TorchvisionName] = {
-    "alexnet": "alexnet",
-    "vgg-16": "vgg16",
-    "vgg-19": "vgg19",
-    "vgg-16-bn": "vgg16_bn",
-    "vgg-19-bn": "vgg19_bn",
-    "googlenet": "googlenet",
-    "densenet-121": "densenet121",
-    "efficientnet-b0": "efficientnet_b0",
-    "vit-b-16": "vit_b_16",
+    re.sub(r"([a-z]{3,})(\d)", r"\1-\2", known).replace("_", "-"): known for known in get_args(TorchvisionName)
 }
 
 
@@ -52,7 +46,7 @@ class ImageSpec:
 
     def __post_init__(self) -> None:
         normalize(self)
-        check_counts({"classes": self.classes, "channels": self.channels, "input_size": self.input_size})
+        check_counts(self, "classes", "channels", "input_size")
 
     @property
     def depth(self) -> int | None:
@@ -93,10 +87,7 @@ class HighwaySpec(ImageSpec):
                 )
         if self.neck < 1:
             raise UserError(f"{place()}neck is {self.neck}; it must be at least 1")
-        if not 0 <= self.dropout < 1:
-            raise UserError(
-                f"{place()}dropout is {self.dropout}; it is a probability, from 0 up to but not including 1"
-            )
+        check_probabilities(self, "dropout")
 
     @property
     def depth(self) -> int:

@@ -32,12 +32,12 @@ def imagenet(depth: int, *, shortcut: Shortcut | None = None) -> NetworkSpec:
 
 def cifar(depth: int, *, block: Block = "basic", shortcut: Shortcut = "A") -> NetworkSpec:
     """Return the CIFAR network of section 4.2: three stages of n blocks, 6n+2 layers (9n+2 with bottlenecks)."""
-    per_n = 3 * len(BLOCK_KERNELS[block])
-    if depth < per_n + 2 or (depth - 2) % per_n:
-        raise UserError(_wrong_cifar_depth(depth, block, per_n))
+    also = f", or {depth} with block=bottleneck" if block == "basic" and depth >= 11 and (depth - 2) % 9 == 0 else ""
+    of = f"CIFAR networks of {block} blocks"
+    blocks = _count_blocks(depth, 3 * len(BLOCK_KERNELS[block]), 2, of=of, also=also)
     return NetworkSpec(
         stem=StemSpec(kernel=3, width=16),
-        stages=_stages([(depth - 2) // per_n] * 3, width=16),
+        stages=_stages([blocks] * 3, width=16),
         block=block,
         shortcut=shortcut,
         classes=10,
@@ -50,16 +50,12 @@ def wide(depth: int, factor: int) -> NetworkSpec:
 
     Their depth, 6n+4, counts conv1, the blocks' layers and three projections, not the classifier: two more than ours.
     """
-    if depth < 10 or (depth - 4) % 6:
-        below = max(1, (depth - 4) // 6) * 6 + 4
-        raise UserError(
-            f"depth {depth} is not 6n+4, the rule for wide residual networks: choose {below} or {below + 6}"
-        )
+    blocks = _count_blocks(depth, 6, 4, of="wide residual networks")
     if factor < 1:
         raise UserError(f"widening factor {factor} is not a width: choose 1 or more, such as wrn-{depth}-4")
     return NetworkSpec(
         stem=StemSpec(kernel=3, width=16),
-        stages=_stages([(depth - 4) // 6] * 3, width=16 * factor),
+        stages=_stages([blocks] * 3, width=16 * factor),
         shortcut="B",
         order="pre",
         init="he-fan-out",
@@ -93,9 +89,11 @@ def _stages(blocks: Sequence[int], *, width: int) -> tuple[StageSpec, ...]:
     )
 
 
-def _wrong_cifar_depth(depth: int, block: Block, per_n: int) -> str:
-    below = max(1, (depth - 2) // per_n) * per_n + 2
-    hint = f"{below} or {below + per_n}"
-    if block == "basic" and depth >= 11 and (depth - 2) % 9 == 0:
-        hint += f", or {depth} with block=bottleneck"
-    return f"depth {depth} is not {per_n}n+2, the rule for CIFAR networks of {block} blocks: choose {hint}"
+def _count_blocks(depth: int, per_n: int, others: int, *, of: str, also: str = "") -> int:
+    """Return n of a depth that is `per_n` times n and `others` more; refuse any other depth."""
+    count, rest = divmod(depth - others, per_n)
+    if count >= 1 and not rest:
+        return count
+    below = max(1, count) * per_n + others
+    rule = f"{per_n}n+{others}, the rule for {of}"
+    raise UserError(f"depth {depth} is not {rule}: choose {below} or {below + per_n}{also}")

@@ -1,8 +1,7 @@
 """What a plain or residual network is, as frozen data (paper, sections 3.1-3.3 and 4.2).
 
-`NetworkSpec` says everything `reslab.networks.build` needs; the depth and the block-by-block layout
-are derived from it; `plain()` is the twin without shortcuts. The paper's own networks are made in
-`families.py`, the combinations that describe no network are refused in `possible.py`.
+`NetworkSpec` says everything `reslab.networks.build` needs; the depth and the block-by-block layout are derived from
+it. The paper's own networks are made in `families.py`; `combinations.py` refuses what describes no network.
 """
 
 from __future__ import annotations
@@ -169,7 +168,6 @@ class NetworkSpec:
 
     @property
     def operator_order(self) -> OperatorOrder:
-        """The operator order of every block."""
         return ORDERS[self.order]
 
     @property

@@ -76,11 +76,6 @@ TORCHVISION_EFFICIENTNET = replace(TORCHVISION, interpolation="bicubic")
 AKAMASTER = Preprocess(mean=IMAGENET_MEAN, std=IMAGENET_STD)
 
 # The channel means of the authors' mean image; they endorse averaging it into three numbers.
-AUTHORS = Preprocess(
-    resize=256,
-    crop=224,
-    channel_order="BGR",
-    pixel_range="0-255",
-    mean=(103.0626, 115.9029, 123.1516),
-    std=(1.0, 1.0, 1.0),
+AUTHORS = replace(
+    TORCHVISION, channel_order="BGR", pixel_range="0-255", mean=(103.0626, 115.9029, 123.1516), std=(1.0, 1.0, 1.0)
 )

@@ -7,13 +7,13 @@ recipe can say it. `imagenet-paper` is section 3.4, `photos` the everyday job. d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from reslab.errors import UserError, choices, suggest
-from reslab.spec.codec import normalize, overlay, override, place
+from reslab.spec.codec import decode, encode, normalize, overlay, override, place
 from reslab.spec.toml import read_toml
 
 Edges: TypeAlias = Literal["zero", "reflect"]
@@ -22,16 +22,17 @@ Precision: TypeAlias = Literal["fp32", "bf16", "fp16"]
 MOST = {"iterations": 1_000_000_000, "batch": 10_000_000}
 
 
-def _demand(
-    spec: object, where: str, *, above: Mapping[str, float] | None = None, least: Mapping[str, float] | None = None
-) -> None:
-    """Normalize a part of a recipe; refuse a field that is not above, or at least, what it must be."""
-    normalize(spec, usual=where)
-    for words, bounds in (("above", above or {}), ("at least", least or {})):
-        for name, bound in bounds.items():
-            value = getattr(spec, name)
-            if value < bound or (words == "above" and value == bound):
-                raise UserError(f"{where}{name} is {value:g}; it must be {words} {bound:g}")
+def _demand(spec: object, usual: str, *, positive: Sequence[str] = (), least: Mapping[str, float] | None = None) -> str:
+    """Normalize a part of a recipe, refuse a field below what it must be, and return what stands before its fields."""
+    normalize(spec, usual=usual)
+    where = place(usual)
+    for name in positive:
+        if getattr(spec, name) <= 0:
+            raise UserError(f"{where}{name} is {getattr(spec, name):g}; it must be above 0")
+    for name, bound in (least or {}).items():
+        if getattr(spec, name) < bound:
+            raise UserError(f"{where}{name} is {getattr(spec, name):g}; it must be at least {bound:g}")
+    return where
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,13 +54,8 @@ class OptimizerSpec:
     clip_norm: float = 0.0
 
     def __post_init__(self) -> None:
-        where = place("recipe.optimizer.")
-        _demand(
-            self,
-            where,
-            above={"learning_rate": 0.0, "body_rate": 0.0},
-            least={"weight_decay": 0.0, "clip_norm": 0.0},
-        )
+        positive, least = ("learning_rate", "body_rate"), {"weight_decay": 0, "clip_norm": 0}
+        where = _demand(self, "recipe.optimizer.", positive=positive, least=least)
         if not 0 <= self.momentum < 1:
             raise UserError(f"{where}momentum is {self.momentum:g}; give a number from 0 up to 1, 1 excluded")
         if not 0 < self.stage_decay <= 1:
@@ -82,8 +78,7 @@ class ScheduleSpec:
     final: float = 0.0
 
     def __post_init__(self) -> None:
-        where = place("recipe.schedule.")
-        _demand(self, where, above={"factor": 0.0})
+        where = _demand(self, "recipe.schedule.", positive=("factor",))
         if any(not 0 < drop < 1 for drop in self.drops):
             raise UserError(f"{where}drops is {self.drops}; drops are fractions of the run, such as 0.5")
         if not 0 <= self.rise < 1:
@@ -110,8 +105,7 @@ class WarmupSpec:
     window: int = 100
 
     def __post_init__(self) -> None:
-        where = place("recipe.warmup.")
-        _demand(self, where, above={"learning_rate": 0.0, "until_error_percent": 0.0}, least={"window": 1})
+        _demand(self, "recipe.warmup.", positive=("learning_rate", "until_error_percent"), least={"window": 1})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,8 +139,8 @@ class AugmentationSpec:
     cutmix: float = 0.0
 
     def __post_init__(self) -> None:
-        where = place("recipe.augmentation.")
-        _demand(self, where, least=dict.fromkeys(("padding", "cutout", "colour", "mixup", "cutmix"), 0))
+        least: dict[str, float] = dict.fromkeys(("padding", "cutout", "colour", "mixup", "cutmix"), 0)
+        where = _demand(self, "recipe.augmentation.", least=least)
         if len(self.sides) != 2 or not 0 < self.sides[0] <= self.sides[1]:
             raise UserError(f"{where}sides is {self.sides}; give the least and the greatest, as [256,480]")
         if len(self.areas) != 2 or not 0 < self.areas[0] <= self.areas[1] <= 1:
@@ -167,8 +161,7 @@ class ResizingSpec:
     stages: int = 4
 
     def __post_init__(self) -> None:
-        where = place("recipe.resizing.")
-        _demand(self, where, least={"stages": 2})
+        where = _demand(self, "recipe.resizing.", least={"stages": 2})
         if not 0 < self.initial <= 1:
             raise UserError(f"{where}initial is {self.initial:g}; give a fraction of the side, such as 0.5")
 
@@ -208,8 +201,8 @@ class Recipe:
     evaluate_every: int = 1_000
 
     def __post_init__(self) -> None:
-        where = place("recipe.")
-        _demand(self, where, least=dict.fromkeys(("iterations", "batch", "accumulate", "evaluate_every"), 1))
+        least: dict[str, float] = dict.fromkeys(("iterations", "batch", "accumulate", "evaluate_every"), 1)
+        where = _demand(self, "recipe.", least=least)
         if self.batch % self.accumulate:
             raise UserError(f"{where}accumulate is {self.accumulate}; it must divide the batch of {self.batch}")
         for name, most in MOST.items():
@@ -343,6 +336,6 @@ def _read_recipe(path: Path) -> Recipe:
     if not isinstance(base, str) or base not in RECIPES:
         raise UserError(f"{path}: base is {base!r}; choose {choices(RECIPES)}")
     try:
-        return overlay(RECIPES[base], fields)
+        return decode(Recipe, overlay(encode(RECIPES[base]), fields))
     except UserError as error:
         raise UserError(f"{path}: {error}") from error

@@ -54,23 +54,19 @@ def tasks_for(target: Target) -> tuple[str, ...]:
 
 
 def find_task(name: Any, fields: Mapping[str, Any] | None = None) -> TaskSpec:
-    """Return a task by its name, with fields of it."""
+    """Return a task by its name and fields of it, or by what `encode_task` gives; one that is a task is itself."""
+    if isinstance(name, TaskSpec):
+        return name
+    if isinstance(name, Mapping):
+        fields = dict(name)
+        name = fields.pop("name", None)
     if not isinstance(name, str) or name.lower() not in TASKS:
         near = suggest(name, TASKS) if isinstance(name, str) else ""
         raise UserError(f"task is {name!r}{near or f'; choose {choices(TASKS)}'}")
-    return decode(TASKS[name.lower()], dict(fields or {}), where="task.")
+    return decode(TASKS[name.lower()], fields or {}, where="task.")
 
 
 def encode_task(task: TaskSpec, *, sparse: bool) -> str | dict[str, Any]:
     """Return a task as plain data: its name, and where something is said of its fields, these too."""
     fields = encode(task, sparse=sparse)
     return {"name": task.name, **fields} if fields else task.name
-
-
-def decode_task(data: Any) -> TaskSpec:
-    """Rebuild a task from `encode_task`'s data; one that is a task already is itself."""
-    if isinstance(data, TaskSpec):
-        return data
-    if isinstance(data, Mapping):
-        return find_task(data.get("name"), {field: value for field, value in data.items() if field != "name"})
-    return find_task(data)

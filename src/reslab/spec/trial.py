@@ -13,7 +13,7 @@ from reslab.errors import UserError, choices, suggest
 from reslab.spec.catalogue import Spec, comparable, name_of, spec_from_dict, spec_to_dict
 from reslab.spec.codec import convert, decode, differing_leaves, encode, normalize, override
 from reslab.spec.recipe import Recipe, change_recipe
-from reslab.spec.task import CLASSIFICATION, TaskSpec, decode_task, encode_task
+from reslab.spec.task import CLASSIFICATION, TaskSpec, encode_task, find_task
 
 SplitName: TypeAlias = Literal["full", "tuning"]
 OnBadImage: TypeAlias = Literal["stop", "skip"]
@@ -22,22 +22,17 @@ GROUPS = ("task", "data", "network", "recipe")
 START = "start"
 RECIPE_FIELDS = tuple(Recipe.__dataclass_fields__)
 USUAL_WORDS = {  # what others call fields of a trial
-    "lr": "recipe.optimizer.learning_rate",
-    "learning_rate": "recipe.optimizer.learning_rate",
-    "momentum": "recipe.optimizer.momentum",
-    "weight_decay": "recipe.optimizer.weight_decay",
-    "wd": "recipe.optimizer.weight_decay",
-    "epochs": "recipe.epochs",
-    "iterations": "recipe.iterations",
-    "steps": "recipe.iterations",
-    "batch": "recipe.batch",
-    "batch_size": "recipe.batch",
-    "freeze": "recipe.freeze",
-    "precision": "recipe.precision",
-    "model": "network",
-    "input_size": "network.input_size",
-    "image_size": "network.input_size",
-    "dataset": "data",
+    "recipe.optimizer.learning_rate": ("lr", "learning_rate"),
+    "recipe.optimizer.momentum": ("momentum",),
+    "recipe.optimizer.weight_decay": ("weight_decay", "wd"),
+    "recipe.epochs": ("epochs",),
+    "recipe.iterations": ("iterations", "steps"),
+    "recipe.batch": ("batch", "batch_size"),
+    "recipe.freeze": ("freeze",),
+    "recipe.precision": ("precision",),
+    "network": ("model",),
+    "network.input_size": ("input_size", "image_size"),
+    "data": ("dataset",),
 }
 
 
@@ -73,9 +68,9 @@ class Trial:
     task: TaskSpec = CLASSIFICATION
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "task", decode_task(self.task))  # a name will do
+        object.__setattr__(self, "task", find_task(self.task))  # a name will do
         normalize(self)
-        _refuse_seed(self.seed)
+        read_seed(self.seed)
 
     @property
     def id(self) -> str:
@@ -84,7 +79,7 @@ class Trial:
         So a field that is new in a later version leaves the ids of earlier trials as they were. Where it brings a new
         meaning, what they meant counts as the default, and the new one has ids of its own.
         """
-        text = json.dumps(_encode(self, sparse=True), sort_keys=True, separators=(",", ":"))
+        text = json.dumps(trial_to_dict(self, sparse=True), sort_keys=True, separators=(",", ":"))
         words = name_of(self.network).split()[0]
         return f"{words}-{self.data.name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
@@ -92,22 +87,14 @@ class Trial:
 def read_seed(value: Any) -> int:
     """Read a seed, as a trial takes it."""
     seed = convert(int, value, where="seed")
-    _refuse_seed(seed)
-    return seed
-
-
-def _refuse_seed(seed: int) -> None:
     # Each iteration draws from a generator seeded with seed and step together, 32 bits each.
     if not 0 <= seed < 2**31:
         raise UserError(f"seed is {seed}; it must be from 0 to {2**31 - 1:,}")
+    return seed
 
 
-def trial_to_dict(trial: Trial) -> dict[str, Any]:
-    """Return a trial as plain data, complete."""
-    return _encode(trial, sparse=False)
-
-
-def _encode(trial: Trial, *, sparse: bool) -> dict[str, Any]:
+def trial_to_dict(trial: Trial, *, sparse: bool = False) -> dict[str, Any]:
+    """Return a trial as plain data, complete; `sparse` leaves out what is as by default."""
     parts = {
         "task": encode_task(trial.task, sparse=sparse),
         "data": encode(trial.data, sparse=sparse),
@@ -134,9 +121,9 @@ def trial_from_dict(data: Mapping[str, Any]) -> Trial:
         data=decode(DataSpec, data["data"], where="data."),
         network=spec_from_dict(data["network"], where="network."),
         recipe=decode(Recipe, data["recipe"], where="recipe."),
-        seed=read_seed(data["seed"]),
+        seed=data["seed"],
         start=convert(str, data[START], where=START) if START in data else None,
-        task=decode_task(data["task"]),
+        task=find_task(data["task"]),
     )
 
 
@@ -148,8 +135,9 @@ def trial_differences(one: Trial, other: Trial) -> dict[str, tuple[Any, Any]]:
 def hint_at_field(word: str) -> str:
     """Say which field a word means that others write for it; nothing where none is known."""
     word = word.replace("-", "_")
-    field = word if word in (*GROUPS, "seed") else USUAL_WORDS.get(word.removeprefix("recipe."))
-    return f"write {field}=..." if field else ""
+    meant = (field for field, words in USUAL_WORDS.items() if word.removeprefix("recipe.") in words)
+    field = word if word in (*GROUPS, "seed") else next(meant, "")
+    return field and f"write {field}=..."
 
 
 def group_fields(fields: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -179,5 +167,5 @@ def change_trial(trial: Trial, fields: Mapping[str, Any]) -> Trial:
         data=override(trial.data, groups["data"], where="data."),
         network=override(trial.network, groups["network"], where="network."),
         recipe=change_recipe(trial.recipe, groups["recipe"]),
-        seed=read_seed(fields.get("seed", trial.seed)),
+        seed=fields.get("seed", trial.seed),
     )

@@ -82,7 +82,7 @@ def _advance_to_the_end(stepper: Stepper, position: Position, around: Surroundin
     while position.step < recipe.iterations:
         stepper.advance(position.step, warmed_at=position.warmed_at)
         position.step += 1
-        if _is_warming(recipe, position):
+        if recipe.warmup is not None and position.warmed_at is None:
             _end_warmup(task, recipe, position, _read(state, task, recipe))
         evaluating = position.step % recipe.evaluate_every == 0 or position.step == recipe.iterations
         due = time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS
@@ -119,10 +119,6 @@ def _read(state: TrainingState, task: Task, recipe: Recipe) -> Tally:
             f"what was saved before it is kept: try {farther}a smaller recipe.optimizer.learning_rate or a warm-up"
         )
     return tally
-
-
-def _is_warming(recipe: Recipe, position: Position) -> bool:
-    return recipe.warmup is not None and position.warmed_at is None
 
 
 def _end_warmup(task: Task, recipe: Recipe, position: Position, tally: Tally) -> None:

@@ -6,39 +6,28 @@ import math
 import re
 
 from reslab.errors import UserError
-from reslab.spec.recipe import Recipe, ScheduleSpec
+from reslab.spec.recipe import Recipe
 
 
 def learning_rate(recipe: Recipe, step: int, *, warmed_at: int | None) -> float:
     """Return the rate of iteration `step` (from 0); `warmed_at` is the first iteration after the warm-up."""
     if recipe.warmup is not None and (warmed_at is None or step < warmed_at):
         return recipe.warmup.learning_rate
-    schedule, base = recipe.schedule, recipe.optimizer.learning_rate
-    progress = step / recipe.iterations
+    schedule, base, progress = recipe.schedule, recipe.optimizer.learning_rate, step / recipe.iterations
+    if schedule.kind == "constant":
+        return base
     if schedule.kind == "steps":
         return base * schedule.factor ** sum(progress >= drop for drop in schedule.drops)
-    if schedule.kind == "cosine":
-        return base * _fall_to(schedule.final, _half_cosine(1 - progress))
+    left = 1 - progress
     if schedule.kind == "one-cycle":
         # At the middle of the iteration: at its start the first would learn nothing, at its end the last.
-        return base * _one_cycle(schedule, (step + 0.5) / recipe.iterations)
-    return base
-
-
-def _one_cycle(schedule: ScheduleSpec, progress: float) -> float:
-    """Return the fraction of the full rate: up to 1 in a straight line, then down to the final one."""
-    if progress < schedule.rise:
-        return progress / schedule.rise
-    left = (1 - progress) / (1 - schedule.rise)
-    return _fall_to(schedule.final, left if schedule.fall == "linear" else _half_cosine(left))
-
-
-def _half_cosine(left: float) -> float:
-    return (1 - math.cos(math.pi * left)) / 2
-
-
-def _fall_to(final: float, height: float) -> float:
-    return final + (1 - final) * height
+        progress = (step + 0.5) / recipe.iterations
+        if progress < schedule.rise:
+            return base * (progress / schedule.rise)
+        left = (1 - progress) / (1 - schedule.rise)
+    linear = schedule.kind == "one-cycle" and schedule.fall == "linear"
+    height = left if linear else (1 - math.cos(math.pi * left)) / 2
+    return base * (schedule.final + (1 - schedule.final) * height)
 
 
 def is_warm(recipe: Recipe, recent_errors_percent: list[float]) -> bool:

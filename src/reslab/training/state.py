@@ -2,7 +2,7 @@
 
 A change is made whole or not at all: where the loss or a gradient is not finite, from that iteration on nothing moves
 any more, and the tally says which iteration it was. Nobody need wait for the device to know that. In float16 gradients
-may overflow for the scale of the loss: such an iteration is passed over, and the next has a smaller one.
+may overflow for the scale of the loss: such an iteration changes nothing but the scale, and the next has a smaller one.
 """
 
 from __future__ import annotations
@@ -20,11 +20,15 @@ from reslab.networks import Network
 from reslab.networks.freezing import count_stages_ahead
 from reslab.runtime.processes import ALONE, Processes
 from reslab.spec.recipe import Recipe
-from reslab.training.flat import FlatTensors
-from reslab.training.optimizer import PaperSGD
-from reslab.training.scaling import LossScale
+from reslab.training.optimizer import FlatTensors, PaperSGD
 
 LOSS, FAILED_AT, FIRST_SUM = range(3)
+FIRST_SCALE, SMALLEST_SCALE, LARGEST_SCALE = (
+    2.0**10,
+    2.0**-14,
+    2.0**16,
+)  # docs/log.md has the paper's networks' gradients
+STEADY = 2000  # iterations without overflow, after which more may be tried
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,31 @@ class Tally:
             return cls(**saved)
         sums, last = {"wrong": saved["wrong"]}, {"wrong": saved["last_wrong"]}
         return cls(saved["loss"], sums, last, saved["failed_at"])
+
+
+class LossScale:
+    """What the loss is multiplied with, so that float16 holds its gradients, and for how many iterations that has held.
+
+    float16 ends at 6e-8, and most gradients of single pixels are about that. The scale is a power of two: half of it
+    where gradients overflow, twice it in time. A checkpoint keeps `state`.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.state = torch.tensor([FIRST_SCALE, 0.0], dtype=torch.float64, device=device)
+
+    @property
+    def factor(self) -> Tensor:
+        """What the loss is multiplied with, and gradients are divided by: no rounding comes of it."""
+        return self.state[0].float()
+
+    def follow(self, finite: Tensor) -> Tensor:
+        """Take note of whether an iteration's gradients were finite; return whether a smaller scale might help."""
+        scale, held = self.state.clone()
+        steady = held + 1 >= STEADY
+        larger = torch.where(steady, (2 * scale).clamp(max=LARGEST_SCALE), scale)
+        self.state[0] = torch.where(finite, larger, (scale / 2).clamp(min=SMALLEST_SCALE))
+        self.state[1] = torch.where(finite & ~steady, held + 1, 0)
+        return scale > SMALLEST_SCALE
 
 
 class TrainingState:

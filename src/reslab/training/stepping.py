@@ -87,7 +87,6 @@ class Stretch:
     """Iterations whose batches and rates are on the device."""
 
     first: int
-    count: int
     batches: tuple[Tensor, ...]
     controls: Tensor
 
@@ -96,21 +95,13 @@ class Stretch:
 class Track:
     """Iterations whose batches have one shape: the places they read, and what replays them once they are recorded.
 
-    `seen` is what the last of them saw; a replay writes it anew, in the same memory.
+    `seen` is what the last of them saw: its loss, what is tallied of it, and the statistics from before it. A replay
+    writes it anew, in the same memory.
     """
 
     batch: tuple[Tensor, ...]
     replay: Callable[[], None] | None = None
-    seen: Seen | None = None
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What an iteration saw of its batch, beside the gradients; the statistics are those from before it."""
-
-    loss: Tensor
-    tallied: Tensor
-    before: list[Tensor]
+    seen: tuple[Tensor, Tensor, list[Tensor]] | None = None
 
 
 class Pace:
@@ -192,16 +183,11 @@ class Stepper:
     def _reach(self, step: int, warmed_at: int | None) -> Stretch:
         """Return a stretch that has `step`, loading it where the one at hand has not."""
         stretch = self.stretch
-        if stretch is None or not stretch.first <= step < stretch.first + stretch.count:
+        if stretch is None or not stretch.first <= step < stretch.first + len(stretch.controls):
             batches = self.task.load(step, self._stretch_length(step, warmed_at))
-            count = len(batches[0])
-            controls = [self._control(number, warmed_at) for number in range(step, step + count)]
-            stretch = self.stretch = Stretch(
-                step,
-                count,
-                batches,
-                torch.tensor(controls, dtype=torch.float64).to(self.device, non_blocking=True),
-            )
+            rows = [self._control(number, warmed_at) for number in range(step, step + len(batches[0]))]
+            controls = torch.tensor(rows, dtype=torch.float64).to(self.device, non_blocking=True)
+            stretch = self.stretch = Stretch(step, batches, controls)
             self._change_track(batches)
         return stretch
 
@@ -263,12 +249,12 @@ class Stepper:
             losses.append(loss.detach().double())
             sums.append(tallied)
         self.state.optimizer.gather(scale=None if scale is None else scale.factor)
-        self.track.seen = Seen(_add(losses), _add(sums), before)
+        self.track.seen = _add(losses), _add(sums), before
 
     def _update(self) -> None:
-        seen = self.track.seen
-        assert seen is not None
-        self.state.update(seen.loss, seen.tallied, before=seen.before, controls=self.controls)
+        assert self.track.seen is not None
+        loss, tallied, before = self.track.seen
+        self.state.update(loss, tallied, before=before, controls=self.controls)
 
     def _capture(self) -> Callable[[], None]:
         """Record an iteration's work as a graph and return what replays it; the state is as it was before."""

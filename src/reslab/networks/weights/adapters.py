@@ -18,7 +18,7 @@ from reslab.networks.build import build
 from reslab.networks.weights import akamaster, caffe, torchvision
 from reslab.networks.weights.places import Place, parse_place
 from reslab.spec import NetworkSpec, Preprocess, Spec, TorchvisionSpec, find, name_of
-from reslab.spec.contradictions import contradictions
+from reslab.spec.catalogue import contradictions
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,7 @@ def _is_common(stride: Any = 1, padding: Any = 0, dilation: Any = (1, 1), groups
 
 
 def _convolve(x: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, *_: Any) -> Tensor:
-    outputs, _, height, width = weight.shape
+    outputs, height, width = len(weight), *weight.shape[2:]
     pixels = x.permute(0, 2, 3, 1)
     if any(padding):
         pixels = F.pad(pixels, (0, 0, padding[1], padding[1], padding[0], padding[0]))

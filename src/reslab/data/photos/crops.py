@@ -80,7 +80,8 @@ class TrainingCrops(Dataset[Decoded]):
         target: Target = "class",
     ) -> None:
         self.split, self.augmentation = _share(split), augmentation
-        self.seed, self.skip, self.target = seed, skip, target
+        self.seed, self.skip = seed, skip
+        self.target: Target = target
 
     def __getitem__(self, wanted: Wanted) -> Decoded:
         side, keys = wanted
@@ -99,8 +100,8 @@ class TrainingCrops(Dataset[Decoded]):
             crops.append(crop)
             targets.append(move_target(self.target, np.asarray(self.split.targets[index]), geometry))
             shifts.append(self._shift(epoch, index))
-        made = (torch.from_numpy(np.stack(part)) for part in (crops, targets, shifts))
-        return Decoded(*made, tuple(bad))
+        pixels, known, colours = (torch.from_numpy(np.stack(part)) for part in (crops, targets, shifts))
+        return Decoded(pixels, known, colours, tuple(bad))
 
     def _crop(self, epoch: int, image: int, side: int) -> tuple[Pixels, Geometry]:
         random = numbers_for(Stream.CROP, seed=self.seed, epoch=epoch, item=image)

@@ -116,7 +116,7 @@ class PhotoDataset:
     edition: Edition = CURRENT
     brightest: int = 255
     channels: int = 3  # whatever the files hold, it is decoded to RGB
-    dimensions: ClassVar[int] = 2
+    dimensions: int = 2
     side: None = None  # they have none in common
     usual_recipe: str = "photos"
 

@@ -24,15 +24,17 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What a finished run left behind, as plain data; `tests` has its scores by other protocols than its own."""
+    """What a finished run left behind, as plain data.
+
+    `analyses` has by name what instruments found in it, and its scores by other protocols than its own.
+    """
 
     data: str
     iterations: int
     evaluate_every: int
     result: Mapping[str, Any]
     log: Sequence[Mapping[str, float]]
-    responses: Mapping[str, Any] | None
-    tests: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    analyses: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -102,10 +104,10 @@ class ResponseStd:
 
     def read(self, record: Record) -> float:
         """Return the standard deviation."""
-        if record.responses is None:
+        if "responses" not in record.analyses:
             raise Unreadable("its responses are not measured")
         try:
-            return self._find(record, record.responses)
+            return self._find(record, record.analyses["responses"])
         except (LookupError, TypeError, ValueError) as error:
             raise Unreadable(f"its responses cannot be read ({error})") from error
 
@@ -135,7 +137,7 @@ class ByProtocol:
 
     def read(self, record: Record) -> float:
         """Return the number."""
-        found = record.tests.get(self.protocol)
+        found = record.analyses.get(self.protocol)
         if found is None:
             raise Unreadable(f"it is not tested by {self.protocol}, which `reproduce` without --from does")
         return _read_test(record, found, self.metric, name=self.protocol)
@@ -155,7 +157,7 @@ class ByEnsemble:
 
     def read(self, record: Record) -> float:
         """Return the number."""
-        found = record.tests.get(ENSEMBLE)
+        found = record.analyses.get(ENSEMBLE)
         if found is None:
             raise Unreadable("no ensemble with it is tested, which `reproduce` without --from does")
         if found.get("networks") != list(self.members) or found.get("protocol") != self.protocol:

@@ -1,6 +1,6 @@
 """What the charts show, as plain data for the pages; `assets/charts.js` draws it in the reader's colours.
 
-Curves are drawn like the paper's Fig. 6, responses like its Fig. 7.
+Curves are drawn like the paper's Fig. 6, findings of instruments like its Fig. 7.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from reslab.analysis.catalogue import Mark, list_panels
 from reslab.files import slug
 from reslab.report.groups import Family, Group, Spread, shown_at_first, spread
 from reslab.report.palette import LIGHT
-from reslab.report.records import Layer, RunRecord
+from reslab.report.records import RunRecord
 from reslab.scores import PARTS
 from reslab.tasks.display import Plot
 
@@ -92,11 +93,23 @@ def plot_depth(groups: Sequence[Group], *, key: str) -> list[Plot]:
     return [Plot(key, "depth", f"{groups[0].headline.title} against depth", content, share=key)]
 
 
-def plot_responses(groups: Sequence[Group], *, key: str) -> list[Plot]:
-    """Layer responses: means over seeds."""
-    shown = _variants_last(group for group in groups if group.responses)
-    series = _hiding(shown, [_response(group) for group in shown])
-    return [Plot(key, "responses", "Layer responses", {"series": series})] if series else []
+def plot_findings(groups: Sequence[Group], instrument: str, *, key: str) -> list[Plot]:
+    """What an instrument found: means over seeds, in each of its views."""
+    panel = list_panels()[instrument]
+    shown = _variants_last(group for group in groups if group.found(instrument))
+    series = [
+        {
+            "name": group.label,
+            "shade": group.shade,
+            "seeds": len(group.found(instrument)),
+            "plain": group.family == "plain",
+            **{view.key: [_write_mark(mark) for mark in group.line(instrument, view)] for view in panel.views},
+        }
+        for group in shown
+    ]
+    views = {view.key: view.axis for view in panel.views}
+    content = {"axis": {"words": panel.axis}, "views": views, "series": _hiding(shown, series)}
+    return [Plot(key, "findings", panel.title, content)] if series else []
 
 
 def plot_panels(groups: Sequence[Group], *, key: str) -> list[Plot]:
@@ -169,19 +182,8 @@ def _spreads(train: Sequence[Spread | None], test: Sequence[Spread | None]) -> d
     }
 
 
-def _response(group: Group) -> dict[str, Any]:
-    return {
-        "name": group.label,
-        "shade": group.shade,
-        "seeds": len(group.responding),
-        "plain": group.family == "plain",
-        "original": _layers(group.responses),
-        "sorted": _layers(group.ranked_responses),
-    }
-
-
-def _layers(layers: Sequence[Layer]) -> list[list[Any]]:
-    return [[layer.name, *_rounded((layer.std, layer.low, layer.high))] for layer in layers]
+def _write_mark(mark: Mark) -> list[Any]:
+    return [mark.name, *_rounded(mark[1:])]
 
 
 def _rounded(values: Iterable[float | None]) -> list[float | None]:

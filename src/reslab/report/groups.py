@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
+from reslab.analysis.catalogue import InstrumentPanel, Mark, View
 from reslab.json_text import to_json
 from reslab.report.labels import data_label, find_departing, label_trials, nearest_recipe, network_label
 from reslab.report.palette import LIGHT
-from reslab.report.records import Layer, Point, RunRecord
+from reslab.report.records import Point, RunRecord
 from reslab.report.verdicts import IMMATERIAL, PRECISIONS
 from reslab.scores import PARTS, Score
 from reslab.spec import NetworkSpec, Spec, natural_key
@@ -113,22 +114,20 @@ class Group:
             for step, points in sorted(at.items())
         )
 
-    @property
-    def responding(self) -> tuple[RunRecord, ...]:
-        """The seeds shown whose layers' responses were measured, on the same images of all."""
-        measured = [run for run in self.shown if run.responses]
-        return tuple(run for run in measured if _measured(run) == _measured(measured[0]))
+    def found(self, instrument: str) -> list[InstrumentPanel]:
+        """Return what an instrument found in the seeds shown, where it measured the same as in the first of them."""
+        found = [run.findings[instrument] for run in self.shown if instrument in run.findings]
+        return [each for each in found if each.marks and _measured(each) == _measured(found[0])]
 
-    @cached_property
-    def responses(self) -> tuple[Layer, ...]:
-        """The layers' mean responses over these, within one standard deviation; of one run, within its confidence."""
-        return _average([run.responses.layers for run in self.responding if run.responses])
+    def line(self, instrument: str, view: View) -> list[Mark]:
+        """Return the means over these seeds, within one standard deviation; of one run, within its confidence.
 
-    @cached_property
-    def ranked_responses(self) -> tuple[Layer, ...]:
-        """The same by size, each seed in its own order: a verdict's rank or median is that of this line."""
-        runs = [run.responses.layers for run in self.responding if run.responses]
-        return _average([sorted(layers, key=lambda layer: -layer.std) for layers in runs])
+        By size, each seed is in its own order: a verdict's rank or median is that of this line.
+        """
+        lines = [found.marks for found in self.found(instrument)]
+        if view.by_size:
+            lines = [sorted(marks, key=lambda mark: -mark.value) for marks in lines]
+        return list(lines[0]) if len(lines) == 1 else [_average(marks) for marks in zip(*lines, strict=True)]
 
     @property
     def displayed(self) -> bool:
@@ -203,24 +202,17 @@ def family_of(spec: Spec) -> Family:
     return "plain" if spec.shortcut == "none" else "residual"
 
 
-def _measured(run: RunRecord) -> tuple[str, int, list[str]] | None:
-    """On what a run's responses were measured, and of which layers."""
-    found = run.responses
-    return found and (found.data, found.images, [layer.name for layer in found.layers])
+def _measured(found: InstrumentPanel) -> tuple[str, int, list[str]]:
+    """On what it was measured, and of which layers."""
+    return found.data, found.images, [mark.name for mark in found.marks]
 
 
-def _average(runs: Sequence[Sequence[Layer]]) -> tuple[Layer, ...]:
-    """Return the means of what stands at each place, under a name where all have the same there."""
-    if len(runs) == 1:
-        return tuple(runs[0])
-    means = []
-    for layers in zip(*runs, strict=True):
-        found = spread([layer.std for layer in layers])
-        assert found is not None
-        name = layers[0].name if len({layer.name for layer in layers}) == 1 else ""
-        std = found.std or 0.0
-        means.append(Layer(name=name, std=found.mean, low=found.mean - std, high=found.mean + std))
-    return tuple(means)
+def _average(marks: Sequence[Mark]) -> Mark:
+    """Return the mean of what stands at one place in several seeds, under a name where all have the same there."""
+    values = [mark.value for mark in marks]
+    mean, std = statistics.fmean(values), statistics.stdev(values)
+    name = marks[0].name if len({mark.name for mark in marks}) == 1 else ""
+    return Mark(name, mean, mean - std, mean + std)
 
 
 def _mark_repeated(groups: Sequence[Group]) -> list[Group]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reslab.analysis.catalogue import list_panels
 from reslab.files import slug
 from reslab.numbers import percent
 from reslab.report import charts
@@ -60,21 +61,31 @@ def render_index(
                 if not series["hidden"]
                 for name in series["beyond"]
             ],
-            "responses": charts.plot_responses(members, key=f"responses-{number}"),
-            "responding": [group.responding for group in members if group.responding],
+            "findings": {
+                name: (plots[0], [found for group in members if (found := group.found(name))])
+                for name in list_panels()
+                if (plots := charts.plot_findings(members, name, key=f"{name}-{number}"))
+            },
             "panels": charts.plot_panels(members, key=f"classes-{number}"),
             "seeds": max(len(group.shown) for group in members),
             "departures": shared_departures([run.trial for group in members for run in group.runs]),
             "undisplayed": [group.label for group in members if not group.displayed and group.label in hidden],
             "variants": any(group.variant and group.label in hidden for group in members),
             "left_out": sum(len(group.runs) - len(group.shown) for group in members),
-            "figures": {"curves": "", "responses": ""} | dict(figures.get(data, {})),
+            "figures": figures.get(data, {}),
         }
         sections.append(section)
         for plot in section["panels"]:
             panels.setdefault(plot.title, []).append((data, plot))
     plots = [
-        plot for section in sections for kind in ("curves", "depth", "responses", "panels") for plot in section[kind]
+        plot
+        for section in sections
+        for plot in (
+            *section["curves"],
+            *section["depth"],
+            *[plot for plot, _ in section["findings"].values()],
+            *section["panels"],
+        )
     ]
     costs, speeds = [(group, cost) for group in groups if (cost := _cost(group))], _speeds(groups)
     return (
@@ -93,6 +104,11 @@ def render_index(
             speeds=speeds,
             fastest=_largest_alone(speeds),
             sections=sections,
+            instruments={
+                name: panel
+                for name, panel in list_panels().items()
+                if any(name in section["findings"] for section in sections)
+            },
             panels=panels,
             tables=tabulate_verdicts(verdicts),
             damages=damages,
@@ -106,12 +122,15 @@ def render_index(
 
 def render_run(group: Group, record: RunRecord, *, addresses: Mapping[str, str]) -> str:
     """Render the page of one run."""
-    parts = {
-        "curves": charts.plot_run_curve(group, record, key="curve"),
-        "responses": charts.plot_responses([replace(group, runs=(record,))], key="responses"),
-    }
+    alone = replace(group, runs=(record,))
+    curves = charts.plot_run_curve(group, record, key="curve")
+    findings = [
+        (plot, found)
+        for name, found in record.findings.items()
+        for plot in charts.plot_findings([alone], name, key=name)
+    ]
     panel = record.result.panel.sections() if record.result else ()
-    drawn = [*parts["curves"], *[plot for section in panel for plot in section.plots], *parts["responses"]]
+    drawn = [*curves, *[plot for section in panel for plot in section.plots], *[plot for plot, _ in findings]]
     trial = flatten(trial_to_dict(record.trial))
     return (
         _environment()
@@ -128,7 +147,8 @@ def render_run(group: Group, record: RunRecord, *, addresses: Mapping[str, str])
             facts=_list_scores(record),
             panel=panel,
             plots=_embed(drawn),
-            **parts,
+            curves=curves,
+            findings=findings,
         )
     )
 

@@ -8,22 +8,22 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
+from reslab.analysis.catalogue import InstrumentPanel, list_panels
 from reslab.errors import UserError, choices
 from reslab.report.agreement import refuse_contradictions, refuse_other_name, split_copies
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.runs.read_once import ReadOnce
 from reslab.runs.timings import Timings, last_sitting, list_timings, sum_up
 from reslab.scores import Score
-from reslab.spec.codec import convert, decode
+from reslab.spec.codec import convert, decode_known
 from reslab.spec.trial import Trial, trial_from_dict
 from reslab.tasks.catalogue import find_shown
 from reslab.tasks.display import Panel
 
-T = TypeVar("T")
 PARTS = ("provenance.json", "metrics.jsonl", "result.json")
 ALWAYS_LOGGED = ("learning_rate", "train_loss", "test_loss")
 
@@ -54,26 +54,6 @@ class Result:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layer:
-    """The standard deviation of a layer's responses, with its confidence interval."""
-
-    name: str
-    std: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Responses:
-    """Layer responses in original order, over so many images."""
-
-    data: str
-    images: int
-    confidence: float
-    layers: tuple[Layer, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Sitting:
     """Where and how a part of a run ran; a run that was resumed has several.
 
@@ -91,14 +71,14 @@ class Sitting:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
-    """One run, ready to be shown."""
+    """One run, ready to be shown; `findings` are what instruments found in it, by their names."""
 
     directory: RunDirectory
     trial: Trial
     scores: tuple[Score, ...]
     points: tuple[Point, ...]
     result: Result | None
-    responses: Responses | None
+    findings: Mapping[str, InstrumentPanel]
     timings: Timings
     sittings: tuple[Sitting, ...]
 
@@ -220,21 +200,22 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
             log=run.log(strict=True),
             tested_later=len(sittings) > logged_by,
         )
-    responses, damage = None, []
-    try:
-        if (run.path / "analysis" / "responses.json").exists():
-            data = run.read("analysis/responses")
-            with _naming("analysis/responses.json"):
-                responses = _responses(data)
-    except UserError as error:
-        damage.append(Damage(run.path.name, f"{error}; the run is shown without its layer responses", ""))
+    findings, damage = {}, []
+    for name, panel in list_panels().items():
+        try:
+            if (run.path / "analysis" / f"{name}.json").exists():
+                data = run.read(f"analysis/{name}")
+                with _naming(f"analysis/{name}.json"):
+                    findings[name] = panel.read(data)
+        except UserError as error:
+            damage.append(Damage(run.path.name, f"{error}; the run is shown without its {panel.title.lower()}", ""))
     record = RunRecord(
         directory=run,
         trial=trial,
         scores=scores,
         points=points,
         result=result,
-        responses=responses,
+        findings=findings,
         timings=timings,
         sittings=sittings,
     )
@@ -252,23 +233,18 @@ def _naming(file: str) -> Iterator[None]:
         raise UserError(f"{file} is damaged ({type(error).__name__}: {error})") from error
 
 
-def _decode_known(cls: type[T], data: Mapping[str, Any]) -> T:
-    """Decode the fields that are shown; a run may record more."""
-    return decode(cls, {field.name: data[field.name] for field in fields(cls) if field.name in data})  # pyright: ignore[reportArgumentType]
-
-
 def _describe(trial: Trial, result: Mapping[str, Any] | None) -> tuple[Score, ...]:
     """Return what the run's scores are: as its result says, or as its task has them, which early results leave out."""
     if result is None or "scores" not in result:
         return find_shown(trial).scores
     with _naming("result.json"):
-        headline, *others = (_decode_known(Score, described) for described in result["scores"])
+        headline, *others = (decode_known(Score, described) for described in result["scores"])
         return headline, *others
 
 
 def _result(data: Mapping[str, Any], trial: Trial, scores: Sequence[Score]) -> Result:
     """Return a result that has its headline score, and whose task tells of as many classes as it names."""
-    result = _decode_known(Result, data)
+    result = decode_known(Result, data)
     missing = [name for name in scores[0].columns if name not in data]
     if missing:
         raise UserError(f"Result lacks {choices(missing)}")
@@ -303,8 +279,3 @@ def _sitting(entry: Mapping[str, Any]) -> Sitting:
         machine=dict(entry.get("machine") or {}),
         versions=dict(entry.get("versions") or {}),
     )
-
-
-def _responses(data: Mapping[str, Any]) -> Responses:
-    layers = tuple(_decode_known(Layer, layer) for layer in data["layers"])
-    return _decode_known(Responses, {**data, "layers": layers})

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 from reslab.errors import UserError
 from reslab.paper.claim import Claim, Setting
-from reslab.paper.measurements import ENSEMBLE, Record, Unreadable
+from reslab.paper.measurements import Record, Unreadable
 from reslab.report.records import RunRecord
 from reslab.runs.directory import RunDirectory
 from reslab.spec.trial import Trial, trial_differences
@@ -33,7 +33,6 @@ IMMATERIAL = {
     "recipe.sync_norms",
 }
 PRECISIONS = ("fp32", "fp16", "bf16")  # the finest first
-PROTOCOLS = ("10-crop", "multi-scale", ENSEMBLE)
 # How a run differs from a setting: each material field with the run's value and the setting's.
 Differences: TypeAlias = tuple[tuple[str, Any, Any], ...]
 
@@ -271,15 +270,13 @@ def _skipping(pieces: Iterable[_Evidence]) -> list[str]:
 def _read(record: RunRecord) -> _Evidence:
     run, trial, evidence = record.directory, record.trial, None
     if record.result:
-        tests = {protocol: _read_part(run, protocol) for protocol in PROTOCOLS}
         evidence = Record(
             data=trial.data.name,
             iterations=trial.recipe.iterations,
             evaluate_every=trial.recipe.evaluate_every,
             result=run.result(),
             log=run.log(),
-            responses=_read_part(run, "responses"),
-            tests={protocol: found for protocol, found in tests.items() if found is not None},
+            analyses={path.stem: _read_analysis(run, path.stem) for path in run.path.glob("analysis/*.json")},
         )
     return _Evidence(record.id, trial, evidence, _most_processes(run))
 
@@ -293,10 +290,8 @@ def _most_processes(run: RunDirectory) -> int:
     return max((sitting.get("processes", 1) for sitting in sittings), default=1)
 
 
-def _read_part(run: RunDirectory, name: str) -> dict[str, Any] | None:
-    """Return an analysis, None where there is none; a damaged one is empty: only the claims that ask for it lose it."""
-    if not (run.path / "analysis" / f"{name}.json").exists():
-        return None
+def _read_analysis(run: RunDirectory, name: str) -> dict[str, Any]:
+    """Return an analysis; a damaged one is empty: only the claims that ask for it lose it."""
     try:
         return run.read(f"analysis/{name}")
     except UserError:

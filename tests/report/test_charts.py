@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.runs_by_hand import EVALUATIONS, count_error, groups_in, write_run
 
 from reslab.report import charts
-from reslab.report.palette import LIGHT
+from reslab.report.groups import LIGHT
 from reslab.tasks.classification.panel import MOST_CLASSES
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.runs_by_hand import groups_in, write_run
 
 from reslab.report.figures import draw_curves, draw_figures, draw_findings
-from reslab.report.palette import LIGHT
+from reslab.report.groups import LIGHT
 
 
 def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from reslab.analysis.catalogue import Mark, list_panels
+from reslab.analysis.catalogue import list_panels
 from reslab.files import slug
-from reslab.report.groups import Family, Group, Spread, shown_at_first, spread
-from reslab.report.palette import LIGHT
+from reslab.report.groups import LIGHT, Family, Group, Spread, shown_at_first
 from reslab.report.records import RunRecord
 from reslab.scores import PARTS
 from reslab.tasks.display import Plot
@@ -29,13 +28,9 @@ def plot_curves(groups: Sequence[Group], *, key: str) -> list[Plot]:
     unit = choose_unit(drawn)
     plots = []
     for family, title in FAMILIES.items():
-        members = [group for group in drawn if group.family == family]
-        if members:
-            content = {
-                "unit": unit,
-                "axis": _axis(members),
-                "series": _hiding(members, [_curve(group) for group in members]),
-            }
+        if members := [group for group in drawn if group.family == family]:
+            series = _hiding(members, [_curve(group) for group in members])
+            content = {"unit": unit, "axis": _axis(members), "series": series}
             plots.append(Plot(f"{key}-{family}", "curves", title, content, share=key))
     return plots
 
@@ -103,7 +98,10 @@ def plot_findings(groups: Sequence[Group], instrument: str, *, key: str) -> list
             "shade": group.shade,
             "seeds": len(group.found(instrument)),
             "plain": group.family == "plain",
-            **{view.key: [_write_mark(mark) for mark in group.line(instrument, view)] for view in panel.views},
+            **{
+                view.key: [[name, *_rounded(values)] for name, *values in group.line(instrument, view)]
+                for view in panel.views
+            },
         }
         for group in shown
     ]
@@ -166,24 +164,17 @@ def _ends(line: Sequence[Group]) -> dict[str, Any]:
         "x": [group.depth for group in line],
         "beyond": [group.label for group in line if group not in inside],
         "ceiling": max(values, default=0.0),
-        **_spreads(
-            [spread([run.train_score for run in group.finished]) for group in line],
-            [spread([run.test_score for run in group.finished]) for group in line],
-        ),
+        **_spreads(*zip(*[group.ends for group in line], strict=True)),
     }
 
 
 def _spreads(train: Sequence[Spread | None], test: Sequence[Spread | None]) -> dict[str, Any]:
     return {
-        "train": _rounded(point.mean if point else None for point in train),
-        "trainStd": _rounded(point.std if point else None for point in train),
-        "test": _rounded(point.mean if point else None for point in test),
-        "testStd": _rounded(point.std if point else None for point in test),
+        "train": _rounded(point and point.mean for point in train),
+        "trainStd": _rounded(point and point.std for point in train),
+        "test": _rounded(point and point.mean for point in test),
+        "testStd": _rounded(point and point.std for point in test),
     }
-
-
-def _write_mark(mark: Mark) -> list[Any]:
-    return [mark.name, *_rounded(mark[1:])]
 
 
 def _rounded(values: Iterable[float | None]) -> list[float | None]:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from reslab.analysis.catalogue import list_panels
 from reslab.files import slug
 from reslab.report.charts import FAMILIES, choose_unit
-from reslab.report.groups import Group, by_data, shown_at_first
-from reslab.report.palette import LIGHT
+from reslab.report.groups import LIGHT, Group, by_data, shown_at_first
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,7 +140,8 @@ def _add_legends(figure: Figure, axes: Sequence[Axes], *, inside: Literal["best"
     """Give each panel its legend, all `inside`, or all below, for which the page grows, where one would hide lines."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    if not any(_goes_below(_names(axis)) for axis in axes):
+    names = [axis.get_legend_handles_labels()[1] for axis in axes]
+    if all(len(each) <= MOST_INSIDE and max(map(len, each)) <= WIDEST_INSIDE for each in names):
         for axis in axes:
             axis.legend(loc=inside)
         return
@@ -159,14 +159,6 @@ def _add_legends(figure: Figure, axes: Sequence[Axes], *, inside: Literal["best"
     for axis, legend in below.items():
         middle = sum(axis.get_position().intervalx) / 2
         legend.set_bbox_to_anchor((middle, room / height), transform=figure.transFigure)
-
-
-def _names(axis: Axes) -> list[str]:
-    return axis.get_legend_handles_labels()[1]
-
-
-def _goes_below(names: Sequence[str]) -> bool:
-    return len(names) > MOST_INSIDE or max(map(len, names)) > WIDEST_INSIDE
 
 
 def _words(label: str) -> str:

@@ -16,7 +16,6 @@ from typing import Literal
 from reslab.analysis.catalogue import InstrumentPanel, Mark, View
 from reslab.json_text import to_json
 from reslab.report.labels import data_label, find_departing, label_trials, nearest_recipe, network_label
-from reslab.report.palette import LIGHT
 from reslab.report.records import Point, RunRecord
 from reslab.report.verdicts import IMMATERIAL, PRECISIONS
 from reslab.scores import PARTS, Score
@@ -25,6 +24,10 @@ from reslab.spec.codec import encode, flatten
 from reslab.spec.trial import Trial, trial_to_dict
 
 Family = Literal["plain", "residual", "other"]
+# Colours that stay apart for the colour-blind, on light paper and on dark, the most different first. Each has a
+# contrast of at least 3 with its background.
+LIGHT = ("#0072b2", "#d55e00", "#00916a", "#551a6b", "#e0559f", "#7a5c00", "#20242a")
+DARK = ("#4d9fec", "#f58a4b", "#2fa884", "#d9c7ff", "#ff9ecb", "#f2dc7c", "#ffffff")
 HIGHEST_DISPLAYED = 60.0  # percent: Fig. 6 leaves out plain-110, whose error is above that
 
 
@@ -82,12 +85,8 @@ class Group:
     def material(self) -> str:
         """What decides between recipes, written out. A warm-up does not: the paper needs it for its deepest network."""
         fields = flatten(encode(self.runs[0].trial.recipe), "recipe.")
-        decisive = {
-            field: value
-            for field, value in fields.items()
-            if field not in IMMATERIAL and not field.startswith("recipe.warmup")
-        }
-        return to_json(decisive, sort_keys=True)
+        undecisive = {field for field in fields if field in IMMATERIAL or field.startswith("recipe.warmup")}
+        return to_json({field: fields[field] for field in fields.keys() - undecisive}, sort_keys=True)
 
     @property
     def finished(self) -> tuple[RunRecord, ...]:
@@ -106,11 +105,9 @@ class Group:
         for run in self.shown:
             for point in run.points:
                 at.setdefault(point.step, []).append(point)
+        keys = [self.headline.key(part) for part in PARTS]
         return tuple(
-            Step(
-                step,
-                *[spread([point.values.get(self.headline.key(part)) for point in points]) for part in PARTS],
-            )
+            Step(step, *[spread([point.values.get(key) for point in points]) for key in keys])
             for step, points in sorted(at.items())
         )
 
@@ -130,9 +127,14 @@ class Group:
         return list(lines[0]) if len(lines) == 1 else [_average(marks) for marks in zip(*lines, strict=True)]
 
     @property
+    def ends(self) -> tuple[Spread | None, Spread | None]:
+        """What the finished seeds came to, in training and in the test."""
+        return spread([run.train_score for run in self.finished]), spread([run.test_score for run in self.finished])
+
+    @property
     def displayed(self) -> bool:
         """Whether a figure shows it at first: one that ended with so large an error would flatten the others."""
-        ended = spread([run.test_score for run in self.finished])
+        ended = self.ends[1]
         flattens = self.headline.better == "lower" and self.headline.unit == "%"
         return ended is None or not flattens or ended.mean <= HIGHEST_DISPLAYED
 
@@ -160,18 +162,18 @@ def group_runs(records: Sequence[RunRecord]) -> list[Group]:
     trials = [runs[0].trial for runs in sets]
     departing = find_departing(trials)
     labels = label_trials([(trial, len(runs)) for trial, runs in zip(trials, sets, strict=True)], departing)
-    order = sorted(range(len(sets)), key=lambda i: (data_label(sets[i][0].trial), natural_key(labels[i])))
     groups = [
         Group(
-            label=labels[index],
-            data=data_label(sets[index][0].trial),
-            family=family_of(sets[index][0].trial.network),
-            depth=getattr(sets[index][0].trial.network, "depth", 0),
-            runs=sets[index],
-            reduced=bool(departing[index]),
+            label=label,
+            data=data_label(trial),
+            family=family_of(trial.network),
+            depth=getattr(trial.network, "depth", 0),
+            runs=runs,
+            reduced=bool(departures),
         )
-        for index in order
+        for label, trial, runs, departures in zip(labels, trials, sets, departing, strict=True)
     ]
+    groups.sort(key=lambda group: (group.data, natural_key(group.label)))
     return [shaded for members in by_data(_mark_repeated(groups)).values() for shaded in _shade(members)]
 
 

@@ -9,11 +9,13 @@ import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from reslab.analysis.catalogue import InstrumentPanel, list_panels
 from reslab.errors import UserError, choices
+from reslab.paper.measurements import Record
 from reslab.report.agreement import refuse_contradictions, refuse_other_name, split_copies
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.runs.read_once import ReadOnce
@@ -57,13 +59,15 @@ class Result:
 class Sitting:
     """Where and how a part of a run ran; a run that was resumed has several.
 
-    `together` is how many trials at most shared the device; early versions did not write it down.
+    `processes` shared its batches, and `together` is how many trials at most shared the device: early versions wrote
+    down neither.
     """
 
     command: str
     started: str
     commit: str
     device: str
+    processes: int
     together: int | None
     machine: Mapping[str, Any]
     versions: Mapping[str, Any]
@@ -132,6 +136,32 @@ class RunRecord:
     def commits(self) -> tuple[str, ...]:
         """The commits of its sittings, each once: a run that was resumed may be the work of several."""
         return tuple(dict.fromkeys(sitting.commit for sitting in self.sittings if sitting.commit))
+
+    @property
+    def processes(self) -> int:
+        """How many processes at most shared its batches."""
+        return max((sitting.processes for sitting in self.sittings), default=1)
+
+    @cached_property
+    def evidence(self) -> Record | None:
+        """What claims are read off, where it is finished."""
+        if self.result is None:
+            return None
+        return Record(
+            data=self.trial.data.name,
+            iterations=self.trial.recipe.iterations,
+            evaluate_every=self.trial.recipe.evaluate_every,
+            result=self.directory.result(),
+            log=self.directory.log(),
+            analyses={path.stem: self._analysis(path.stem) for path in self.directory.path.glob("analysis/*.json")},
+        )
+
+    def _analysis(self, name: str) -> dict[str, Any]:
+        """Return an analysis; a damaged one is empty: only the claims that ask for it lose it."""
+        try:
+            return self.directory.read(f"analysis/{name}")
+        except UserError:
+            return {}
 
 
 @dataclass(frozen=True)
@@ -275,6 +305,7 @@ def _sitting(entry: Mapping[str, Any]) -> Sitting:
         raise UserError("a sitting says nothing of where it ran")
     return Sitting(
         **{name: str(entry.get(name) or "") for name in names},
+        processes=int(entry.get("processes") or 1),
         together=int(entry["together"]) if entry.get("together") else None,
         machine=dict(entry.get("machine") or {}),
         versions=dict(entry.get("versions") or {}),

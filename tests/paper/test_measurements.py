@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from reslab.paper.measurements import AtTheEnd, ByProtocol, Logged, Record, ResponseStd, Unreadable, at
+from reslab.paper.measurements import AtTheEnd, ByProtocol, Logged, Record, ResponseStd, Unreadable
 
 RECORD = Record(
     data="cifar10",
@@ -23,7 +23,7 @@ RECORD = Record(
         }
     },
 )
-BEFORE_THE_DROP = at("test_error_percent", 32_000)
+BEFORE_THE_DROP = Logged(metric="test_error_percent", after=31_000, upto=32_000)
 
 
 def test_the_end_is_the_results() -> None:

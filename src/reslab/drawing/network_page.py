@@ -35,6 +35,7 @@ def draw_network_page(columns: Sequence[Column]) -> str:
     """Draw the columns side by side."""
     pen = Pen()
     places = place_columns(columns)
+    narrowest = min((box.width for column in columns for box in column.boxes if box.width), default=1)
     heads = [wrap(place.column.name, place.head_width, TITLE_SIZE, bold=True) for place in places]
     facts_at = MARGIN + TITLE_HEIGHT * max(map(len, heads))
     source_at = facts_at + LINE_HEIGHT * max(len(column.facts) for column in columns) + 18
@@ -44,7 +45,7 @@ def draw_network_page(columns: Sequence[Column]) -> str:
         for index, fact in enumerate(place.column.facts):
             pen.text(place.x, facts_at + LINE_HEIGHT * index, fact, size=11, colour=FAINT_INK)
         pen.text(place.x, source_at, place.column.source)
-        _draw_column(pen, place, source_at + 10, narrowest=_narrowest(columns))
+        _draw_column(pen, place, source_at + 10, narrowest=narrowest)
     bottom = source_at + 10 + max(place.tops[-1] for place in places) + BOX_HEIGHT
     width, height = _draw_legend(pen, columns, bottom + 36)
     return pen.page(
@@ -55,10 +56,6 @@ def draw_network_page(columns: Sequence[Column]) -> str:
     )
 
 
-def _narrowest(columns: Sequence[Column]) -> int:
-    return min((box.width for column in columns for box in column.boxes if box.width), default=1)
-
-
 def _draw_column(pen: Pen, place: Place, top: float, *, narrowest: int) -> None:
     tops = [top + y for y in place.tops]
     for above, below in zip([top - BOX_HEIGHT, *tops], tops, strict=False):
@@ -66,23 +63,17 @@ def _draw_column(pen: Pen, place: Place, top: float, *, narrowest: int) -> None:
     _draw_shortcuts(pen, place, tops)
     left = place.x - place.box_width / 2
     for box, note, y in zip(place.column.boxes, place.notes, tops, strict=True):
-        middle = y + BOX_HEIGHT / 2
-        pen.box(
-            place.x,
-            middle,
-            width=place.box_width,
-            height=BOX_HEIGHT,
-            colours=tone(box.width, narrowest),
-            dash="dashed" if box.folded else "solid",
-        )
+        middle, dash = y + BOX_HEIGHT / 2, "dashed" if box.folded else "solid"
+        colours = tone(box.width, narrowest)
+        pen.box(place.x, middle, width=place.box_width, height=BOX_HEIGHT, colours=colours, dash=dash)
         pen.text(place.x, middle, box.text, size=TEXT_SIZE)
         pen.text(left - 10, middle, note, size=NOTE_SIZE, anchor="end", colour=FAINT_INK)
 
 
 def _draw_shortcuts(pen: Pen, place: Place, tops: Sequence[float]) -> None:
-    indices = itertools.count()
+    rest = iter(tops)
     for step in place.column.steps:
-        tops_here = [tops[next(indices)] for _ in step.boxes]
+        tops_here = list(itertools.islice(rest, len(step.boxes)))
         if step.shortcut:
             start, end = tops_here[0] - SPLIT, tops_here[-1] + BOX_HEIGHT + MERGE
             _draw_shortcut(pen, place, shortcut=step.shortcut, start=start, end=end)
@@ -93,17 +84,11 @@ def _draw_shortcut(pen: Pen, place: Place, *, shortcut: Shortcut, start: float, 
     dash = LINES[shortcut.kind]
     pen.bulge((place.x, start), (place.x + 6, end), from_x=edge, reach=REACH, dash=dash)
     pen.head((edge, end), (place.x + 5, end))
-    _draw_addition(pen, place.x, end)
+    pen.plus(place.x, end, 5)
     middle, beside = (start + end) / 2, edge + REACH
     if shortcut.gated:
         _draw_gate(pen, beside, middle)
     pen.text(beside + (20 if shortcut.gated else 7), middle, shortcut.label, size=NOTE_SIZE, anchor="start")
-
-
-def _draw_addition(pen: Pen, x: float, y: float) -> None:
-    pen.circle(x, y, 5)
-    pen.line([(x - 2.5, y), (x + 2.5, y)])
-    pen.line([(x, y - 2.5), (x, y + 2.5)])
 
 
 def _draw_gate(pen: Pen, x: float, y: float) -> None:
@@ -127,7 +112,7 @@ def _draw_legend(pen: Pen, columns: Sequence[Column], top: float) -> tuple[float
         if kind == "gate":
             _draw_gate(pen, MARGIN + 18, y)
         elif kind == "addition":
-            _draw_addition(pen, MARGIN + 18, y)
+            pen.plus(MARGIN + 18, y, 5)
         else:
             pen.line([(MARGIN, y), (MARGIN + 36, y)], dash=LINES[kind], weight=1.4)
         pen.text(MARGIN + 48, y, meaning, size=LEGEND_SIZE, anchor="start", colour=FAINT_INK)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -102,22 +103,18 @@ def _stack(column: Column, starts: dict[Stretch, float]) -> tuple[float, ...]:
 
 
 def _gap(before: Step | None, step: Step) -> float:
-    if before is not None and _is_block(before):
+    if before is not None and before.is_block:
         return GAP_AFTER_BLOCK
-    return GAP_BEFORE_BLOCK if _is_block(step) else GAP
-
-
-def _is_block(step: Step) -> bool:
-    return len(step.boxes) > 1 or step.shortcut is not None
+    return GAP_BEFORE_BLOCK if step.is_block else GAP
 
 
 def _stretches(column: Column) -> list[Stretch]:
     """Return the stretch each box belongs to."""
     stretches: list[Stretch] = []
-    sizes = [size for size, _ in itertools.groupby(box.size for box in column.boxes)]
-    lengths = [len(list(run)) for _, run in itertools.groupby(box.size for box in column.boxes)]
-    for index, (size, length) in enumerate(zip(sizes, lengths, strict=True)):
-        stretches += [(column.source, size, sizes[:index].count(size))] * length
+    visits = Counter[str]()
+    for size, run in itertools.groupby(box.size for box in column.boxes):
+        stretches += [(column.source, size, visits[size]) for _ in run]
+        visits[size] += 1
     return stretches
 
 

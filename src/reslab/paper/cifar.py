@@ -167,7 +167,7 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
         _response_order("plain-20", "resnet-20"),
         _response_order("plain-56", "resnet-56"),
         _response_order("resnet-20", "resnet-56", "resnet-110"),
-        *[_response(figure.network, rank, value) for figure in FIGURE_7 for rank, value in figure.by_rank.items()],
+        *[_response(network, rank, value) for network, read in FIGURE_7.items() for rank, value in read.items()],
     ),
     "shortcuts": (
         *[claim for depth in (20, 56, 110) for claim in _shortcuts(depth)],

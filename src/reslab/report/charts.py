@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -72,15 +72,16 @@ def plot_depth(groups: Sequence[Group], *, key: str) -> list[Plot]:
             lines.setdefault((kind, group.material), []).append(group)
     deep = [(kind, line) for (kind, _), line in lines.items() if len({group.depth for group in line}) > 1]
     deep.sort(key=lambda pair: pair[1][0].variant)
-    named = Counter(kind for kind, _ in deep)
+    named, shades = Counter(kind for kind, _ in deep), len(LIGHT)
     series = [
         {
             "name": kind if named[kind] == 1 else f"{kind} recipe={line[0].recipe}",
             "shade": shade,
-            "hidden": shade >= len(LIGHT) or (line[0].variant and not deep[0][1][0].variant),
+            "hidden": shade >= shades or (line[0].variant and not deep[0][1][0].variant),
             **_ends(sorted(line, key=lambda group: group.depth)),
         }
-        for shade, (kind, line) in zip(_from_the_last(), deep, strict=False)
+        # Colours from the last one, which networks take last: a line along depth is of none of them.
+        for shade, (kind, line) in zip((*reversed(range(shades)), *range(shades, len(deep))), deep, strict=False)
     ]
     if not series:
         return []
@@ -138,11 +139,6 @@ def _hiding(groups: Sequence[Group], series: Sequence[dict[str, Any]]) -> list[d
     """Mark what waits to be clicked: variants, and whatever would give two networks one colour, but for twins."""
     seen = {group.label for group in shown_at_first(groups)}
     return [entry | {"hidden": group.label not in seen} for group, entry in zip(groups, series, strict=True)]
-
-
-def _from_the_last() -> Iterator[int]:
-    """Number colours from the last one, which networks take last: a line along depth is of none of them."""
-    return itertools.chain(reversed(range(len(LIGHT))), itertools.count(len(LIGHT)))
 
 
 def _curve(group: Group) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 import statistics
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from reslab.report import charts
 from reslab.report.groups import DARK, HIGHEST_DISPLAYED, LIGHT, Group, Spread, by_data
 from reslab.report.labels import network_label, shared_departures
 from reslab.report.notation import FILTERS
-from reslab.report.records import Damage, Result, RunRecord
+from reslab.report.records import Damage, RunRecord
 from reslab.spec import name_of
 from reslab.spec.codec import flatten
 from reslab.spec.trial import trial_to_dict
@@ -74,7 +73,8 @@ def render_index(
         for plot in charts.plot_panels(members, key=f"classes-{number}"):
             panels.setdefault(plot.title, []).append((data, plot))
             plots.append(plot)
-    costs, speeds = [(group, cost) for group in groups if (cost := _cost(group))], _speeds(groups)
+    costs = [(group, group.finished[0].result) for group in groups if group.finished]  # the same in all of a group
+    speeds = _speeds(groups)
     return _render(
         "index.html",
         up="",
@@ -138,8 +138,8 @@ def tabulate_verdicts(verdicts: Sequence[Any]) -> list[tuple[str, list[Any], dic
         tables.setdefault(verdict.claim.table, []).append(verdict)
     found = []
     for name, members in tables.items():
-        counts = Counter(verdict.word for verdict in members)
-        found.append((name, members, {word: counts[word] for word in WORDS if counts[word]}))
+        words = [verdict.word for verdict in members]
+        found.append((name, members, {word: words.count(word) for word in WORDS if word in words}))
     return sorted(found, key=lambda table: set(table[2]) == {"not run"})
 
 
@@ -192,11 +192,6 @@ def _best(members: Sequence[Group]) -> list[tuple[Group, Spread]]:
     means.sort(key=lambda pair: pair[1].mean if pair[0].headline.better == "lower" else -pair[1].mean)
     first = next((pair for pair in means if pair[1].n >= ENOUGH_RUNS), None)
     return [first, means[0]] if first and first is not means[0] else means[:1]
-
-
-def _cost(group: Group) -> Result | None:
-    """Return a result of the network's: what an image costs is the same in all."""
-    return next((run.result for run in group.runs if run.result), None)
 
 
 def _speeds(groups: Sequence[Group]) -> list[dict[str, Any]]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from reslab.analysis.catalogue import InstrumentPanel, list_panels
 from reslab.errors import UserError, choices
@@ -26,6 +26,7 @@ from reslab.spec.trial import Trial, trial_from_dict
 from reslab.tasks.catalogue import find_shown
 from reslab.tasks.display import Panel
 
+T = TypeVar("T")
 PARTS = ("provenance.json", "metrics.jsonl", "result.json")
 ALWAYS_LOGGED = ("learning_rate", "train_loss", "test_loss")
 
@@ -213,11 +214,7 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
     with _naming("timings.jsonl"):
         logged = list_timings(run)
         timings, logged_by = sum_up(logged), last_sitting(logged)
-    sittings: tuple[Sitting, ...] = ()
-    if (run.path / "provenance.json").exists():
-        data = run.read("provenance")
-        with _naming("provenance.json"):
-            sittings = tuple(_sitting(entry) for entry in data["sittings"])
+    sittings = _read_part(run, "provenance", lambda data: tuple(_sitting(entry) for entry in data["sittings"])) or ()
     result = None
     if finished is not None:
         with _naming("result.json"):
@@ -233,10 +230,8 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
     findings, damage = {}, []
     for name, panel in list_panels().items():
         try:
-            if (run.path / "analysis" / f"{name}.json").exists():
-                data = run.read(f"analysis/{name}")
-                with _naming(f"analysis/{name}.json"):
-                    findings[name] = panel.read(data)
+            if found := _read_part(run, f"analysis/{name}", panel.read):
+                findings[name] = found
         except UserError as error:
             damage.append(Damage(run.path.name, f"{error}; the run is shown without its {panel.title.lower()}", ""))
     record = RunRecord(
@@ -250,6 +245,15 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
         sittings=sittings,
     )
     return record, damage
+
+
+def _read_part(run: RunDirectory, name: str, read: Callable[[dict[str, Any]], T]) -> T | None:
+    """Read one of a run's JSON files, if it is there."""
+    if not (run.path / f"{name}.json").exists():
+        return None
+    data = run.read(name)
+    with _naming(f"{name}.json"):
+        return read(data)
 
 
 @contextlib.contextmanager

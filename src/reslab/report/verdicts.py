@@ -248,9 +248,10 @@ def _skipping(runs: Sequence[RunRecord]) -> list[str]:
     """Say for how many training images others stood in; early versions did not count them."""
     results = [run.evidence.result for run in runs if run.evidence and run.trial.data.on_bad_image == "skip"]
     counts = [result.get("skipped_training_images") for result in results]
-    if None in counts:
+    known = [count for count in counts if count is not None]
+    if len(known) < len(counts):
         return ["bad training images, if there were any, skipped"]
-    return [f"bad training images skipped, {max(counts):,} at most"] if any(counts) else []
+    return [f"bad training images skipped, {max(known):,} at most"] if any(known) else []
 
 
 def _means(samples: Sequence[Sequence[float]]) -> tuple[float, ...]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 from reslab.analysis.catalogue import InstrumentPanel, Mark, View
 from reslab.spec.codec import decode_known
@@ -24,17 +24,17 @@ class Layer:
 class Responses(InstrumentPanel):
     """The responses of one network's layers."""
 
-    title: ClassVar[str] = "Layer responses"
-    note: ClassVar[str] = (
+    title = "Layer responses"
+    note = (
         "As in the paper’s Fig. 7: the standard deviation of what each layer gives after its normalization, before the "
         "nonlinearity or the addition. Plain networks are dashed. A network’s median, by which the verdicts compare, "
         "is the middle of its sorted line."
     )
-    quantity: ClassVar[str] = "Standard deviation after normalization, before the nonlinearity or the addition"
-    words: ClassVar[str] = "Standard deviations of layer responses"
-    axis: ClassVar[str] = "standard deviation"
-    printed_axis: ClassVar[str] = "std"
-    views: ClassVar[tuple[View, ...]] = (
+    quantity = "Standard deviation after normalization, before the nonlinearity or the addition"
+    words = "Standard deviations of layer responses"
+    axis = "standard deviation"
+    printed_axis = "std"
+    views = (
         View(key="original", title="In the network's order", axis="layers", printed_axis="layer index (original)"),
         View(
             key="sorted",
@@ -55,7 +55,7 @@ class Responses(InstrumentPanel):
     @property
     def marks(self) -> list[Mark]:
         """The standard deviations."""
-        return [Mark(*astuple(layer)) for layer in self.layers]
+        return [Mark(layer.name, layer.std, layer.low, layer.high) for layer in self.layers]
 
 
 PANEL = Responses

@@ -13,12 +13,14 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
+from reslab.analysis.catalogue import list_instruments
 from reslab.errors import UserError
 from reslab.files import atomic_write
+from reslab.paper.measurements import ENSEMBLE, SeveralCrops
 from reslab.report.agreement import split_copies
 from reslab.report.records import read_record
-from reslab.report.verdicts import PROTOCOLS
 from reslab.runs.directory import RunDirectory, list_runs
 from tools import RESULTS
 
@@ -28,8 +30,7 @@ FILES = (
     "metrics.jsonl",
     "timings.jsonl",
     "skipped.json",
-    "analysis/responses.json",
-    *[f"analysis/{protocol}.json" for protocol in PROTOCOLS],
+    *[f"analysis/{name}.json" for name in (*list_instruments(), *get_args(SeveralCrops), ENSEMBLE)],
     "result.json",  # last: it makes the record a finished one
 )
 

@@ -8,6 +8,9 @@ import pytest
 from tests.drawing.test_network_page import SVG, read_texts
 
 from reslab.drawing import draw_blocks
+from reslab.drawing.block_page import Sketch
+from reslab.drawing.block_parts import list_blocks
+from reslab.drawing.svg import Pen
 from reslab.errors import UserError
 from reslab.spec import NetworkSpec, find, list_models
 
@@ -61,3 +64,39 @@ def test_networks_without_blocks_are_refused() -> None:
     """A network that is no chain of plain or residual blocks is the user's mistake."""
     with pytest.raises(UserError, match="'highway-19' has no plain or residual blocks"):
         draw_blocks(find("highway-19"))
+
+
+def sketch(name: str, **overrides: object) -> Sketch:
+    """Return the sketch of a named network's first block."""
+    spec = find(name, overrides)
+    assert isinstance(spec, NetworkSpec)
+    return Sketch(Pen(), list_blocks(spec)[0], narrowest=16)
+
+
+def test_lanes_stand_side_by_side() -> None:
+    """F, the gate and the shortcut follow each other from left to right, and a gate needs the more room."""
+    residual, gated, plain = sketch("resnet-20"), sketch("gated-resnet-20"), sketch("plain-20")
+    assert gated.branch_x < gated.gate_x < gated.shortcut_x < gated.width
+    assert plain.width < residual.width < gated.width
+
+
+def test_a_block_is_as_tall_as_its_tallest_lane() -> None:
+    """More operators make a block taller, and so does a shortcut that needs more room than F."""
+    heights = {
+        name: sketch("resnet-20", **overrides).draw(0, 0)
+        for name, overrides in {
+            "bare": {"norm": "none"},
+            "normalized": {},
+            "one layer": {"block": "single", "norm": "none"},
+            "one layer, projection": {"block": "single", "norm": "none", "shortcut": "C"},
+            "one layer, projection, BN": {"block": "single", "norm": "batch", "shortcut": "C"},
+        }.items()
+    }
+    assert heights["one layer"] < heights["bare"] < heights["normalized"]
+    assert heights["one layer"] < heights["one layer, projection"] < heights["one layer, projection, BN"]
+
+
+def test_drawing_moves_with_its_place() -> None:
+    """The height of a block does not depend on where it stands."""
+    one = sketch("gated-resnet-20")
+    assert one.draw(300, 500) - 500 == one.draw(0, 0)

@@ -62,8 +62,8 @@ def test_fig_6_ends_where_it_does() -> None:
 
 def test_responses_fall_with_their_rank() -> None:
     """As sorted ones do; none is of a layer that its network has not."""
-    read = {each.network: ", ".join(f"{rank} {std:g}" for rank, std in each.by_rank.items()) for each in FIGURE_7}
+    read = {network: ", ".join(f"{rank} {std:g}" for rank, std in found.items()) for network, found in FIGURE_7.items()}
     assert read == RANKS_7
-    for each in FIGURE_7:
-        assert list(each.by_rank.values()) == sorted(each.by_rank.values(), reverse=True)
-        assert max(each.by_rank) <= int(each.network.split("-")[1]) - 1
+    for network, found in FIGURE_7.items():
+        assert list(found.values()) == sorted(found.values(), reverse=True)
+        assert max(found) <= int(network.split("-")[1]) - 1

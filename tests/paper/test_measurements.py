@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from reslab.paper.measurements import AtTheEnd, ByProtocol, Logged, Record, ResponseStd, Unreadable, at
+from reslab.paper.measurements import AtTheEnd, ByProtocol, Logged, Record, ResponseStd, Unreadable
 
 RECORD = Record(
     data="cifar10",
@@ -15,13 +15,15 @@ RECORD = Record(
     evaluate_every=1_000,
     result={"error_percent": 8.5, "confusion": [[5, 1], [0, 4]]},
     log=[{"step": 1_000 * k, "test_error_percent": float(k)} for k in range(1, 65)],
-    responses={
-        "data": "cifar10",
-        "images": 10,
-        "layers": [{"std": std} for std in (1.0, 3.0, 2.0, 0.5)],
+    analyses={
+        "responses": {
+            "data": "cifar10",
+            "images": 10,
+            "layers": [{"std": std} for std in (1.0, 3.0, 2.0, 0.5)],
+        }
     },
 )
-BEFORE_THE_DROP = at("test_error_percent", 32_000)
+BEFORE_THE_DROP = Logged(metric="test_error_percent", after=31_000, upto=32_000)
 
 
 def test_the_end_is_the_results() -> None:
@@ -90,14 +92,14 @@ def test_responses_are_ranked() -> None:
 def test_other_responses_are_not_read(responses: dict[str, object] | None, reason: str) -> None:
     """They are those to all images the run was tested on."""
     with pytest.raises(Unreadable, match=reason):
-        ResponseStd(1).read(replace(RECORD, responses=responses))
+        ResponseStd(1).read(replace(RECORD, analyses={} if responses is None else {"responses": responses}))
 
 
 def test_a_test_by_another_protocol_is_read() -> None:
     """If it is of all images the run is tested on, and there."""
     scores = {"data": "cifar10", "images": 10, "error_percent": 7.5}
     top1 = ByProtocol("10-crop", "error_percent")
-    assert top1.read(replace(RECORD, tests={"10-crop": scores})) == 7.5
+    assert top1.read(replace(RECORD, analyses={"10-crop": scores})) == 7.5
     for tests, why in (
         ({}, "it is not tested by 10-crop, which `reproduce` without --from does"),
         ({"10-crop": scores | {"images": 9}}, "of 9 images of cifar10, not of the 10 it is tested on"),
@@ -105,7 +107,7 @@ def test_a_test_by_another_protocol_is_read() -> None:
         ({"10-crop": {"data": "cifar10", "images": 10}}, "cannot be read"),
     ):
         with pytest.raises(Unreadable, match=why):
-            top1.read(replace(RECORD, tests=tests))
+            top1.read(replace(RECORD, analyses=tests))
 
 
 def test_other_iterations_scale_by_their_own_length() -> None:
@@ -124,9 +126,9 @@ def test_what_is_not_finite_is_no_number(value: float | None) -> None:
         BEFORE_THE_DROP.read(replace(RECORD, log=log))  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(Unreadable, match="its result has no error_percent"):
         AtTheEnd("error_percent").read(replace(RECORD, result={"error_percent": value}))
-    responses = {**(RECORD.responses or {}), "layers": [{"std": 1.0}, {"std": value}]}
+    responses = {**RECORD.analyses["responses"], "layers": [{"std": 1.0}, {"std": value}]}
     with pytest.raises(Unreadable, match="its responses"):
-        ResponseStd(rank=1).read(replace(RECORD, responses=responses))
+        ResponseStd(rank=1).read(replace(RECORD, analyses={"responses": responses}))
     test = {"data": "cifar10", "images": 10, "error_percent": value}
     with pytest.raises(Unreadable, match="its 10-crop test has no error_percent"):
-        ByProtocol("10-crop", "error_percent").read(replace(RECORD, tests={"10-crop": test}))
+        ByProtocol("10-crop", "error_percent").read(replace(RECORD, analyses={"10-crop": test}))

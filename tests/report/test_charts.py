@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.runs_by_hand import EVALUATIONS, count_error, groups_in, write_run
 
 from reslab.report import charts
-from reslab.report.palette import LIGHT
+from reslab.report.groups import LIGHT
 from reslab.tasks.classification.panel import MOST_CLASSES
 
 
@@ -110,7 +110,8 @@ def test_variants_wait_to_be_clicked(tmp_path: Path) -> None:
 
     def seen() -> list[dict[str, bool]]:
         groups = groups_in(tmp_path)
-        plots = [plot(groups, key="k")[-1] for plot in (charts.plot_curves, charts.plot_depth, charts.plot_responses)]
+        drawn = [plot(groups, key="k") for plot in (charts.plot_curves, charts.plot_depth)]
+        plots = [found[-1] for found in (*drawn, charts.plot_findings(groups, "responses", key="k"))]
         return [{series["name"]: not series["hidden"] for series in plot.content["series"]} for plot in plots]
 
     assert all(all(chart.values()) for chart in seen())
@@ -160,7 +161,7 @@ def test_responses_of_one_run_have_its_confidence(tmp_path: Path) -> None:
     """In the network's order, with their intervals."""
     write_run(tmp_path, seed=0, responses=False)
     run = write_run(tmp_path, seed=1)
-    (plot,) = charts.plot_responses(groups_in(tmp_path), key="k")
+    (plot,) = charts.plot_findings(groups_in(tmp_path), "responses", key="k")
     (series,) = plot.content["series"]
     expected = run.read("analysis/responses")["layers"]
     assert [layer[0] for layer in series["original"]] == [layer["name"] for layer in expected]
@@ -171,7 +172,7 @@ def test_responses_are_means_over_seeds(tmp_path: Path) -> None:
     """As the verdict's are: a bad seed does not stand for its network. One measured on other images joins no mean."""
     runs = [write_run(tmp_path, seed=seed) for seed in range(4)]
     runs[3].write("analysis/responses", runs[3].read("analysis/responses") | {"images": 100})
-    (plot,) = charts.plot_responses(groups_in(tmp_path), key="k")
+    (plot,) = charts.plot_findings(groups_in(tmp_path), "responses", key="k")
     (series,) = plot.content["series"]
     third = [run.read("analysis/responses")["layers"][3]["std"] for run in runs[:3]]
     mean, std = statistics.fmean(third), statistics.stdev(third)
@@ -182,7 +183,7 @@ def test_responses_are_means_over_seeds(tmp_path: Path) -> None:
 def test_the_middle_of_the_sorted_responses_is_the_verdicts_median(tmp_path: Path) -> None:
     """Each seed is sorted by itself: the mean of medians is not the median of means."""
     runs = [write_run(tmp_path, seed=seed) for seed in range(3)]
-    (plot,) = charts.plot_responses(groups_in(tmp_path), key="k")
+    (plot,) = charts.plot_findings(groups_in(tmp_path), "responses", key="k")
     (series,) = plot.content["series"]
     found = [[layer["std"] for layer in run.read("analysis/responses")["layers"]] for run in runs]
     assert statistics.median(layer[1] for layer in series["sorted"]) == round(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.runs_by_hand import groups_in, write_run
 
-from reslab.report.figures import draw_curves, draw_figures, draw_responses
-from reslab.report.palette import LIGHT
+from reslab.report.figures import draw_curves, draw_figures, draw_findings
+from reslab.report.groups import LIGHT
 
 
 def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
@@ -57,21 +57,23 @@ def test_no_two_networks_have_one_colour(tmp_path: Path) -> None:
     assert len(groups) == 10
     (axis,) = draw_curves(groups).axes
     tests = [line.get_color() for line in axis.lines if not line.is_dashed()]
-    responses = [line.get_color() for line in draw_responses(groups).axes[0].lines]
+    responses = [line.get_color() for line in draw_findings(groups, "responses").axes[0].lines]
     assert len(tests) == len(set(tests)) == len(responses) == len(set(responses)) == len(LIGHT)
 
 
 def test_responses_are_in_order_and_sorted(tmp_path: Path) -> None:
     """Like Fig. 7: the same values twice, the second time falling."""
     write_run(tmp_path, "resnet-20")
-    original, by_size = (list(axis.lines[0].get_ydata()) for axis in draw_responses(groups_in(tmp_path)).axes)
+    original, by_size = (
+        list(axis.lines[0].get_ydata()) for axis in draw_findings(groups_in(tmp_path), "responses").axes
+    )
     assert by_size == sorted(original, reverse=True)
     assert original != by_size
     write_run(tmp_path, "resnet-20", seed=1)
-    means = list(draw_responses(groups_in(tmp_path)).axes[0].lines[0].get_ydata())
+    means = list(draw_findings(groups_in(tmp_path), "responses").axes[0].lines[0].get_ydata())
     (group,) = groups_in(tmp_path)
-    pairs = zip(*(run.responses.layers for run in group.runs if run.responses), strict=True)
-    assert means == pytest.approx([(one.std + other.std) / 2 for one, other in pairs])
+    pairs = zip(*(run.findings["responses"].marks for run in group.runs), strict=True)
+    assert means == pytest.approx([(one.value + other.value) / 2 for one, other in pairs])
 
 
 def test_a_long_legend_does_not_hide_the_lines(tmp_path: Path) -> None:

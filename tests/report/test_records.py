@@ -27,8 +27,7 @@ def test_a_finished_run_is_read_whole(tmp_path: Path) -> None:
     assert record.result.panel.classes == CLASSES
     assert record.test_score == written.result()["test_error_percent"]
     assert (record.result.params, record.timings.images_per_second) == (269_722, 900.0)
-    assert record.responses is not None
-    assert len(record.responses.layers) == 19
+    assert len(record.findings["responses"].marks) == 19
     assert len(record.points) == EVALUATIONS
 
 
@@ -260,7 +259,7 @@ def test_bad_responses_cost_only_themselves(tmp_path: Path) -> None:
     run = write_run(tmp_path)
     (run.path / "analysis" / "responses.json").write_text('{"layers": [{"name": "conv1"}]}')
     (record,), (damage,) = read_records(tmp_path)
-    assert record.responses is None
+    assert not record.findings
     assert "analysis/responses.json is damaged" in damage.sentence
     assert "without its layer responses" in damage.sentence
 

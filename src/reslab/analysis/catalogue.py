@@ -1,16 +1,18 @@
-"""The instruments by name. Each is a folder here, with what measures (`measure`) and what is printed of it (`printed`).
+"""The instruments by name. Each is a folder here: `measure`, what is `printed` of it, and the `panel` of the report.
 
-What prints needs no torch, and the names are known without loading either.
+A panel it may do without. What prints and shows needs no torch, and the names are known without loading any of it.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, NamedTuple, Self
 
+from reslab.spec.codec import decode_known
 from reslab.tasks.display import PrintedTable
 
 
@@ -33,9 +35,60 @@ class PrintedInstrument:
     table: Callable[[Mapping[str, Any]], PrintedTable]
 
 
+class Mark(NamedTuple):
+    """One value that an instrument found, a layer's say, and the bounds it is within."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """One chart of an instrument's: a line through the marks as they come or, `by_size`, from the largest down."""
+
+    key: str
+    title: str
+    axis: str
+    printed_axis: str
+    by_size: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstrumentPanel:
+    """What an instrument found in one run, and how pages show that: a line for each network in each of its views.
+
+    `note` stands above what the first page has of it, `quantity` is what a run's page calls it; `words` are for those
+    who cannot see. Axes are named on pages and in print. Bounds are those of the `confidence`.
+    """
+
+    title: ClassVar[str]
+    note: ClassVar[str]
+    quantity: ClassVar[str]
+    words: ClassVar[str]
+    axis: ClassVar[str]
+    printed_axis: ClassVar[str]
+    views: ClassVar[tuple[View, ...]]
+
+    data: str
+    images: int
+    confidence: float
+
+    @classmethod
+    def read(cls, found: Mapping[str, Any]) -> Self:
+        """Read it off what is stored, or refuse what cannot be."""
+        return decode_known(cls, found)
+
+    @property
+    def marks(self) -> Sequence[Mark]:
+        """What was found, in the network's order."""
+        raise NotImplementedError
+
+
 def list_instruments() -> list[str]:
     """Return the names of the instruments."""
-    return sorted(path.parent.name for path in Path(__file__).parent.glob("*/measure.py"))
+    return _list_folders("measure")
 
 
 def find_instrument(name: str) -> Instrument:
@@ -46,3 +99,13 @@ def find_instrument(name: str) -> Instrument:
 def find_printed(name: str) -> PrintedInstrument:
     """Return what is printed of an instrument's findings."""
     return importlib.import_module(f"reslab.analysis.{name}.printed").PRINTED
+
+
+@functools.cache
+def list_panels() -> dict[str, type[InstrumentPanel]]:
+    """Return how pages show the instruments that they show, by name."""
+    return {name: importlib.import_module(f"reslab.analysis.{name}.panel").PANEL for name in _list_folders("panel")}
+
+
+def _list_folders(module: str) -> list[str]:
+    return sorted(path.parent.name for path in Path(__file__).parent.glob(f"*/{module}.py"))

@@ -1,6 +1,6 @@
 """Networks and blocks as SVG, in the manner of the paper's Figs. 2, 3 and 5.
 
-`columns`, `chains` and `block_parts` say what is drawn, `placement`, `network_page` and `block_page` where, `svg` how.
+`columns`, `chains` and `block_parts` say what is drawn, `network_page` and `block_page` where, `svg` how.
 """
 
 from __future__ import annotations

@@ -49,8 +49,9 @@ def write_layer(spec: NetworkSpec, plan: LayerPlan, *, pieces: int = 1) -> str:
 
 def write_order(spec: NetworkSpec) -> str:
     """Write where normalization and activation stand."""
-    words = ["without shortcuts"] if not spec.residual else []
-    return ", ".join([*words, *([ORDERS[spec.order]] if spec.residual or spec.order != "post" else [])])
+    if spec.residual:
+        return ORDERS[spec.order]
+    return "without shortcuts" if spec.order == "post" else f"without shortcuts, {ORDERS[spec.order]}"
 
 
 def write_pool(name: str, kernel: Sequence[int], stride: int) -> str:

@@ -16,7 +16,7 @@ from torch import fx, nn
 from torch.nn import functional as F
 
 from reslab.drawing.captions import write_convolution, write_extent, write_map_size, write_pool, write_stride
-from reslab.drawing.parts import Box, Shortcut, Step
+from reslab.drawing.parts import Shortcut, Step
 from reslab.networks.build import build
 from reslab.networks.highway import HighwayLayer
 from reslab.spec import TorchvisionSpec
@@ -100,7 +100,7 @@ def _join(links: Iterable[Link]) -> list[Step]:
             loose = loose and step is None
         elif loose:
             box = steps[-1].boxes[0]
-            steps[-1] = Step(boxes=(replace(box, text=f"{box.text}, {word}"),))
+            steps[-1] = replace(steps[-1], boxes=(replace(box, text=f"{box.text}, {word}"),))
         elif not steps[-1].boxes[0].layers:
             steps.append(_single(link, word))
             loose = True
@@ -116,10 +116,12 @@ def _make_step(link: Link) -> Step | None:
             return _single(link, write_pool(name, _pair(pool.kernel_size), _pair(pool.stride)[0]))
         case HighwayLayer() as layer:
             return replace(_weight(link, layer.transform), shortcut=Shortcut(kind="identity", gated=True))
-        case _ if issubclass(link.operator, nn.AdaptiveAvgPool2d):
-            return _adaptive_pool(link)
         case _ if issubclass(link.operator, SILENT):
             return None
+        case _ if issubclass(link.operator, nn.AdaptiveAvgPool2d):
+            extent = link.after[2:]
+            text = "avg pool" if set(extent) == {1} else f"avg pool to {write_extent(extent)}"
+            return _single(link, text) if link.after != link.before else None
         case _ if len(weights) == 1:
             return _weight(link, weights[0])
     stride = link.before[-1] // link.after[-1] if len(link.after) == 4 else 1
@@ -135,21 +137,9 @@ def _weight(link: Link, weight: nn.Module) -> Step:
     return _single(link, text, width=weight.out_channels, layers=1)
 
 
-def _adaptive_pool(link: Link) -> Step | None:
-    if link.after == link.before:
-        return None
-    extent = link.after[2:]
-    return _single(link, "avg pool" if set(extent) == {1} else f"avg pool to {write_extent(extent)}")
-
-
 def _single(link: Link, text: str, *, width: int = 0, layers: int = 0) -> Step:
-    return Step(boxes=(Box(text=text, size=_size(link.after), width=width, layers=layers),))
-
-
-def _size(shape: Sequence[int]) -> str:
-    if len(shape) == 3:
-        return f"{shape[1]} tokens"
-    return write_map_size(shape[2:] or [1])
+    size = f"{link.after[1]} tokens" if len(link.after) == 3 else write_map_size(link.after[2:] or [1])
+    return Step.single(text, size=size, width=width, layers=layers)
 
 
 def _width(shape: Sequence[int]) -> int:

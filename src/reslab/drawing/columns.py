@@ -54,7 +54,6 @@ def list_steps(spec: Spec) -> list[Step]:
 
 def _follow_layout(spec: NetworkSpec) -> Iterator[Step]:
     maps = follow_map(spec)
-    plans = list(spec.layout())
 
     def size(pixels: int) -> str:
         return write_map_size([pixels] * spec.dimensions) if spec.dimensions else ""
@@ -62,10 +61,10 @@ def _follow_layout(spec: NetworkSpec) -> Iterator[Step]:
     stem = write_convolution([spec.stem.kernel] * spec.dimensions, spec.stem.width, spec.stem.stride)
     if spec.maxout:
         stem += f", maxout {spec.maxout}"
-    yield _single(stem, size=size(maps.stem), width=spec.stem.width, layers=1)
+    yield Step.single(stem, size=size(maps.stem), width=spec.stem.width, layers=1)
     if spec.pool != "none":
-        yield _single(write_pool("max-pool", [3] * spec.dimensions, 2), size=size(maps.pool))
-    for plan, pixels in zip(plans, maps.blocks, strict=True):
+        yield Step.single(write_pool("max-pool", [3] * spec.dimensions, 2), size=size(maps.pool))
+    for plan, pixels in zip(spec.layout(), maps.blocks, strict=True):
         yield Step(
             boxes=tuple(
                 Box(text=text, size=size(side), width=plan.layers[0].out_width, layers=1)  # a bottleneck's inner width
@@ -75,15 +74,10 @@ def _follow_layout(spec: NetworkSpec) -> Iterator[Step]:
         )
     if spec.order == "pre":
         final = ", ".join(filter(None, [NORMS[spec.norm], "ReLU"]))
-        yield _single(final, size=size(maps.blocks[-1][-1]))
-    end = size(1)
+        yield Step.single(final, size=size(maps.blocks[-1][-1]))
     if spec.dimensions:
-        yield _single("avg pool", size=end)
-    yield _single(f"fc {spec.classes}", size=end, layers=1)
-
-
-def _single(text: str, *, size: str, width: int = 0, layers: int = 0) -> Step:
-    return Step(boxes=(Box(text=text, size=size, width=width, layers=layers),))
+        yield Step.single("avg pool", size=size(1))
+    yield Step.single(f"fc {spec.classes}", size=size(1), layers=1)
 
 
 def _write_layers(spec: NetworkSpec, plan: BlockPlan) -> list[str]:
@@ -101,11 +95,8 @@ def _shortcut(spec: NetworkSpec, plan: BlockPlan) -> Shortcut | None:
         return None
     kernel = write_extent([1] * spec.dimensions) or "fc"
     words = {"identity": "", "zero-padding": "zero padding", "projection": f"W_s {kernel}"}
-    return Shortcut(
-        kind=plan.shortcut,
-        gated=plan.gated,
-        label=words[plan.shortcut] + write_stride(plan.stride),
-    )
+    label = words[plan.shortcut] + write_stride(plan.stride)
+    return Shortcut(kind=plan.shortcut, gated=plan.gated, label=label)
 
 
 def _count_depth(steps: Iterable[Step]) -> int:
@@ -124,15 +115,11 @@ def _fold(steps: Iterable[Step]) -> Iterator[Step]:
         hidden = run[2:-1]
         last = hidden[-1].boxes[-1]
         yield from run[:2]
-        yield Step(
-            boxes=(
-                Box(
-                    text=f"⋮ {len(hidden)} more blocks like this",
-                    size=last.size,
-                    width=last.width,
-                    layers=sum(box.layers for step in hidden for box in step.boxes),
-                    folded=True,
-                ),
-            )
+        yield Step.single(
+            f"⋮ {len(hidden)} more blocks like this",
+            size=last.size,
+            width=last.width,
+            layers=sum(box.layers for step in hidden for box in step.boxes),
+            folded=True,
         )
         yield run[-1]

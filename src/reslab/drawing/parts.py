@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 ShortcutKind = Literal["identity", "zero-padding", "projection"]
 # How the line of each kind is drawn; the paper dots the shortcuts that increase dimensions.
@@ -40,6 +40,16 @@ class Step:
 
     boxes: tuple[Box, ...]
     shortcut: Shortcut | None = None
+
+    @property
+    def is_block(self) -> bool:
+        """Whether it is more than a layer."""
+        return len(self.boxes) > 1 or self.shortcut is not None
+
+    @classmethod
+    def single(cls, text: str, *, size: str, width: int = 0, layers: int = 0, folded: bool = False) -> Self:
+        """Make a step of one box."""
+        return cls(boxes=(Box(text=text, size=size, width=width, layers=layers, folded=folded),))
 
 
 @dataclass(frozen=True, kw_only=True)

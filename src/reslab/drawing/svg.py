@@ -76,22 +76,14 @@ class Pen:
         dash: str = "solid",
     ) -> None:
         """Draw a rectangle with round corners around its centre (x, y)."""
-        fill, stroke = colours
-        self._add(
-            "rect",
-            x=x - width / 2,
-            y=y - height / 2,
-            width=width,
-            height=height,
-            rx=radius,
-            fill=fill,
-            stroke=stroke,
-            **_dash(dash),
-        )
+        place = {"x": x - width / 2, "y": y - height / 2, "width": width, "height": height}
+        self._add("rect", **place, rx=radius, fill=colours[0], stroke=colours[1], **_dash(dash))
 
-    def circle(self, x: float, y: float, radius: float) -> None:
-        """Draw a white circle."""
+    def plus(self, x: float, y: float, radius: float) -> None:
+        """Draw an addition: a white circle with a plus in it."""
         self._add("circle", cx=x, cy=y, r=radius, fill=PAPER, stroke=LINE, stroke_width=1.2)
+        self.line([(x - radius / 2, y), (x + radius / 2, y)])
+        self.line([(x, y - radius / 2), (x, y + radius / 2)])
 
     def dot(self, x: float, y: float) -> None:
         """Mark where a line splits."""
@@ -118,12 +110,8 @@ class Pen:
         length = math.dist(start, end)
         along = ((end[0] - start[0]) / length, (end[1] - start[1]) / length)
         base = (end[0] - 6 * along[0], end[1] - 6 * along[1])
-        corners = (
-            end,
-            (base[0] - 3 * along[1], base[1] + 3 * along[0]),
-            (base[0] + 3 * along[1], base[1] - 3 * along[0]),
-        )
-        self._add("polygon", points=" ".join(f"{_n(x)},{_n(y)}" for x, y in corners), fill=LINE)
+        sides = [(base[0] - side * along[1], base[1] + side * along[0]) for side in (3, -3)]
+        self._add("polygon", points=" ".join(f"{_n(x)},{_n(y)}" for x, y in (end, *sides)), fill=LINE)
 
     def text(
         self,

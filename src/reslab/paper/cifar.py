@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
-from reslab.paper.claim import HIGH_RATE_SCATTER, Claim, Setting, round_up
+from reslab.paper.claim import Claim, Setting, claim_curve, claim_order, round_up
 from reslab.paper.figures import ERROR_READ_TO, FIGURE_1, FIGURE_6, FIGURE_7, RESPONSE_READ_TO, Curve
-from reslab.paper.measurements import ITERATIONS, AtTheEnd, Logged, ResponseStd, at
+from reslab.paper.measurements import ITERATIONS, AtTheEnd, Logged, ResponseStd
 from reslab.paper.tables import TABLE_6, Published
 
 RECIPES = {
@@ -93,45 +93,27 @@ def _shortcuts(depth: int) -> Iterator[Claim]:
 
 
 def _curve(table: str, curve: Curve) -> Iterator[Claim]:
-    """Yield what one curve claims, at each of its readings and at its end."""
-    metric, words = f"{curve.images}_error_percent", _words(curve.images)
-    read_to = 0.0 if curve.in_text else ERROR_READ_TO
-    for iteration, value in curve.at.items():
-        high_rate = curve.images == "test" and iteration <= ITERATIONS // 2
-        yield Claim(
-            table=table,
-            row=curve.network,
-            quantity=f"{words} at {iteration // 1000}k",
-            settings=(setting_of(curve.network),),
-            measurement=at(metric, iteration),
-            published=value,
-            tolerance=HIGH_RATE_SCATTER if high_rate else _tolerance(value, read_to=read_to),
-            note="read off the figure",
-        )
-    yield Claim(
-        table=table,
-        row=curve.network,
-        quantity=f"{words} over 50k-64k",
-        settings=(setting_of(curve.network),),
-        measurement=_ending(curve.images),
-        relation=curve.relation,
-        published=curve.ends,
-        tolerance=_tolerance(curve.ends, read_to=read_to) if curve.relation == "near" else read_to,
-        note="in the text" if curve.in_text else "read off the figure",
+    return claim_curve(
+        table,
+        curve,
+        setting_of(curve.network),
+        quantity=_words(curve.images),
+        ending=_ending(curve.images),
+        at_high_rate=lambda iteration: curve.images == "test" and iteration <= ITERATIONS // 2,
+        tolerance=_tolerance,
+        read_to=0.0 if curve.in_text else ERROR_READ_TO,
     )
 
 
 def _order(table: str, images: str, relation: Literal["rises", "falls"], networks: tuple[str, ...]) -> Claim:
     """Return the claim that the errors at the end rise, or fall, from network to network."""
     curves = {curve.network: curve.ends for curve in FIGURE_6 if curve.images == images}
-    between = " < " if relation == "rises" else " > "
-    return Claim(
-        table=table,
-        row=between.join(networks),
+    return claim_order(
+        table,
+        relation,
+        [setting_of(network) for network in networks],
         quantity=f"{_words(images)} over 50k-64k",
-        settings=tuple(setting_of(network) for network in networks),
         measurement=_ending(images),
-        relation=relation,
         # Two runs of networks that are equally good differ by as much.
         tolerance=_tolerance(min(curves[network] for network in networks)),
     )
@@ -159,14 +141,8 @@ def _response(network: str, rank: int, value: float) -> Claim:
 
 
 def _response_order(*networks: str) -> Claim:
-    return Claim(
-        table="fig-7",
-        row=" > ".join(networks),
-        quantity="median response std",
-        settings=tuple(setting_of(network) for network in networks),
-        measurement=ResponseStd(),
-        relation="falls",
-    )
+    settings = [setting_of(network) for network in networks]
+    return claim_order("fig-7", "falls", settings, quantity="median response std", measurement=ResponseStd())
 
 
 PLAIN = tuple(f"plain-{depth}" for depth in (20, 32, 44, 56))
@@ -191,7 +167,7 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
         _response_order("plain-20", "resnet-20"),
         _response_order("plain-56", "resnet-56"),
         _response_order("resnet-20", "resnet-56", "resnet-110"),
-        *[_response(figure.network, rank, value) for figure in FIGURE_7 for rank, value in figure.by_rank.items()],
+        *[_response(network, rank, value) for network, read in FIGURE_7.items() for rank, value in read.items()],
     ),
     "shortcuts": (
         *[claim for depth in (20, 56, 110) for claim in _shortcuts(depth)],

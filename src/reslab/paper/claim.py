@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from reslab.paper.measurements import ByEnsemble, Measurement
+from reslab.paper.figures import Curve
+from reslab.paper.measurements import ByEnsemble, Logged, Measurement
 from reslab.spec import find
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
@@ -81,6 +83,63 @@ class Claim:
         sign = {"below": "< ", "above": "> "}.get(self.relation, "")
         spread = f" ± {self.published_std:g}" if self.published_std else ""
         return f"{sign}{self.published:g}{spread}"
+
+
+def claim_order(
+    table: str,
+    relation: Literal["rises", "falls"],
+    settings: Sequence[Setting],
+    *,
+    quantity: str,
+    measurement: Measurement,
+    tolerance: float = 0.0,
+) -> Claim:
+    """Return the claim that a quantity rises, or falls, from network to network."""
+    return Claim(
+        table=table,
+        row=(" < " if relation == "rises" else " > ").join(setting.network for setting in settings),
+        quantity=quantity,
+        settings=tuple(settings),
+        measurement=measurement,
+        relation=relation,
+        tolerance=tolerance,
+    )
+
+
+def claim_curve(
+    table: str,
+    curve: Curve,
+    setting: Setting,
+    *,
+    quantity: str,
+    ending: Logged,
+    at_high_rate: Callable[[int], bool],
+    tolerance: Callable[..., float],
+    read_to: float,
+) -> Iterator[Claim]:
+    """Yield what one curve claims, near each of its readings and over its `ending`; `tolerance` is that of a value."""
+    claim = Claim(
+        table=table,
+        row=curve.network,
+        quantity=f"{quantity} over {ending.after // 1000}k-{ending.upto // 1000}k",
+        settings=(setting,),
+        measurement=ending,
+        relation=curve.relation,
+        published=curve.ends,
+        tolerance=tolerance(curve.ends, read_to=read_to) if curve.relation == "near" else read_to,
+        note="in the text" if curve.in_text else "read off the figure",
+    )
+    for iteration, value in curve.at.items():
+        yield replace(
+            claim,
+            quantity=f"{quantity} at {iteration // 1000}k",
+            measurement=replace(ending, after=iteration - ending.log_every, upto=iteration),
+            relation="near",
+            published=value,
+            tolerance=HIGH_RATE_SCATTER if at_high_rate(iteration) else tolerance(value, read_to=read_to),
+            note="read off the figure",
+        )
+    yield claim
 
 
 def round_up(value: float) -> float:

@@ -11,9 +11,9 @@ import math
 from collections.abc import Iterator
 from typing import Literal
 
-from reslab.paper.claim import HIGH_RATE_SCATTER, IMAGENET, IMAGENET_IMAGES, Claim, Setting, round_up
+from reslab.paper.claim import IMAGENET, IMAGENET_IMAGES, Claim, Setting, claim_curve, claim_order, round_up
 from reslab.paper.figures import FIGURE_4, IMAGENET_READ_TO, Curve
-from reslab.paper.measurements import AtTheEnd, ByEnsemble, ByProtocol, Logged, Measurement, SeveralCrops
+from reslab.paper.measurements import AtTheEnd, ByEnsemble, ByProtocol, Logged, SeveralCrops
 from reslab.paper.tables import TABLE_2, TABLE_3, TABLE_4, TABLE_5, Published
 
 METRICS = {"top-1": "error_percent", "top-5": "top5_error_percent"}
@@ -52,68 +52,34 @@ def _table(table: str, rows: tuple[Published, ...], protocol: SeveralCrops) -> I
                 )
 
 
-def _order(
-    table: str, relation: Literal["rises", "falls"], *networks: str, quantity: str, measurement: Measurement
-) -> Claim:
-    """Return the claim that the errors rise, or fall, from network to network; each step must."""
-    return Claim(
-        table=table,
-        row=(" < " if relation == "rises" else " > ").join(networks),
-        quantity=quantity,
-        settings=tuple(setting_of(network) for network in networks),
-        measurement=measurement,
-        relation=relation,
-    )
-
-
 def _tested(table: str, relation: Literal["rises", "falls"], *networks: str) -> Claim:
-    return _order(
-        table,
-        relation,
-        *networks,
-        quantity="top-1 error %, 10-crop",
-        measurement=ByProtocol("10-crop", METRICS["top-1"]),
-    )
+    """Return the claim that the errors of ten crops rise, or fall, from network to network; each step must."""
+    settings, measurement = [setting_of(network) for network in networks], ByProtocol("10-crop", METRICS["top-1"])
+    return claim_order(table, relation, settings, quantity="top-1 error %, 10-crop", measurement=measurement)
 
 
 def _trained(images: Literal["train", "test"], relation: Literal["rises", "falls"], *networks: str) -> Claim:
-    return _order(
-        "fig-4", relation, *networks, quantity=f"{_words(images)} over 500k-540k", measurement=_ending(images)
-    )
+    """Return the same of the errors over the last iterations that Fig. 4 shows."""
+    settings, quantity = [setting_of(network) for network in networks], f"{_words(images)} over 500k-540k"
+    return claim_order("fig-4", relation, settings, quantity=quantity, measurement=_ending(images))
 
 
 def _curve(curve: Curve) -> Iterator[Claim]:
-    """Yield what one curve of Fig. 4 claims, at each of its readings and at its end."""
-    for iteration, value in curve.at.items():
-        yield Claim(
-            table="fig-4",
-            row=curve.network,
-            quantity=f"{_words(curve.images)} at {iteration // 1000}k",
-            settings=(setting_of(curve.network),),
-            measurement=_logged(curve.images, after=iteration - LOG_EVERY, upto=iteration),
-            published=value,
-            tolerance=HIGH_RATE_SCATTER if iteration < FIRST_DROP else _tolerance(value, read_to=IMAGENET_READ_TO),
-            note="read off the figure",
-        )
-    yield Claim(
-        table="fig-4",
-        row=curve.network,
-        quantity=f"{_words(curve.images)} over 500k-540k",
-        settings=(setting_of(curve.network),),
-        measurement=_ending(curve.images),
-        published=curve.ends,
-        tolerance=_tolerance(curve.ends, read_to=IMAGENET_READ_TO),
-        note="read off the figure",
+    return claim_curve(
+        "fig-4",
+        curve,
+        setting_of(curve.network),
+        quantity=_words(curve.images),
+        ending=_ending(curve.images),
+        at_high_rate=lambda iteration: iteration < FIRST_DROP,
+        tolerance=_tolerance,
+        read_to=IMAGENET_READ_TO,
     )
 
 
 def _ending(images: str) -> Logged:
-    return _logged(images, after=ENDING[0], upto=ENDING[1])
-
-
-def _logged(images: str, *, after: int, upto: int) -> Logged:
     metric = f"{images}_error_percent"
-    return Logged(metric=metric, after=after, upto=upto, iterations=ITERATIONS, log_every=LOG_EVERY)
+    return Logged(metric=metric, after=ENDING[0], upto=ENDING[1], iterations=ITERATIONS, log_every=LOG_EVERY)
 
 
 def _words(images: str) -> str:

@@ -24,15 +24,17 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What a finished run left behind, as plain data; `tests` has its scores by other protocols than its own."""
+    """What a finished run left behind, as plain data.
+
+    `analyses` has by name what instruments found in it, and its scores by other protocols than its own.
+    """
 
     data: str
     iterations: int
     evaluate_every: int
     result: Mapping[str, Any]
     log: Sequence[Mapping[str, float]]
-    responses: Mapping[str, Any] | None
-    tests: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    analyses: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -102,20 +104,15 @@ class ResponseStd:
 
     def read(self, record: Record) -> float:
         """Return the standard deviation."""
-        if record.responses is None:
+        if "responses" not in record.analyses:
             raise Unreadable("its responses are not measured")
         try:
-            return self._find(record, record.responses)
+            return self._find(record, record.analyses["responses"])
         except (LookupError, TypeError, ValueError) as error:
             raise Unreadable(f"its responses cannot be read ({error})") from error
 
     def _find(self, record: Record, responses: Mapping[str, Any]) -> float:
-        images = sum(map(sum, record.result["confusion"]))
-        if responses["data"] != record.data or responses["images"] != images:
-            raise Unreadable(
-                f"its responses are to {responses['images']:,} images of {responses['data']}, "
-                f"not to the {images:,} it is tested on"
-            )
+        _check_images(record, responses, what="its responses are to", at="to")
         ranked = sorted((layer["std"] for layer in responses["layers"]), reverse=True)
         if not all(map(_is_number, ranked)):
             raise Unreadable("its responses are not finite")
@@ -135,7 +132,7 @@ class ByProtocol:
 
     def read(self, record: Record) -> float:
         """Return the number."""
-        found = record.tests.get(self.protocol)
+        found = record.analyses.get(self.protocol)
         if found is None:
             raise Unreadable(f"it is not tested by {self.protocol}, which `reproduce` without --from does")
         return _read_test(record, found, self.metric, name=self.protocol)
@@ -155,7 +152,7 @@ class ByEnsemble:
 
     def read(self, record: Record) -> float:
         """Return the number."""
-        found = record.tests.get(ENSEMBLE)
+        found = record.analyses.get(ENSEMBLE)
         if found is None:
             raise Unreadable("no ensemble with it is tested, which `reproduce` without --from does")
         if found.get("networks") != list(self.members) or found.get("protocol") != self.protocol:
@@ -166,15 +163,20 @@ class ByEnsemble:
 def _read_test(record: Record, found: Mapping[str, Any], metric: str, *, name: str) -> float:
     """Return a number of a test of all the images a run is tested on."""
     try:
-        images = sum(map(sum, record.result["confusion"]))
-        if found["data"] != record.data or found["images"] != images:
-            told = f"{found['images']:,} images of {found['data']}, not of the {images:,} it is tested on"
-            raise Unreadable(f"its {name} test is of {told}")
+        _check_images(record, found, what=f"its {name} test is of", at="of")
         if not _is_number(found[metric]):
             raise Unreadable(f"its {name} test has no {metric}")
         return float(found[metric])
     except (LookupError, TypeError, ValueError) as error:
         raise Unreadable(f"its {name} test cannot be read ({error})") from error
+
+
+def _check_images(record: Record, found: Mapping[str, Any], *, what: str, at: str) -> None:
+    """Refuse what was not found on all the images that the run is tested on."""
+    images = sum(map(sum, record.result["confusion"]))
+    if found["data"] != record.data or found["images"] != images:
+        told = f"{found['images']:,} images of {found['data']}, not {at} the {images:,} it is tested on"
+        raise Unreadable(f"{what} {told}")
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
@@ -183,8 +185,3 @@ def _is_number(value: Any) -> TypeGuard[float]:
 
 
 Measurement: TypeAlias = AtTheEnd | Logged | ResponseStd | ByProtocol | ByEnsemble
-
-
-def at(metric: str, iteration: int) -> Logged:
-    """Return how a metric is read at an iteration: from what was logged in the last 1,000 up to it."""
-    return Logged(metric=metric, after=iteration - LOG_EVERY, upto=iteration)

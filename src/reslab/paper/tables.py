@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Published:
     """One row: a method and what its authors, or the paper, measured for it.
 
@@ -30,88 +30,83 @@ class Published:
 
 # Table 1 prints multiply-adds to two digits (as "FLOPs"); section 3.3 gives the two for VGG.
 TABLE_1 = (
-    Published(method="ResNet-18", network="resnet-18", multiply_adds=1.8e9),
-    Published(method="ResNet-34", network="resnet-34", multiply_adds=3.6e9),
-    Published(method="ResNet-50", network="resnet-50", multiply_adds=3.8e9),
-    Published(method="ResNet-101", network="resnet-101", multiply_adds=7.6e9),
-    Published(method="ResNet-152", network="resnet-152", multiply_adds=11.3e9),
-    Published(method="VGG-16", network="vgg-16", multiply_adds=15.3e9, note="without its fully-connected layers"),
-    Published(method="VGG-19", network="vgg-19", multiply_adds=19.6e9),
+    Published("ResNet-18", "resnet-18", multiply_adds=1.8e9),
+    Published("ResNet-34", "resnet-34", multiply_adds=3.6e9),
+    Published("ResNet-50", "resnet-50", multiply_adds=3.8e9),
+    Published("ResNet-101", "resnet-101", multiply_adds=7.6e9),
+    Published("ResNet-152", "resnet-152", multiply_adds=11.3e9),
+    Published("VGG-16", "vgg-16", multiply_adds=15.3e9, note="without its fully-connected layers"),
+    Published("VGG-19", "vgg-19", multiply_adds=19.6e9),
 )
 
 # 10-crop, validation set.
 TABLE_2 = (
-    Published(method="plain-18", network="plain-18", top1_error_percent=27.94),
-    Published(method="plain-34", network="plain-34", top1_error_percent=28.54),
-    Published(method="ResNet-18", network="resnet-18", top1_error_percent=27.88),
-    Published(method="ResNet-34", network="resnet-34", top1_error_percent=25.03),
+    Published("plain-18", "plain-18", top1_error_percent=27.94),
+    Published("plain-34", "plain-34", top1_error_percent=28.54),
+    Published("ResNet-18", "resnet-18", top1_error_percent=27.88),
+    Published("ResNet-34", "resnet-34", top1_error_percent=25.03),
 )
 
 # 10-crop, validation set.
 TABLE_3 = (
-    Published(method="VGG-16", network="vgg-16", top1_error_percent=28.07, top5_error_percent=9.33),
-    Published(method="GoogLeNet", network="googlenet", top5_error_percent=9.15),
-    Published(method="PReLU-net", top1_error_percent=24.27, top5_error_percent=7.38),
-    Published(method="plain-34", network="plain-34", top1_error_percent=28.54, top5_error_percent=10.02),
-    Published(method="ResNet-34 A", network="resnet-34", top1_error_percent=25.03, top5_error_percent=7.76),
-    Published(method="ResNet-34 B", network="resnet-34 shortcut=B", top1_error_percent=24.52, top5_error_percent=7.46),
-    Published(method="ResNet-34 C", network="resnet-34 shortcut=C", top1_error_percent=24.19, top5_error_percent=7.40),
-    Published(method="ResNet-50", network="resnet-50", top1_error_percent=22.85, top5_error_percent=6.71),
-    Published(method="ResNet-101", network="resnet-101", top1_error_percent=21.75, top5_error_percent=6.05),
-    Published(method="ResNet-152", network="resnet-152", top1_error_percent=21.43, top5_error_percent=5.71),
+    Published("VGG-16", "vgg-16", top1_error_percent=28.07, top5_error_percent=9.33),
+    Published("GoogLeNet", "googlenet", top5_error_percent=9.15),
+    Published("PReLU-net", top1_error_percent=24.27, top5_error_percent=7.38),
+    Published("plain-34", "plain-34", top1_error_percent=28.54, top5_error_percent=10.02),
+    Published("ResNet-34 A", "resnet-34", top1_error_percent=25.03, top5_error_percent=7.76),
+    Published("ResNet-34 B", "resnet-34 shortcut=B", top1_error_percent=24.52, top5_error_percent=7.46),
+    Published("ResNet-34 C", "resnet-34 shortcut=C", top1_error_percent=24.19, top5_error_percent=7.40),
+    Published("ResNet-50", "resnet-50", top1_error_percent=22.85, top5_error_percent=6.71),
+    Published("ResNet-101", "resnet-101", top1_error_percent=21.75, top5_error_percent=6.05),
+    Published("ResNet-152", "resnet-152", top1_error_percent=21.43, top5_error_percent=5.71),
 )
 
 # Single models, validation set unless noted; the ResNets fully-convolutional at five scales.
 TABLE_4 = (
-    Published(method="VGG (ILSVRC'14)", top5_error_percent=8.43, note="test set"),
-    Published(method="GoogLeNet (ILSVRC'14)", network="googlenet", top5_error_percent=7.89),
-    Published(method="VGG (v5)", top1_error_percent=24.4, top5_error_percent=7.1),
-    Published(method="PReLU-net", top1_error_percent=21.59, top5_error_percent=5.71),
-    Published(method="BN-inception", top1_error_percent=21.99, top5_error_percent=5.81),
-    Published(method="ResNet-34 B", network="resnet-34 shortcut=B", top1_error_percent=21.84, top5_error_percent=5.71),
-    Published(method="ResNet-34 C", network="resnet-34 shortcut=C", top1_error_percent=21.53, top5_error_percent=5.60),
-    Published(method="ResNet-50", network="resnet-50", top1_error_percent=20.74, top5_error_percent=5.25),
-    Published(method="ResNet-101", network="resnet-101", top1_error_percent=19.87, top5_error_percent=4.60),
-    Published(method="ResNet-152", network="resnet-152", top1_error_percent=19.38, top5_error_percent=4.49),
+    Published("VGG (ILSVRC'14)", top5_error_percent=8.43, note="test set"),
+    Published("GoogLeNet (ILSVRC'14)", "googlenet", top5_error_percent=7.89),
+    Published("VGG (v5)", top1_error_percent=24.4, top5_error_percent=7.1),
+    Published("PReLU-net", top1_error_percent=21.59, top5_error_percent=5.71),
+    Published("BN-inception", top1_error_percent=21.99, top5_error_percent=5.81),
+    Published("ResNet-34 B", "resnet-34 shortcut=B", top1_error_percent=21.84, top5_error_percent=5.71),
+    Published("ResNet-34 C", "resnet-34 shortcut=C", top1_error_percent=21.53, top5_error_percent=5.60),
+    Published("ResNet-50", "resnet-50", top1_error_percent=20.74, top5_error_percent=5.25),
+    Published("ResNet-101", "resnet-101", top1_error_percent=19.87, top5_error_percent=4.60),
+    Published("ResNet-152", "resnet-152", top1_error_percent=19.38, top5_error_percent=4.49),
 )
 
 # Ensembles, test set.
 TABLE_5 = (
-    Published(method="VGG (ILSVRC'14)", top5_error_percent=7.32),
-    Published(method="GoogLeNet (ILSVRC'14)", top5_error_percent=6.66),
-    Published(method="VGG (v5)", top5_error_percent=6.8),
-    Published(method="PReLU-net", top5_error_percent=4.94),
-    Published(method="BN-inception", top5_error_percent=4.82),
-    Published(method="ResNet (ILSVRC'15)", top5_error_percent=3.57, note="six models, two of them of 152 layers"),
+    Published("VGG (ILSVRC'14)", top5_error_percent=7.32),
+    Published("GoogLeNet (ILSVRC'14)", top5_error_percent=6.66),
+    Published("VGG (v5)", top5_error_percent=6.8),
+    Published("PReLU-net", top5_error_percent=4.94),
+    Published("BN-inception", top5_error_percent=4.82),
+    Published("ResNet (ILSVRC'15)", top5_error_percent=3.57, note="six models, two of them of 152 layers"),
 )
 
 # CIFAR-10 test set, all with augmentation.
 TABLE_6 = (
-    Published(method="Maxout", error_percent=9.38),
-    Published(method="NIN", error_percent=8.81),
-    Published(method="DSN", error_percent=8.22),
-    Published(method="FitNet-19", params=2.5e6, error_percent=8.39),
+    Published("Maxout", error_percent=9.38),
+    Published("NIN", error_percent=8.81),
+    Published("DSN", error_percent=8.22),
+    Published("FitNet-19", params=2.5e6, error_percent=8.39),
     Published(
-        method="Highway-19",
-        network="highway-19",
-        params=2.3e6,
-        error_percent=7.54,
-        mean_error_percent=7.72,
-        std_error_percent=0.16,
+        "Highway-19", "highway-19", params=2.3e6, error_percent=7.54, mean_error_percent=7.72, std_error_percent=0.16
     ),
-    Published(method="Highway-32", network="highway-32", params=1.25e6, error_percent=8.80),
-    Published(method="ResNet-20", network="resnet-20", params=0.27e6, error_percent=8.75),
-    Published(method="ResNet-32", network="resnet-32", params=0.46e6, error_percent=7.51),
-    Published(method="ResNet-44", network="resnet-44", params=0.66e6, error_percent=7.17),
-    Published(method="ResNet-56", network="resnet-56", params=0.85e6, error_percent=6.97),
+    Published("Highway-32", "highway-32", params=1.25e6, error_percent=8.80),
+    Published("ResNet-20", "resnet-20", params=0.27e6, error_percent=8.75),
+    Published("ResNet-32", "resnet-32", params=0.46e6, error_percent=7.51),
+    Published("ResNet-44", "resnet-44", params=0.66e6, error_percent=7.17),
+    Published("ResNet-56", "resnet-56", params=0.85e6, error_percent=6.97),
     Published(
-        method="ResNet-110",
-        network="resnet-110",
+        "ResNet-110",
+        "resnet-110",
         params=1.7e6,
         error_percent=6.43,
         mean_error_percent=6.61,
         std_error_percent=0.16,
         runs=5,
     ),
-    Published(method="ResNet-1202", network="resnet-1202", params=19.4e6, error_percent=7.93),
+    Published("ResNet-1202", "resnet-1202", params=19.4e6, error_percent=7.93),
 )

@@ -1,20 +1,20 @@
 """What the charts show, as plain data for the pages; `assets/charts.js` draws it in the reader's colours.
 
-Curves are drawn like the paper's Fig. 6, responses like its Fig. 7.
+Curves are drawn like the paper's Fig. 6, findings of instruments like its Fig. 7.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from reslab.analysis.catalogue import list_panels
 from reslab.files import slug
-from reslab.report.groups import Family, Group, Spread, shown_at_first, spread
-from reslab.report.palette import LIGHT
-from reslab.report.records import Layer, RunRecord
+from reslab.report.groups import LIGHT, Family, Group, Spread, shown_at_first
+from reslab.report.records import RunRecord
 from reslab.scores import PARTS
 from reslab.tasks.display import Plot
 
@@ -28,13 +28,9 @@ def plot_curves(groups: Sequence[Group], *, key: str) -> list[Plot]:
     unit = choose_unit(drawn)
     plots = []
     for family, title in FAMILIES.items():
-        members = [group for group in drawn if group.family == family]
-        if members:
-            content = {
-                "unit": unit,
-                "axis": _axis(members),
-                "series": _hiding(members, [_curve(group) for group in members]),
-            }
+        if members := [group for group in drawn if group.family == family]:
+            series = _hiding(members, [_curve(group) for group in members])
+            content = {"unit": unit, "axis": _axis(members), "series": series}
             plots.append(Plot(f"{key}-{family}", "curves", title, content, share=key))
     return plots
 
@@ -76,15 +72,16 @@ def plot_depth(groups: Sequence[Group], *, key: str) -> list[Plot]:
             lines.setdefault((kind, group.material), []).append(group)
     deep = [(kind, line) for (kind, _), line in lines.items() if len({group.depth for group in line}) > 1]
     deep.sort(key=lambda pair: pair[1][0].variant)
-    named = Counter(kind for kind, _ in deep)
+    named, shades = Counter(kind for kind, _ in deep), len(LIGHT)
     series = [
         {
             "name": kind if named[kind] == 1 else f"{kind} recipe={line[0].recipe}",
             "shade": shade,
-            "hidden": shade >= len(LIGHT) or (line[0].variant and not deep[0][1][0].variant),
+            "hidden": shade >= shades or (line[0].variant and not deep[0][1][0].variant),
             **_ends(sorted(line, key=lambda group: group.depth)),
         }
-        for shade, (kind, line) in zip(_from_the_last(), deep, strict=False)
+        # Colours from the last one, which networks take last: a line along depth is of none of them.
+        for shade, (kind, line) in zip((*reversed(range(shades)), *range(shades, len(deep))), deep, strict=False)
     ]
     if not series:
         return []
@@ -92,11 +89,26 @@ def plot_depth(groups: Sequence[Group], *, key: str) -> list[Plot]:
     return [Plot(key, "depth", f"{groups[0].headline.title} against depth", content, share=key)]
 
 
-def plot_responses(groups: Sequence[Group], *, key: str) -> list[Plot]:
-    """Layer responses: means over seeds."""
-    shown = _variants_last(group for group in groups if group.responses)
-    series = _hiding(shown, [_response(group) for group in shown])
-    return [Plot(key, "responses", "Layer responses", {"series": series})] if series else []
+def plot_findings(groups: Sequence[Group], instrument: str, *, key: str) -> list[Plot]:
+    """What an instrument found: means over seeds, in each of its views."""
+    panel = list_panels()[instrument]
+    shown = _variants_last(group for group in groups if group.found(instrument))
+    series = [
+        {
+            "name": group.label,
+            "shade": group.shade,
+            "seeds": len(group.found(instrument)),
+            "plain": group.family == "plain",
+            **{
+                view.key: [[name, *_rounded(values)] for name, *values in group.line(instrument, view)]
+                for view in panel.views
+            },
+        }
+        for group in shown
+    ]
+    views = {view.key: view.axis for view in panel.views}
+    content = {"axis": {"words": panel.axis}, "views": views, "series": _hiding(shown, series)}
+    return [Plot(key, "findings", panel.title, content)] if series else []
 
 
 def plot_panels(groups: Sequence[Group], *, key: str) -> list[Plot]:
@@ -129,11 +141,6 @@ def _hiding(groups: Sequence[Group], series: Sequence[dict[str, Any]]) -> list[d
     return [entry | {"hidden": group.label not in seen} for group, entry in zip(groups, series, strict=True)]
 
 
-def _from_the_last() -> Iterator[int]:
-    """Number colours from the last one, which networks take last: a line along depth is of none of them."""
-    return itertools.chain(reversed(range(len(LIGHT))), itertools.count(len(LIGHT)))
-
-
 def _curve(group: Group) -> dict[str, Any]:
     return {
         "name": group.label,
@@ -153,35 +160,17 @@ def _ends(line: Sequence[Group]) -> dict[str, Any]:
         "x": [group.depth for group in line],
         "beyond": [group.label for group in line if group not in inside],
         "ceiling": max(values, default=0.0),
-        **_spreads(
-            [spread([run.train_score for run in group.finished]) for group in line],
-            [spread([run.test_score for run in group.finished]) for group in line],
-        ),
+        **_spreads(*zip(*[group.ends for group in line], strict=True)),
     }
 
 
 def _spreads(train: Sequence[Spread | None], test: Sequence[Spread | None]) -> dict[str, Any]:
     return {
-        "train": _rounded(point.mean if point else None for point in train),
-        "trainStd": _rounded(point.std if point else None for point in train),
-        "test": _rounded(point.mean if point else None for point in test),
-        "testStd": _rounded(point.std if point else None for point in test),
+        "train": _rounded(point and point.mean for point in train),
+        "trainStd": _rounded(point and point.std for point in train),
+        "test": _rounded(point and point.mean for point in test),
+        "testStd": _rounded(point and point.std for point in test),
     }
-
-
-def _response(group: Group) -> dict[str, Any]:
-    return {
-        "name": group.label,
-        "shade": group.shade,
-        "seeds": len(group.responding),
-        "plain": group.family == "plain",
-        "original": _layers(group.responses),
-        "sorted": _layers(group.ranked_responses),
-    }
-
-
-def _layers(layers: Sequence[Layer]) -> list[list[Any]]:
-    return [[layer.name, *_rounded((layer.std, layer.low, layer.high))] for layer in layers]
 
 
 def _rounded(values: Iterable[float | None]) -> list[float | None]:

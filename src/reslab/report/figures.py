@@ -1,4 +1,4 @@
-"""The paper's figures as SVG for print: learning curves like Fig. 6, layer responses like Fig. 7.
+"""The paper's figures as SVG for print: learning curves like Fig. 6, findings of instruments like Fig. 7.
 
 They have what the pages show at first, where no two networks have one colour. The same runs give the same bytes:
 letters are drawn as paths, ids come from a fixed salt, no date is written.
@@ -12,10 +12,10 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from reslab.analysis.catalogue import list_panels
 from reslab.files import slug
 from reslab.report.charts import FAMILIES, choose_unit
-from reslab.report.groups import Group, by_data, shown_at_first
-from reslab.report.palette import LIGHT
+from reslab.report.groups import LIGHT, Group, by_data, shown_at_first
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ MOST_LINES, WIDEST = 3, 44
 
 
 def draw_figures(groups: Sequence[Group]) -> dict[str, dict[str, tuple[str, str]]]:
-    """Return (file name, SVG) by data, then kind: curves and responses."""
+    """Return (file name, SVG) by data, then kind: curves, or the instrument by name."""
     from matplotlib import style
 
     drawn: dict[str, dict[str, tuple[str, str]]] = {}
@@ -58,8 +58,9 @@ def draw_figures(groups: Sequence[Group]) -> dict[str, dict[str, tuple[str, str]
             curved = [group for group in members if group.curve]
             if curved:
                 drawn[data]["curves"] = (f"curves-{name}.svg", _svg(draw_curves(curved)))
-            if any(group.responses for group in members):
-                drawn[data]["responses"] = (f"responses-{name}.svg", _svg(draw_responses(members)))
+            for instrument in list_panels():
+                if any(group.found(instrument) for group in members):
+                    drawn[data][instrument] = (f"{instrument}-{name}.svg", _svg(draw_findings(members, instrument)))
     return drawn
 
 
@@ -87,21 +88,23 @@ def draw_curves(groups: Sequence[Group]) -> Figure:
     return figure
 
 
-def draw_responses(groups: Sequence[Group]) -> Figure:
-    """Draw the responses' standard deviations, means over seeds, in the network's order and sorted by size."""
-    figure, axes = _panels(2)
-    for group in shown_at_first([group for group in groups if group.responses]):
-        for axis, layers in zip(axes, (group.responses, group.ranked_responses), strict=True):
-            x = list(range(1, len(layers) + 1))
+def draw_findings(groups: Sequence[Group], instrument: str) -> Figure:
+    """Draw what an instrument found, means over seeds, its views side by side."""
+    panel = list_panels()[instrument]
+    figure, axes = _panels(len(panel.views))
+    for group in shown_at_first([group for group in groups if group.found(instrument)]):
+        for axis, view in zip(axes, panel.views, strict=True):
+            marks = group.line(instrument, view)
+            x = list(range(1, len(marks) + 1))
             colour, dashes = LIGHT[group.shade % len(LIGHT)], "--" if group.family == "plain" else "-"
-            lows, highs = [layer.low for layer in layers], [layer.high for layer in layers]
+            lows, highs = [mark.low for mark in marks], [mark.high for mark in marks]
             axis.fill_between(x, lows, highs, color=colour, alpha=0.15, linewidth=0)
-            deviations, words = [layer.std for layer in layers], _words(group.label)
-            axis.plot(x, deviations, dashes, color=colour, linewidth=1.2, label=words)
-    for axis, words in zip(axes, ("layer index (original)", "layer index (sorted by magnitude)"), strict=True):
-        axis.set_xlabel(words)
-    axes[0].set_ylabel("std")
-    _add_legends(figure, axes[1:], inside="best")
+            values, words = [mark.value for mark in marks], _words(group.label)
+            axis.plot(x, values, dashes, color=colour, linewidth=1.2, label=words)
+    for axis, view in zip(axes, panel.views, strict=True):
+        axis.set_xlabel(view.printed_axis)
+    axes[0].set_ylabel(panel.printed_axis)
+    _add_legends(figure, axes[-1:], inside="best")
     return figure
 
 
@@ -137,7 +140,8 @@ def _add_legends(figure: Figure, axes: Sequence[Axes], *, inside: Literal["best"
     """Give each panel its legend, all `inside`, or all below, for which the page grows, where one would hide lines."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    if not any(_goes_below(_names(axis)) for axis in axes):
+    names = [axis.get_legend_handles_labels()[1] for axis in axes]
+    if all(len(each) <= MOST_INSIDE and max(map(len, each)) <= WIDEST_INSIDE for each in names):
         for axis in axes:
             axis.legend(loc=inside)
         return
@@ -155,14 +159,6 @@ def _add_legends(figure: Figure, axes: Sequence[Axes], *, inside: Literal["best"
     for axis, legend in below.items():
         middle = sum(axis.get_position().intervalx) / 2
         legend.set_bbox_to_anchor((middle, room / height), transform=figure.transFigure)
-
-
-def _names(axis: Axes) -> list[str]:
-    return axis.get_legend_handles_labels()[1]
-
-
-def _goes_below(names: Sequence[str]) -> bool:
-    return len(names) > MOST_INSIDE or max(map(len, names)) > WIDEST_INSIDE
 
 
 def _words(label: str) -> str:

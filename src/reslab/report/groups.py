@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
+from reslab.analysis.catalogue import InstrumentPanel, Mark, View
 from reslab.json_text import to_json
 from reslab.report.labels import data_label, find_departing, label_trials, nearest_recipe, network_label
-from reslab.report.palette import LIGHT
-from reslab.report.records import Layer, Point, RunRecord
+from reslab.report.records import Point, RunRecord
 from reslab.report.verdicts import IMMATERIAL, PRECISIONS
 from reslab.scores import PARTS, Score
 from reslab.spec import NetworkSpec, Spec, natural_key
@@ -24,6 +24,10 @@ from reslab.spec.codec import encode, flatten
 from reslab.spec.trial import Trial, trial_to_dict
 
 Family = Literal["plain", "residual", "other"]
+# Colours that stay apart for the colour-blind, on light paper and on dark, the most different first. Each has a
+# contrast of at least 3 with its background.
+LIGHT = ("#0072b2", "#d55e00", "#00916a", "#551a6b", "#e0559f", "#7a5c00", "#20242a")
+DARK = ("#4d9fec", "#f58a4b", "#2fa884", "#d9c7ff", "#ff9ecb", "#f2dc7c", "#ffffff")
 HIGHEST_DISPLAYED = 60.0  # percent: Fig. 6 leaves out plain-110, whose error is above that
 
 
@@ -81,12 +85,8 @@ class Group:
     def material(self) -> str:
         """What decides between recipes, written out. A warm-up does not: the paper needs it for its deepest network."""
         fields = flatten(encode(self.runs[0].trial.recipe), "recipe.")
-        decisive = {
-            field: value
-            for field, value in fields.items()
-            if field not in IMMATERIAL and not field.startswith("recipe.warmup")
-        }
-        return to_json(decisive, sort_keys=True)
+        undecisive = {field for field in fields if field in IMMATERIAL or field.startswith("recipe.warmup")}
+        return to_json({field: fields[field] for field in fields.keys() - undecisive}, sort_keys=True)
 
     @property
     def finished(self) -> tuple[RunRecord, ...]:
@@ -105,35 +105,36 @@ class Group:
         for run in self.shown:
             for point in run.points:
                 at.setdefault(point.step, []).append(point)
+        keys = [self.headline.key(part) for part in PARTS]
         return tuple(
-            Step(
-                step,
-                *[spread([point.values.get(self.headline.key(part)) for point in points]) for part in PARTS],
-            )
+            Step(step, *[spread([point.values.get(key) for point in points]) for key in keys])
             for step, points in sorted(at.items())
         )
 
+    def found(self, instrument: str) -> list[InstrumentPanel]:
+        """Return what an instrument found in the seeds shown, where it measured the same as in the first of them."""
+        found = [run.findings[instrument] for run in self.shown if instrument in run.findings]
+        return [each for each in found if each.marks and _measured(each) == _measured(found[0])]
+
+    def line(self, instrument: str, view: View) -> list[Mark]:
+        """Return the means over these seeds, within one standard deviation; of one run, within its confidence.
+
+        By size, each seed is in its own order: a verdict's rank or median is that of this line.
+        """
+        lines = [found.marks for found in self.found(instrument)]
+        if view.by_size:
+            lines = [sorted(marks, key=lambda mark: -mark.value) for marks in lines]
+        return list(lines[0]) if len(lines) == 1 else [_average(marks) for marks in zip(*lines, strict=True)]
+
     @property
-    def responding(self) -> tuple[RunRecord, ...]:
-        """The seeds shown whose layers' responses were measured, on the same images of all."""
-        measured = [run for run in self.shown if run.responses]
-        return tuple(run for run in measured if _measured(run) == _measured(measured[0]))
-
-    @cached_property
-    def responses(self) -> tuple[Layer, ...]:
-        """The layers' mean responses over these, within one standard deviation; of one run, within its confidence."""
-        return _average([run.responses.layers for run in self.responding if run.responses])
-
-    @cached_property
-    def ranked_responses(self) -> tuple[Layer, ...]:
-        """The same by size, each seed in its own order: a verdict's rank or median is that of this line."""
-        runs = [run.responses.layers for run in self.responding if run.responses]
-        return _average([sorted(layers, key=lambda layer: -layer.std) for layers in runs])
+    def ends(self) -> tuple[Spread | None, Spread | None]:
+        """What the finished seeds came to, in training and in the test."""
+        return spread([run.train_score for run in self.finished]), spread([run.test_score for run in self.finished])
 
     @property
     def displayed(self) -> bool:
         """Whether a figure shows it at first: one that ended with so large an error would flatten the others."""
-        ended = spread([run.test_score for run in self.finished])
+        ended = self.ends[1]
         flattens = self.headline.better == "lower" and self.headline.unit == "%"
         return ended is None or not flattens or ended.mean <= HIGHEST_DISPLAYED
 
@@ -161,18 +162,18 @@ def group_runs(records: Sequence[RunRecord]) -> list[Group]:
     trials = [runs[0].trial for runs in sets]
     departing = find_departing(trials)
     labels = label_trials([(trial, len(runs)) for trial, runs in zip(trials, sets, strict=True)], departing)
-    order = sorted(range(len(sets)), key=lambda i: (data_label(sets[i][0].trial), natural_key(labels[i])))
     groups = [
         Group(
-            label=labels[index],
-            data=data_label(sets[index][0].trial),
-            family=family_of(sets[index][0].trial.network),
-            depth=getattr(sets[index][0].trial.network, "depth", 0),
-            runs=sets[index],
-            reduced=bool(departing[index]),
+            label=label,
+            data=data_label(trial),
+            family=family_of(trial.network),
+            depth=getattr(trial.network, "depth", 0),
+            runs=runs,
+            reduced=bool(departures),
         )
-        for index in order
+        for label, trial, runs, departures in zip(labels, trials, sets, departing, strict=True)
     ]
+    groups.sort(key=lambda group: (group.data, natural_key(group.label)))
     return [shaded for members in by_data(_mark_repeated(groups)).values() for shaded in _shade(members)]
 
 
@@ -203,24 +204,17 @@ def family_of(spec: Spec) -> Family:
     return "plain" if spec.shortcut == "none" else "residual"
 
 
-def _measured(run: RunRecord) -> tuple[str, int, list[str]] | None:
-    """On what a run's responses were measured, and of which layers."""
-    found = run.responses
-    return found and (found.data, found.images, [layer.name for layer in found.layers])
+def _measured(found: InstrumentPanel) -> tuple[str, int, list[str]]:
+    """On what it was measured, and of which layers."""
+    return found.data, found.images, [mark.name for mark in found.marks]
 
 
-def _average(runs: Sequence[Sequence[Layer]]) -> tuple[Layer, ...]:
-    """Return the means of what stands at each place, under a name where all have the same there."""
-    if len(runs) == 1:
-        return tuple(runs[0])
-    means = []
-    for layers in zip(*runs, strict=True):
-        found = spread([layer.std for layer in layers])
-        assert found is not None
-        name = layers[0].name if len({layer.name for layer in layers}) == 1 else ""
-        std = found.std or 0.0
-        means.append(Layer(name=name, std=found.mean, low=found.mean - std, high=found.mean + std))
-    return tuple(means)
+def _average(marks: Sequence[Mark]) -> Mark:
+    """Return the mean of what stands at one place in several seeds, under a name where all have the same there."""
+    values = [mark.value for mark in marks]
+    mean, std = statistics.fmean(values), statistics.stdev(values)
+    name = marks[0].name if len({mark.name for mark in marks}) == 1 else ""
+    return Mark(name, mean, mean - std, mean + std)
 
 
 def _mark_repeated(groups: Sequence[Group]) -> list[Group]:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import functools
 import math
 import statistics
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reslab.analysis.catalogue import list_panels
 from reslab.files import slug
 from reslab.numbers import percent
 from reslab.report import charts
-from reslab.report.groups import HIGHEST_DISPLAYED, Group, Spread, by_data, spread
+from reslab.report.groups import DARK, HIGHEST_DISPLAYED, LIGHT, Group, Spread, by_data
 from reslab.report.labels import network_label, shared_departures
 from reslab.report.notation import FILTERS
-from reslab.report.palette import DARK, LIGHT
-from reslab.report.records import Damage, Result, RunRecord
+from reslab.report.records import Damage, RunRecord
 from reslab.spec import name_of
 from reslab.spec.codec import flatten
 from reslab.spec.trial import trial_to_dict
@@ -43,93 +42,89 @@ def render_index(
     figures: Mapping[str, Mapping[str, str]],
 ) -> str:
     """Render the first page. `figures` are the file names of the static ones by data, then kind."""
-    addresses = page_addresses(groups)
-    sections, panels = [], {}
+    sections, plots = [], []
+    findings: dict[str, list[tuple[Any, ...]]] = {}
+    panels: dict[str, list[tuple[str, Plot]]] = {}
     for number, (data, members) in enumerate(by_data(groups).items()):
+        drawn = figures.get(data, {})
         curves = charts.plot_curves(members, key=f"curves-{number}")
-        hidden = {series["name"] for plot in curves for series in plot.content["series"] if series["hidden"]}
         depth = charts.plot_depth(members, key=f"depth-{number}")
+        hidden = {series["name"] for plot in curves for series in plot.content["series"] if series["hidden"]}
+        lines = [series for plot in depth for series in plot.content["series"] if not series["hidden"]]
         section = {
             "data": data,
             "curves": curves,
             "depth": depth,
-            "beyond": [
-                name
-                for plot in depth
-                for series in plot.content["series"]
-                if not series["hidden"]
-                for name in series["beyond"]
-            ],
-            "responses": charts.plot_responses(members, key=f"responses-{number}"),
-            "responding": [group.responding for group in members if group.responding],
-            "panels": charts.plot_panels(members, key=f"classes-{number}"),
+            "beyond": [name for series in lines for name in series["beyond"]],
             "seeds": max(len(group.shown) for group in members),
             "departures": shared_departures([run.trial for group in members for run in group.runs]),
             "undisplayed": [group.label for group in members if not group.displayed and group.label in hidden],
             "variants": any(group.variant and group.label in hidden for group in members),
             "left_out": sum(len(group.runs) - len(group.shown) for group in members),
-            "figures": {"curves": "", "responses": ""} | dict(figures.get(data, {})),
+            "figure": drawn.get("curves"),
         }
         sections.append(section)
-        for plot in section["panels"]:
+        plots += [*curves, *depth]
+        for name in list_panels():
+            for plot in charts.plot_findings(members, name, key=f"{name}-{number}"):
+                found = [found for group in members if (found := group.found(name))]
+                findings.setdefault(name, []).append((data, plot, found, drawn.get(name)))
+                plots.append(plot)
+        for plot in charts.plot_panels(members, key=f"classes-{number}"):
             panels.setdefault(plot.title, []).append((data, plot))
-    plots = [
-        plot for section in sections for kind in ("curves", "depth", "responses", "panels") for plot in section[kind]
-    ]
-    costs, speeds = [(group, cost) for group in groups if (cost := _cost(group))], _speeds(groups)
-    return (
-        _environment()
-        .get_template("index.html")
-        .render(
-            up="",
-            networks=len({network_label(run.trial.network) for group in groups for run in group.runs}),
-            runs=[(group, run) for group in groups for run in group.runs],
-            scores=" or ".join(dict.fromkeys(group.headline.words for group in groups)),
-            units=" or ".join(dict.fromkeys(group.headline.unit for group in groups)),
-            repeated=[(group, *_seed_spreads(group)) for group in groups if len(group.finished) > 1],
-            best=[best for members in by_data(groups).values() if (best := _best(members))],
-            costs=costs,
-            largest={name: max((getattr(cost, name) or 0 for _, cost in costs), default=0) for name in COSTS},
-            speeds=speeds,
-            fastest=_largest_alone(speeds),
-            sections=sections,
-            panels=panels,
-            tables=tabulate_verdicts(verdicts),
-            damages=damages,
-            addresses=addresses,
-            rows_at_first=ROWS_AT_FIRST,
-            highest_displayed=HIGHEST_DISPLAYED,
-            plots=_embed(plots),
-        )
+            plots.append(plot)
+    costs = [(group, group.finished[0].result) for group in groups if group.finished]  # the same in all of a group
+    speeds = _speeds(groups)
+    return _render(
+        "index.html",
+        up="",
+        networks=len({network_label(run.trial.network) for group in groups for run in group.runs}),
+        runs=[(group, run) for group in groups for run in group.runs],
+        scores=" or ".join(dict.fromkeys(group.headline.words for group in groups)),
+        units=" or ".join(dict.fromkeys(group.headline.unit for group in groups)),
+        repeated=[(group, *group.ends) for group in groups if len(group.finished) > 1],
+        best=[best for members in by_data(groups).values() if (best := _best(members))],
+        costs=costs,
+        largest={name: max((getattr(cost, name) or 0 for _, cost in costs), default=0) for name in COSTS},
+        speeds=speeds,
+        fastest=_largest_alone(speeds),
+        sections=sections,
+        findings=findings,
+        panels=panels,
+        tables=tabulate_verdicts(verdicts),
+        damages=damages,
+        addresses=page_addresses(groups),
+        rows_at_first=ROWS_AT_FIRST,
+        highest_displayed=HIGHEST_DISPLAYED,
+        plots=_embed(plots),
     )
 
 
 def render_run(group: Group, record: RunRecord, *, addresses: Mapping[str, str]) -> str:
     """Render the page of one run."""
-    parts = {
-        "curves": charts.plot_run_curve(group, record, key="curve"),
-        "responses": charts.plot_responses([replace(group, runs=(record,))], key="responses"),
-    }
+    curves = charts.plot_run_curve(group, record, key="curve")
     panel = record.result.panel.sections() if record.result else ()
-    drawn = [*parts["curves"], *[plot for section in panel for plot in section.plots], *parts["responses"]]
+    findings = [
+        (plot, found)
+        for name, found in record.findings.items()
+        for plot in charts.plot_findings([replace(group, runs=(record,))], name, key=name)
+    ]
     trial = flatten(trial_to_dict(record.trial))
-    return (
-        _environment()
-        .get_template("run.html")
-        .render(
-            up="../",
-            group=group,
-            run=record,
-            name=name_of(record.trial.network),
-            siblings=[run for run in group.runs if run is not record],
-            recipe={key: value for key, value in trial.items() if key.startswith("recipe.")},
-            trial={key: value for key, value in trial.items() if not key.startswith("recipe.")},
-            addresses=addresses,
-            facts=_list_scores(record),
-            panel=panel,
-            plots=_embed(drawn),
-            **parts,
-        )
+    return _render(
+        "run.html",
+        up="../",
+        group=group,
+        run=record,
+        name=name_of(record.trial.network),
+        siblings=[run for run in group.runs if run is not record],
+        recipe={key: value for key, value in trial.items() if key.startswith("recipe.")},
+        trial={key: value for key, value in trial.items() if not key.startswith("recipe.")},
+        addresses=addresses,
+        facts=_list_scores(record),
+        curves=curves,
+        panel=panel,
+        findings=findings,
+        plots=_embed([*curves, *[plot for part in panel for plot in part.plots], *[plot for plot, _ in findings]]),
     )
 
 
@@ -143,8 +138,8 @@ def tabulate_verdicts(verdicts: Sequence[Any]) -> list[tuple[str, list[Any], dic
         tables.setdefault(verdict.claim.table, []).append(verdict)
     found = []
     for name, members in tables.items():
-        counts = Counter(verdict.word for verdict in members)
-        found.append((name, members, {word: counts[word] for word in WORDS if counts[word]}))
+        words = [verdict.word for verdict in members]
+        found.append((name, members, {word: words.count(word) for word in WORDS if word in words}))
     return sorted(found, key=lambda table: set(table[2]) == {"not run"})
 
 
@@ -153,14 +148,17 @@ def page_addresses(groups: Sequence[Group]) -> dict[str, str]:
     addresses: dict[str, str] = {}
     for run in (run for group in groups for run in group.runs):
         name = slug(run.id, keep="A-Za-z0-9._-", longest=100).strip(".-") or "run"
-        taken = set(addresses.values())
-        number = next(n for n in range(1, len(taken) + 2) if f"runs/{_numbered(name, n)}.html" not in taken)
-        addresses[run.id] = f"runs/{_numbered(name, number)}.html"
+        taken, number = set(addresses.values()), 1
+        address = f"runs/{name}.html"
+        while address in taken:
+            number += 1
+            address = f"runs/{name}-{number}.html"
+        addresses[run.id] = address
     return addresses
 
 
-def _numbered(name: str, number: int) -> str:
-    return name if number == 1 else f"{name}-{number}"
+def _render(template: str, **content: Any) -> str:
+    return _environment().get_template(template).render(**content)
 
 
 @functools.cache
@@ -190,22 +188,10 @@ def _best(members: Sequence[Group]) -> list[tuple[Group, Spread]]:
 
     Only means of enough runs compete while there are any; a better one of fewer follows.
     """
-    means = [(group, found) for group in members if (found := _seed_spreads(group)[1]) is not None]
+    means = [(group, found) for group in members if (found := group.ends[1]) is not None]
     means.sort(key=lambda pair: pair[1].mean if pair[0].headline.better == "lower" else -pair[1].mean)
     first = next((pair for pair in means if pair[1].n >= ENOUGH_RUNS), None)
     return [first, means[0]] if first and first is not means[0] else means[:1]
-
-
-def _seed_spreads(group: Group) -> tuple[Any, Any]:
-    return (
-        spread([run.train_score for run in group.finished]),
-        spread([run.test_score for run in group.finished]),
-    )
-
-
-def _cost(group: Group) -> Result | None:
-    """Return a result of the network's: what an image costs is the same in all."""
-    return next((run.result for run in group.runs if run.result), None)
 
 
 def _speeds(groups: Sequence[Group]) -> list[dict[str, Any]]:

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from reslab.analysis.catalogue import InstrumentPanel, list_panels
 from reslab.errors import UserError, choices
+from reslab.paper.measurements import Record
 from reslab.report.agreement import refuse_contradictions, refuse_other_name, split_copies
 from reslab.runs.directory import ReadOnce, RunDirectory, list_runs
 from reslab.runs.log import Timings, last_sitting, sum_up
 from reslab.scores import Score
-from reslab.spec.codec import convert, decode
+from reslab.spec.codec import convert, decode_known
 from reslab.spec.trial import Trial, trial_from_dict
 from reslab.tasks.catalogue import find_shown
 from reslab.tasks.display import Panel
@@ -53,36 +56,18 @@ class Result:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layer:
-    """The standard deviation of a layer's responses, with its confidence interval."""
-
-    name: str
-    std: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Responses:
-    """Layer responses in original order, over so many images."""
-
-    data: str
-    images: int
-    confidence: float
-    layers: tuple[Layer, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Sitting:
     """Where and how a part of a run ran; a run that was resumed has several.
 
-    `together` is how many trials at most shared the device; early versions did not write it down.
+    `processes` shared its batches, and `together` is how many trials at most shared the device: early versions wrote
+    down neither.
     """
 
     command: str
     started: str
     commit: str
     device: str
+    processes: int
     together: int | None
     machine: Mapping[str, Any]
     versions: Mapping[str, Any]
@@ -90,14 +75,14 @@ class Sitting:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
-    """One run, ready to be shown."""
+    """One run, ready to be shown; `findings` are what instruments found in it, by their names."""
 
     directory: RunDirectory
     trial: Trial
     scores: tuple[Score, ...]
     points: tuple[Point, ...]
     result: Result | None
-    responses: Responses | None
+    findings: Mapping[str, InstrumentPanel]
     timings: Timings
     sittings: tuple[Sitting, ...]
 
@@ -152,6 +137,32 @@ class RunRecord:
         """The commits of its sittings, each once: a run that was resumed may be the work of several."""
         return tuple(dict.fromkeys(sitting.commit for sitting in self.sittings if sitting.commit))
 
+    @property
+    def processes(self) -> int:
+        """How many processes at most shared its batches."""
+        return max((sitting.processes for sitting in self.sittings), default=1)
+
+    @cached_property
+    def evidence(self) -> Record | None:
+        """What claims are read off, where it is finished."""
+        if self.result is None:
+            return None
+        return Record(
+            data=self.trial.data.name,
+            iterations=self.trial.recipe.iterations,
+            evaluate_every=self.trial.recipe.evaluate_every,
+            result=self.directory.result(),
+            log=self.directory.log(),
+            analyses={path.stem: self._analysis(path.stem) for path in self.directory.path.glob("analysis/*.json")},
+        )
+
+    def _analysis(self, name: str) -> dict[str, Any]:
+        """Return an analysis; a damaged one is empty: only the claims that ask for it lose it."""
+        try:
+            return self.directory.read(f"analysis/{name}")
+        except UserError:
+            return {}
+
 
 @dataclass(frozen=True)
 class Damage:
@@ -202,11 +213,7 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
     with _naming("timings.jsonl"):
         logged = run.timings()
         timings, logged_by = sum_up(logged), last_sitting(logged)
-    sittings: tuple[Sitting, ...] = ()
-    if (run.path / "provenance.json").exists():
-        data = run.read("provenance")
-        with _naming("provenance.json"):
-            sittings = tuple(_sitting(entry) for entry in data["sittings"])
+    sittings = _read_part(run, "provenance", lambda data: tuple(_sitting(entry) for entry in data["sittings"])) or ()
     result = None
     if finished is not None:
         with _naming("result.json"):
@@ -219,25 +226,33 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
             log=run.log(strict=True),
             tested_later=len(sittings) > logged_by,
         )
-    responses, damage = None, []
-    try:
-        if (run.path / "analysis" / "responses.json").exists():
-            data = run.read("analysis/responses")
-            with _naming("analysis/responses.json"):
-                responses = _responses(data)
-    except UserError as error:
-        damage.append(Damage(run.path.name, f"{error}; the run is shown without its layer responses", ""))
+    findings, damage = {}, []
+    for name, panel in list_panels().items():
+        try:
+            if found := _read_part(run, f"analysis/{name}", panel.read):
+                findings[name] = found
+        except UserError as error:
+            damage.append(Damage(run.path.name, f"{error}; the run is shown without its {panel.title.lower()}", ""))
     record = RunRecord(
         directory=run,
         trial=trial,
         scores=scores,
         points=points,
         result=result,
-        responses=responses,
+        findings=findings,
         timings=timings,
         sittings=sittings,
     )
     return record, damage
+
+
+def _read_part(run: RunDirectory, name: str, read: Callable[[dict[str, Any]], T]) -> T | None:
+    """Read one of a run's JSON files, if it is there."""
+    if not (run.path / f"{name}.json").exists():
+        return None
+    data = run.read(name)
+    with _naming(f"{name}.json"):
+        return read(data)
 
 
 @contextlib.contextmanager
@@ -251,23 +266,18 @@ def _naming(file: str) -> Iterator[None]:
         raise UserError(f"{file} is damaged ({type(error).__name__}: {error})") from error
 
 
-def _decode_known(cls: type[T], data: Mapping[str, Any]) -> T:
-    """Decode the fields that are shown; a run may record more."""
-    return decode(cls, {field.name: data[field.name] for field in fields(cls) if field.name in data})  # pyright: ignore[reportArgumentType]
-
-
 def _describe(trial: Trial, result: Mapping[str, Any] | None) -> tuple[Score, ...]:
     """Return what the run's scores are: as its result says, or as its task has them, which early results leave out."""
     if result is None or "scores" not in result:
         return find_shown(trial).scores
     with _naming("result.json"):
-        headline, *others = (_decode_known(Score, described) for described in result["scores"])
+        headline, *others = (decode_known(Score, described) for described in result["scores"])
         return headline, *others
 
 
 def _result(data: Mapping[str, Any], trial: Trial, scores: Sequence[Score]) -> Result:
     """Return a result that has its headline score, and whose task tells of as many classes as it names."""
-    result = _decode_known(Result, data)
+    result = decode_known(Result, data)
     missing = [name for name in scores[0].columns if name not in data]
     if missing:
         raise UserError(f"Result lacks {choices(missing)}")
@@ -298,12 +308,8 @@ def _sitting(entry: Mapping[str, Any]) -> Sitting:
         raise UserError("a sitting says nothing of where it ran")
     return Sitting(
         **{name: str(entry.get(name) or "") for name in names},
+        processes=int(entry.get("processes") or 1),
         together=int(entry["together"]) if entry.get("together") else None,
         machine=dict(entry.get("machine") or {}),
         versions=dict(entry.get("versions") or {}),
     )
-
-
-def _responses(data: Mapping[str, Any]) -> Responses:
-    layers = tuple(_decode_known(Layer, layer) for layer in data["layers"])
-    return _decode_known(Responses, {**data, "layers": layers})

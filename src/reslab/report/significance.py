@@ -36,24 +36,24 @@ def pair(one: Mapping[int, float], other: Mapping[int, float]) -> PairedDifferen
     if not seeds:
         return None
     differences = tuple(other[seed] - one[seed] for seed in seeds)
-    tested = _t_test(differences)
+    interval, t_test_p = _t_test(differences)
     return PairedDifferences(
         seeds=seeds,
         differences=differences,
-        interval=tested[0] if tested else None,
-        t_test_p=tested[1] if tested else None,
+        interval=interval,
+        t_test_p=t_test_p,
         sign_flip_p=_sign_flip(differences) if 1 < len(seeds) <= MOST_SEEDS_TO_FLIP else None,
     )
 
 
-def _t_test(differences: Sequence[float]) -> tuple[tuple[float, float], float] | None:
-    """Return the confidence interval of the mean and the two-sided p-value of its being zero."""
+def _t_test(differences: Sequence[float]) -> tuple[tuple[float, float] | None, float | None]:
+    """Return the confidence interval of the mean and the two-sided p-value of its being zero, if it can be told."""
     from scipy.special import stdtr, stdtrit
 
     count = len(differences)
     error = statistics.stdev(differences) / math.sqrt(count) if count > 1 else 0.0
     if math.isclose(error, 0, abs_tol=1e-9):
-        return None
+        return None, None
     mean, freedom = statistics.fmean(differences), count - 1
     reach = float(stdtrit(freedom, (1 + CONFIDENCE) / 2)) * error
     return (mean - reach, mean + reach), 2 * float(stdtr(freedom, -abs(mean / error)))

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Any, Literal, TypeAlias
 
-from reslab.errors import UserError
 from reslab.paper.claim import Claim, Setting
-from reslab.paper.measurements import ENSEMBLE, Record, Unreadable
+from reslab.paper.measurements import Unreadable
 from reslab.report.records import RunRecord
-from reslab.runs.directory import RunDirectory
 from reslab.spec.trial import Trial, trial_differences
 
 Word: TypeAlias = Literal["reproduced", "deviates", "measured", "reduced setting", "not run"]
@@ -33,7 +31,6 @@ IMMATERIAL = {
     "recipe.sync_norms",
 }
 PRECISIONS = ("fp32", "fp16", "bf16")  # the finest first
-PROTOCOLS = ("10-crop", "multi-scale", ENSEMBLE)
 # How a run differs from a setting: each material field with the run's value and the setting's.
 Differences: TypeAlias = tuple[tuple[str, Any, Any], ...]
 
@@ -83,25 +80,14 @@ class Verdict:
 
 def judge(claims: Iterable[Claim], records: Sequence[RunRecord]) -> list[Verdict]:
     """Return the verdict on each claim that the records of runs allow."""
-    pieces = [_read(record) for record in records]
-    return [_judge(claim, pieces) for claim in claims]
-
-
-@dataclass(frozen=True)
-class _Evidence:
-    """A run as far as verdicts care; an unfinished one has no record."""
-
-    name: str
-    trial: Trial
-    record: Record | None
-    processes: int = 1
+    return [_judge(claim, records) for claim in claims]
 
 
 @dataclass
 class _Sample:
     """The runs of a setting that can be read, by how they differ from it, and a word on those that cannot."""
 
-    found: dict[Differences, list[tuple[_Evidence, float]]]
+    found: dict[Differences, list[tuple[RunRecord, float]]]
     unread: list[tuple[Differences, str]]
     repeated: list[str]
     unfinished: list[str]
@@ -112,10 +98,10 @@ class _Sample:
         return {*self.found, *[kind for kind, _ in self.unread]}
 
 
-def _judge(claim: Claim, pieces: Sequence[_Evidence]) -> Verdict:
+def _judge(claim: Claim, records: Sequence[RunRecord]) -> Verdict:
     if not claim.settings:
         return Verdict(claim=claim, word="not run", remarks="published only: not trained here")
-    samples = [_sample(claim, setting, pieces) for setting in claim.settings]
+    samples = [_sample(claim, setting, records) for setting in claim.settings]
     unread = [pair for sample in samples for pair in sample.unread]
     unfinished = [remark for sample in samples for remark in sample.unfinished]
     # Only runs that differ from their settings in the same way can be compared with each other.
@@ -125,24 +111,25 @@ def _judge(claim: Claim, pieces: Sequence[_Evidence]) -> Verdict:
         return Verdict(claim=claim, word="not run", remarks="; ".join(dict.fromkeys(words)))
     kind = min(shared, key=lambda kind: (len(kind), -samples[0].found[kind][0][0].trial.recipe.iterations))
     chosen = [sample.found[kind] for sample in samples]
-    values = tuple(tuple(value for _, value in runs) for runs in chosen)
+    values = tuple(tuple(value for _, value in pairs) for pairs in chosen)
+    runs = [run for pairs in chosen for run, _ in pairs]
     lacking = (claim.lacks, *[setting.lacks for setting in claim.settings])
     lacks = list(dict.fromkeys(f"without {what}" for what in lacking if what))
-    others = [other for sample in samples for other, runs in sample.found.items() for _ in runs]
+    others = [other for sample in samples for other, pairs in sample.found.items() for _ in pairs]
     left_out = sum(other != kind for other in [*others, *[other for other, _ in unread]])
     return Verdict(
         claim=claim,
         word="reduced setting" if kind or lacks else _compare(claim, _means(values)),
         samples=values,
-        runs=tuple(piece.name for runs in chosen for piece, _ in runs),
+        runs=tuple(run.id for run in runs),
         remarks="; ".join(
             [
                 *_steps(claim, _means(values)),
                 *lacks,
                 *[f"{field} {_written(ours)} for {_written(asked)}" for field, ours, asked in kind],
-                *_precisions(piece for runs in chosen for piece, _ in runs),
-                *_normalizing(piece for runs in chosen for piece, _ in runs),
-                *_skipping(piece for runs in chosen for piece, _ in runs),
+                *_precisions(runs),
+                *_normalizing(runs),
+                *_skipping(runs),
                 *([f"{_count(left_out)} in another setting left out"] if left_out else []),
                 *[remark for sample in samples for remark in sample.repeated],
                 *dict.fromkeys([*[word for other, word in unread if other == kind], *unfinished]),
@@ -151,27 +138,27 @@ def _judge(claim: Claim, pieces: Sequence[_Evidence]) -> Verdict:
     )
 
 
-def _sample(claim: Claim, setting: Setting, pieces: Sequence[_Evidence]) -> _Sample:
+def _sample(claim: Claim, setting: Setting, records: Sequence[RunRecord]) -> _Sample:
     """Find the runs of a setting and read the claim's quantity off each."""
     asked, found, unfinished, repeated, unread = setting.trial(seed=0), {}, 0, [], []
     # Of one seed one run counts, be it copied or trained again in another precision: the one nearest the paper's.
-    for piece in sorted(pieces, key=lambda piece: (PRECISIONS.index(piece.trial.recipe.precision), piece.name)):
-        kind = _differences(piece, setting, asked)
+    for run in sorted(records, key=lambda run: (PRECISIONS.index(run.trial.recipe.precision), run.id)):
+        kind = _differences(run, setting, asked)
         if any(field == "data.name" or field.startswith("network.") for field, *_ in kind):
             continue
-        if piece.record is None:
+        if run.evidence is None:
             unfinished += 1
             continue
         try:
-            value = claim.measurement.read(piece.record)
+            value = claim.measurement.read(run.evidence)
         except Unreadable as reason:
             unread.append((kind, f"a run of {setting.network} is not read: {reason}"))
             continue
         same = found.setdefault(kind, [])
-        if any(other.trial.seed == piece.trial.seed for other, _ in same):
-            repeated.append(piece.trial.recipe.precision)
+        if any(other.trial.seed == run.trial.seed for other, _ in same):
+            repeated.append(run.trial.recipe.precision)
         else:
-            same.append((piece, value))
+            same.append((run, value))
     again = f"{_count(len(repeated))} of {setting.network} in {' and '.join(dict.fromkeys(repeated))}"
     return _Sample(
         found,
@@ -181,34 +168,34 @@ def _sample(claim: Claim, setting: Setting, pieces: Sequence[_Evidence]) -> _Sam
     )
 
 
-def _differences(piece: _Evidence, setting: Setting, asked: Trial) -> Differences:
+def _differences(run: RunRecord, setting: Setting, asked: Trial) -> Differences:
     """Return what is material and not the setting's; data without a known fingerprint are told by their numbers."""
-    differing = trial_differences(piece.trial, asked)
+    differing = trial_differences(run.trial, asked)
+    result = run.evidence.result if run.evidence else {}
     if setting.images is not None:
         differing.pop("data.fingerprint", None)
-        here = piece.record.result.get("data_images", ("unknown",)) if piece.record else setting.images
-        if tuple(here) != setting.images:
-            differing["data.images"] = (tuple(here), setting.images)
-    if piece.record and (skipped := piece.record.result.get("skipped_images")):
+        here = tuple(result.get("data_images", ("unknown",))) if run.evidence else setting.images
+        if here != setting.images:
+            differing["data.images"] = (here, setting.images)
+    if skipped := result.get("skipped_images"):
         differing["data.skipped_images"] = (skipped, 0)
     return tuple((field, *values) for field, values in differing.items() if field not in IMMATERIAL)
 
 
 def _compare(claim: Claim, means: Sequence[float]) -> Word:
-    if claim.published is None and len(means) == 1:
-        return "measured"
-    return "reproduced" if _agrees(claim, means) else "deviates"
-
-
-def _agrees(claim: Claim, means: Sequence[float]) -> bool:
     if claim.relation in ("rises", "falls"):
         rises = _rises(claim, means)
-        return all(rise > -claim.tolerance for rise in rises) and sum(rises) > claim.tolerance
-    assert claim.published is not None
-    difference = means[0] - claim.published
-    if claim.relation == "near":
-        return abs(difference) <= claim.tolerance
-    return difference < claim.tolerance if claim.relation == "below" else difference > -claim.tolerance
+        agrees = all(rise > -claim.tolerance for rise in rises) and sum(rises) > claim.tolerance
+    elif claim.published is None:
+        return "measured"
+    else:
+        difference = means[0] - claim.published
+        agrees = {
+            "near": abs(difference) <= claim.tolerance,
+            "below": difference < claim.tolerance,
+            "above": difference > -claim.tolerance,
+        }[claim.relation]
+    return "reproduced" if agrees else "deviates"
 
 
 def _rises(claim: Claim, means: Sequence[float]) -> list[float]:
@@ -245,62 +232,26 @@ def _lacking(claim: Claim, samples: Sequence[_Sample]) -> list[str]:
     return ["no setting has runs of all these networks"] if all(sample.found for sample in samples) else []
 
 
-def _precisions(pieces: Iterable[_Evidence]) -> list[str]:
+def _precisions(runs: Sequence[RunRecord]) -> list[str]:
     """Name the precisions other than fp32: they do not decide, but they are told."""
-    found = {piece.trial.recipe.precision for piece in pieces} - {"fp32"}
-    return [f"in {precision}" for precision in sorted(found)]
+    return [f"in {precision}" for precision in sorted({run.trial.recipe.precision for run in runs} - {"fp32"})]
 
 
-def _normalizing(pieces: Iterable[_Evidence]) -> list[str]:
+def _normalizing(runs: Sequence[RunRecord]) -> list[str]:
     """Say over how many images batches were normalized where processes shared them: the paper's GPUs did so too."""
-    shared = [piece for piece in pieces if piece.processes > 1 and not piece.trial.recipe.sync_norms]
-    shares = {piece.trial.recipe.batch // piece.processes: piece.trial.recipe.batch for piece in shared}
+    shared = [(run.trial.recipe, run.processes) for run in runs if run.processes > 1]
+    shares = {recipe.batch // count: recipe.batch for recipe, count in shared if not recipe.sync_norms}
     return [f"normalized over {share} of {batch} images at a time" for share, batch in sorted(shares.items())]
 
 
-def _skipping(pieces: Iterable[_Evidence]) -> list[str]:
+def _skipping(runs: Sequence[RunRecord]) -> list[str]:
     """Say for how many training images others stood in; early versions did not count them."""
-    skipping = [piece for piece in pieces if piece.trial.data.on_bad_image == "skip"]
-    counts = [piece.record and piece.record.result.get("skipped_training_images") for piece in skipping]
+    results = [run.evidence.result for run in runs if run.evidence and run.trial.data.on_bad_image == "skip"]
+    counts = [result.get("skipped_training_images") for result in results]
     known = [count for count in counts if count is not None]
     if len(known) < len(counts):
         return ["bad training images, if there were any, skipped"]
     return [f"bad training images skipped, {max(known):,} at most"] if any(known) else []
-
-
-def _read(record: RunRecord) -> _Evidence:
-    run, trial, evidence = record.directory, record.trial, None
-    if record.result:
-        tests = {protocol: _read_part(run, protocol) for protocol in PROTOCOLS}
-        evidence = Record(
-            data=trial.data.name,
-            iterations=trial.recipe.iterations,
-            evaluate_every=trial.recipe.evaluate_every,
-            result=run.result(),
-            log=run.log(),
-            responses=_read_part(run, "responses"),
-            tests={protocol: found for protocol, found in tests.items() if found is not None},
-        )
-    return _Evidence(record.id, trial, evidence, _most_processes(run))
-
-
-def _most_processes(run: RunDirectory) -> int:
-    """Return how many processes shared a run's batches at most; early versions did not write it down."""
-    try:
-        sittings = run.read("provenance")["sittings"]
-    except (UserError, KeyError):
-        return 1
-    return max((sitting.get("processes", 1) for sitting in sittings), default=1)
-
-
-def _read_part(run: RunDirectory, name: str) -> dict[str, Any] | None:
-    """Return an analysis, None where there is none; a damaged one is empty: only the claims that ask for it lose it."""
-    if not (run.path / "analysis" / f"{name}.json").exists():
-        return None
-    try:
-        return run.read(f"analysis/{name}")
-    except UserError:
-        return {}
 
 
 def _means(samples: Sequence[Sequence[float]]) -> tuple[float, ...]:

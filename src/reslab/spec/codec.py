@@ -70,6 +70,11 @@ def decode(cls: type[T], data: Mapping[str, Any], *, where: str = "") -> T:
         _place.reset(outer)
 
 
+def decode_known(cls: type[T], data: Mapping[str, Any]) -> T:
+    """Build `cls` from the keys that are its fields; data may have more."""
+    return decode(cls, {field.name: data[field.name] for field in fields(cls) if field.name in data})  # pyright: ignore[reportArgumentType]
+
+
 def place(usual: str = "") -> str:
     """Return what stands before the fields of the spec being made: where it is read, or the `usual` in Python."""
     where = _place.get()

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from reslab.analysis.catalogue import Instrument
+from reslab.analysis.responses.panel import Layer
 from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.networks.finite import tell_not_finite
@@ -27,16 +28,6 @@ from reslab.tasks.subject import Subject
 
 Floats = NDArray[np.float64]
 BATCH = 100  # small enough for the activations of a layer to stay in a processor's cache
-
-
-@dataclass(frozen=True)
-class LayerResponse:
-    """The standard deviation of one layer's response, and its confidence interval."""
-
-    name: str
-    std: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -50,7 +41,7 @@ class Moments:
 
 def measure_responses(
     network: Network, batches: Iterable[Tensor], *, confidence: float, resamples: int, seed: int = 0
-) -> list[LayerResponse]:
+) -> list[Layer]:
     """Measure the responses of every counted layer, in the order of the layers, over all images of `batches`."""
     moments = gather_moments(network, batches)
     broken = ~np.isfinite(moments.means + moments.variances)
@@ -59,7 +50,7 @@ def measure_responses(
     std, low, high = bootstrap_std(
         moments.means, moments.variances, confidence=confidence, resamples=resamples, seed=seed
     )
-    return [LayerResponse(*row) for row in zip(moments.names, std.tolist(), low.tolist(), high.tolist(), strict=True)]
+    return [Layer(*row) for row in zip(moments.names, std.tolist(), low.tolist(), high.tolist(), strict=True)]
 
 
 @torch.no_grad()

@@ -109,7 +109,7 @@
         yaxis: { title: { text: plot.axis.words }, range: [0, top(plot)] },
       }),
     ],
-    responses: (plot, view) => [
+    findings: (plot, view) => [
       visible(plot).flatMap((series) => {
         const layers = series[view];
         const x = layers.map((_, i) => i + 1);
@@ -128,8 +128,8 @@
         ];
       }),
       layout({
-        xaxis: { title: { text: view === "sorted" ? "layers, by size" : "layers" } },
-        yaxis: { title: { text: "standard deviation" } },
+        xaxis: { title: { text: plot.views[view] } },
+        yaxis: { title: { text: plot.axis.words } },
       }),
     ],
     classes: (plot, _, room, width) => [

@@ -1,0 +1,61 @@
+"""What pages show of layer responses, drawn like the paper's Fig. 7; no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from reslab.analysis.catalogue import InstrumentPanel, Mark, View
+from reslab.spec.codec import decode_known
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The standard deviation of one layer's responses, and its confidence interval."""
+
+    name: str
+    std: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Responses(InstrumentPanel):
+    """The responses of one network's layers."""
+
+    title = "Layer responses"
+    note = (
+        "As in the paper’s Fig. 7: the standard deviation of what each layer gives after its normalization, before the "
+        "nonlinearity or the addition. Plain networks are dashed. A network’s median, by which the verdicts compare, "
+        "is the middle of its sorted line."
+    )
+    quantity = "Standard deviation after normalization, before the nonlinearity or the addition"
+    words = "Standard deviations of layer responses"
+    axis = "standard deviation"
+    printed_axis = "std"
+    views = (
+        View(key="original", title="In the network's order", axis="layers", printed_axis="layer index (original)"),
+        View(
+            key="sorted",
+            title="Sorted by size",
+            axis="layers, by size",
+            printed_axis="layer index (sorted by magnitude)",
+            by_size=True,
+        ),
+    )
+
+    layers: tuple[Layer, ...]
+
+    @classmethod
+    def read(cls, found: Mapping[str, Any]) -> Self:
+        """Read it off what is stored, layer by layer."""
+        return super().read({**found, "layers": tuple(decode_known(Layer, layer) for layer in found["layers"])})
+
+    @property
+    def marks(self) -> list[Mark]:
+        """The standard deviations."""
+        return [Mark(layer.name, layer.std, layer.low, layer.high) for layer in self.layers]
+
+
+PANEL = Responses

@@ -11,6 +11,7 @@ import contextlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -154,24 +155,18 @@ def _following(network: Network, see: Callable[[str, object], None]) -> Iterator
     """Yield the names of the modules at work, the innermost last, while `see` is told what leaves each."""
     running: list[str] = [""]
 
-    def enter(name: str):
-        def hook(module: nn.Module, arguments: object) -> None:
-            running.append(name)
+    def enter(name: str, module: nn.Module, arguments: object) -> None:
+        running.append(name)
 
-        return hook
-
-    def leave(name: str):
-        def hook(module: nn.Module, arguments: object, output: object) -> None:
-            running.pop()
-            see(name, output)
-
-        return hook
+    def leave(name: str, module: nn.Module, arguments: object, output: object) -> None:
+        running.pop()
+        see(name, output)
 
     with contextlib.ExitStack() as hooks:
         for name, module in network.named_modules():
             if name:
-                hooks.callback(module.register_forward_pre_hook(enter(name)).remove)
-                hooks.callback(module.register_forward_hook(leave(name)).remove)
+                hooks.callback(module.register_forward_pre_hook(partial(enter, name)).remove)
+                hooks.callback(module.register_forward_hook(partial(leave, name)).remove)
         yield running
 
 
@@ -182,5 +177,4 @@ def _describe(module: nn.Module) -> str:
         return f"{'x'.join(map(str, module.kernel_size))} conv, {module.out_channels}{stride}"
     if isinstance(module, nn.Linear):
         return f"fc, {module.out_features}"
-    words = {"BatchNorm1d": "batch norm", "BatchNorm2d": "batch norm", "BatchNorm3d": "batch norm", "ReLU": "ReLU"}
-    return words.get(type(module).__name__, type(module).__name__)
+    return "batch norm" if isinstance(module, nn.modules.batchnorm._BatchNorm) else type(module).__name__

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
 
-from reslab.networks.blocks import Block
-from reslab.networks.shortcuts import Gate
+from reslab.networks.blocks import Block, Gate
 from reslab.spec.network import Init
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from torch import Tensor, nn
 from torchvision.models.feature_extraction import create_feature_extractor, get_graph_node_names
 
 from reslab.errors import UserError
-from reslab.networks.dropout import Dropout, StochasticDepth, adopt_randomness
+from reslab.networks.dropout import Dropout, adopt_randomness
 from reslab.networks.layers import Observer
 from reslab.networks.network import Network
 from reslab.spec import TorchvisionSpec
 
 AUXILIARY_WEIGHT = 0.3
-WHOLE = {"leaf_modules": [Dropout, StochasticDepth]}  # not looked into, as torch's own
+WHOLE = {"leaf_modules": [Dropout]}  # not looked into, as torch's own
 
 
 class TorchvisionNetwork(Network):

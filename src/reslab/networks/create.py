@@ -129,10 +129,9 @@ def _spec_fields(overrides: Mapping[str, Any]) -> dict[str, Any]:
     words = {"num_classes": "classes", "in_chans": "channels"}
     fields = {field: value for field, value in overrides.items() if field not in words}
     for word, field in words.items():
-        value = overrides.get(word)
-        if value is not None and field in fields:
-            raise UserError(f"{word} and {field} are the same; give one of them")
-        if value is not None:
+        if (value := overrides.get(word)) is not None:
+            if field in fields:
+                raise UserError(f"{word} and {field} are the same; give one of them")
             fields[field] = value
     if "pretrained" in fields:
         raise UserError("there is no 'pretrained'; write weights=FILE, or weights='cifar10' for those that come along")

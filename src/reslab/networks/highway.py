@@ -28,8 +28,6 @@ class HighwayLayer(nn.Module):
 class HighwayNetwork(Chain):
     """Stages of highway layers, each opened by a plain convolution and closed by a max-pool."""
 
-    spec: HighwaySpec
-
     def __init__(self, spec: HighwaySpec) -> None:
         steps: dict[str, nn.Module] = {"dropout1": Dropout(spec.dropout)}
         width = spec.channels
@@ -46,13 +44,8 @@ class HighwayNetwork(Chain):
         steps["dropout"] = Dropout(spec.dropout)
         steps["logits"] = nn.Linear(spec.neck, spec.classes)
         super().__init__(spec, steps)
-        self._initialize()
-
-    def _initialize(self) -> None:
-        for module in self.modules():
+        for name, module in self.named_modules():
             if isinstance(module, (nn.Conv2d, nn.Linear)):
                 nn.init.xavier_uniform_(module.weight)
-                nn.init.zeros_(module.bias)  # pyright: ignore[reportArgumentType]
-        for module in self.modules():
-            if isinstance(module, HighwayLayer):
-                nn.init.constant_(module.gate.bias, self.spec.gate_bias)  # pyright: ignore[reportArgumentType]
+                bias = spec.gate_bias if name.endswith(".gate") else 0.0
+                nn.init.constant_(module.bias, bias)  # pyright: ignore[reportArgumentType]

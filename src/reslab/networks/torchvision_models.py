@@ -76,8 +76,6 @@ class TorchvisionNetwork(Network):
 
 def _replace_first_convolution(model: nn.Module, channels: int) -> None:
     name, first = next((name, module) for name, module in model.named_modules() if isinstance(module, nn.Conv2d))
-    parent_name, _, attribute = name.rpartition(".")
-    parent = model.get_submodule(parent_name)
     new = nn.Conv2d(
         channels,
         first.out_channels,
@@ -86,4 +84,4 @@ def _replace_first_convolution(model: nn.Module, channels: int) -> None:
         padding=first.padding,  # pyright: ignore[reportArgumentType]
         bias=first.bias is not None,
     )
-    setattr(parent, attribute, new)
+    model.set_submodule(name, new)

@@ -54,17 +54,14 @@ TILES = {
 
 @dataclass
 class Pass:
-    """What a forward pass leaves behind, by layer: its responses, how they are normalized, its output.
-
-    And what a backward pass adds: gradients of normalized responses, parameters and projections' inputs.
-    """
+    """What a pass leaves behind, by layer: responses, how they are normalized, outputs; on the way back, gradients."""
 
     count: int  # of images
     weights: list[Tensor]
     affines: list[Tensor]
     responses: dict[int, Tensor] = field(default_factory=dict)
     outputs: dict[int, Tensor] = field(default_factory=dict)  # the images are that of layer -1
-
+    # Of the way back: how normalizations fold gradients, and gradients of parameters, responses, projections' inputs.
     folds: list[Tensor] = field(default_factory=list)
     gammas: list[Tensor] = field(default_factory=list)
     betas: list[Tensor] = field(default_factory=list)

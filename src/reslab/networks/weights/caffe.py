@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -94,24 +94,12 @@ def _branch(place: Place, spec: NetworkSpec) -> str:
 def read_caffemodel(path: Path) -> dict[str, Tensor]:
     """Return the tensors of a .caffemodel under the authors' layer names: ``res2a_branch1.weight``."""
     try:
-        tensors = _collect(
-            _read_layer(layer) for field, layer in _fields(memoryview(path.read_bytes())) if field == 100
-        )
+        layers = (layer for field, layer in _fields(memoryview(path.read_bytes())) if field == 100)
+        tensors = dict(named for layer in layers for named in _read_layer(layer))
     except (LookupError, ValueError, RuntimeError, TypeError, OverflowError) as error:
         raise UserError(f"{path} is not a .caffemodel, or a damaged one; fetch it again") from error
     if not tensors:
         raise UserError(f"{path} holds no layers with weights; give a trained .caffemodel")
-    return tensors
-
-
-def _collect(layers: Iterable[tuple[str, str, list[Tensor]]]) -> dict[str, Tensor]:
-    tensors = {}
-    for name, kind, blobs in layers:
-        if kind == "BatchNorm" and len(blobs) == 3:
-            factor = blobs[2].item()
-            blobs = [blob / factor if factor else torch.zeros_like(blob) for blob in blobs[:2]]
-        for leaf, blob in zip(NAMES.get(kind, ()), blobs, strict=False):
-            tensors[f"{name}.{leaf}"] = _reshape(kind, leaf, blob)
     return tensors
 
 
@@ -122,10 +110,15 @@ def _reshape(kind: str, leaf: str, blob: Tensor) -> Tensor:
     return blob.reshape(blob.shape[-2:]) if leaf == "weight" and kind == "InnerProduct" else blob.flatten()
 
 
-def _read_layer(message: memoryview) -> tuple[str, str, list[Tensor]]:
+def _read_layer(message: memoryview) -> Iterator[tuple[str, Tensor]]:
     fields = list(_fields(message))
     name, kind = (bytes(next(value for field, value in fields if field == wanted)).decode() for wanted in (1, 2))
-    return name, kind, [_read_blob(value) for field, value in fields if field == 7]
+    blobs = [_read_blob(value) for field, value in fields if field == 7]
+    if kind == "BatchNorm" and len(blobs) == 3:
+        factor = blobs[2].item()
+        blobs = [blob / factor if factor else torch.zeros_like(blob) for blob in blobs[:2]]
+    for leaf, blob in zip(NAMES.get(kind, ()), blobs, strict=False):
+        yield f"{name}.{leaf}", _reshape(kind, leaf, blob)
 
 
 def _read_blob(message: memoryview) -> Tensor:

@@ -14,7 +14,7 @@ from typing import Literal
 from reslab.drawing.captions import NORMS, write_convolution, write_layer, write_shape, write_stride
 from reslab.drawing.maps import follow_map
 from reslab.drawing.parts import ShortcutKind
-from reslab.networks.initialization import GATE_BIAS
+from reslab.networks.resnet import GATE_BIAS
 from reslab.spec import BlockPlan, NetworkSpec
 from reslab.spec.network import Operator
 

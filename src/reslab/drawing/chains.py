@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from reslab.drawing.captions import write_convolution, write_extent, write_map_size, write_pool, write_stride
 from reslab.drawing.parts import Shortcut, Step
 from reslab.networks.build import build
-from reslab.networks.highway import HighwayLayer
+from reslab.networks.comparators import HighwayLayer
 from reslab.spec import TorchvisionSpec
 from reslab.spec.comparators import ImageSpec
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from reslab.networks.highway import HighwayNetwork
-from reslab.networks.lenet import LeNet
+from reslab.networks.comparators import HighwayNetwork, LeNet
 from reslab.networks.network import Network
 from reslab.networks.resnet import ResidualNetwork
 from reslab.spec import HighwaySpec, LeNetSpec, NetworkSpec, Spec, TorchvisionSpec

@@ -6,9 +6,8 @@ pass must leave no trace, so batch normalization does not count it: statistics a
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import torch
@@ -32,37 +31,25 @@ def run_checkpointed(blocks: Sequence[nn.Module], x: Tensor) -> Tensor:
 
 
 def _run(segment: nn.Module, drawn: Tensor | None, x: Tensor) -> Tensor:
-    """Run a segment: the first time without gradients, the second, for the backward pass, with them."""
+    """Run a segment: the first time without gradients, the second, for the backward pass, with them.
+
+    The second time normalizations write to copies of their statistics, and the segment's own generator draws what it
+    drew when it was in the state `drawn`; torch's default generator is the checkpoint's business.
+    """
     if not torch.is_grad_enabled():
         return segment(x)
-    with _statistics_at_rest(segment), _drawing_again(segment, drawn):
-        return segment(x)
-
-
-@contextlib.contextmanager
-def _drawing_again(segment: nn.Module, drawn: Tensor | None) -> Iterator[None]:
-    """Let the segment's own generator draw what it drew when it was in the state `drawn`."""
-    generator = generator_of(segment)
-    if generator is None or drawn is None:  # torch's default generator is the checkpoint's business
-        yield
-        return
-    now = generator.get_state()
-    generator.set_state(drawn)
-    try:
-        yield
-    finally:
-        generator.set_state(now)
-
-
-@contextlib.contextmanager
-def _statistics_at_rest(segment: nn.Module) -> Iterator[None]:
-    """Let the normalizations of `segment` write to copies of their statistics meanwhile."""
     norms = [module for module in segment.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]
     kept = [dict(norm._buffers) for norm in norms]
-    for norm in norms:
-        norm._buffers.update({name: buffer.clone() for name, buffer in norm._buffers.items() if buffer is not None})
+    generator = generator_of(segment)
+    now = None if generator is None else generator.get_state()
     try:
-        yield
+        for norm in norms:
+            norm._buffers.update({name: buffer.clone() for name, buffer in norm._buffers.items() if buffer is not None})
+        if generator is not None and drawn is not None:
+            generator.set_state(drawn)
+        return segment(x)
     finally:
         for norm, buffers in zip(norms, kept, strict=True):
             norm._buffers.update(buffers)
+        if generator is not None and now is not None:
+            generator.set_state(now)

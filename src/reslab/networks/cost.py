@@ -11,6 +11,7 @@ import contextlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -52,14 +53,16 @@ def measure_cost(spec: Spec, *, input_shape: tuple[int, ...] | None = None, batc
     """Measure what `spec` costs on `batch` inputs of `input_shape` (channels first; the spec's own by default)."""
     network = build(spec, device="meta")
     shape = (batch, *(input_shape or spec.input_shape))
+    inputs = torch.empty(shape, device="meta")
     try:
-        multiply_adds = _count_multiply_adds(network, shape)
-        outputs, kept_bytes = _follow_training_step(network, shape)
+        with torch.no_grad(), _following(network.eval()) as running, _Counter(running) as counter:
+            network(inputs)
+        outputs, kept_bytes = _follow_training_step(network, inputs)
     except (RuntimeError, AssertionError) as error:
         raise UserError(
             f"inputs of shape {shape[1:]} do not pass through this network ({error}); change input_size or channels"
         ) from error
-    layers = tuple(_layers(network, outputs, multiply_adds, kept_bytes))
+    layers = tuple(_layers(network, outputs, counter.multiply_adds, kept_bytes))
     return Cost(
         input_shape=shape,
         params=sum(parameter.numel() for parameter in network.parameters()),
@@ -105,25 +108,13 @@ class _Counter(TorchDispatchMode):
         if formula is None:
             with self:
                 result = func.decompose(*args, **kwargs)
-            if result is not NotImplemented:
-                return result
+            return func(*args, **kwargs) if result is NotImplemented else result
         result = func(*args, **kwargs)
-        if formula is not None:
-            self.multiply_adds[self.running[-1]] += formula(*args, **kwargs, out_val=result) // 2
+        self.multiply_adds[self.running[-1]] += formula(*args, **kwargs, out_val=result) // 2
         return result
 
 
-def _count_multiply_adds(network: Network, shape: tuple[int, ...]) -> dict[str, int]:
-    """Multiply-adds of one forward pass, by the module that runs them itself."""
-    network.eval()
-    with torch.no_grad(), _following(network, lambda name, output: None) as running, _Counter(running) as counter:
-        network(torch.empty(shape, device="meta"))
-    return counter.multiply_adds
-
-
-def _follow_training_step(
-    network: Network, shape: tuple[int, ...]
-) -> tuple[dict[str, tuple[int, ...]], dict[str, int]]:
+def _follow_training_step(network: Network, inputs: Tensor) -> tuple[dict[str, tuple[int, ...]], dict[str, int]]:
     """Output shapes, and bytes kept for the backward pass, by module; each stored tensor counts once."""
     network.train()
     outputs: dict[str, tuple[int, ...]] = {}
@@ -145,33 +136,27 @@ def _follow_training_step(
         if isinstance(module, nn.modules.batchnorm._BatchNorm):
             module.eval()  # keeps the same, and takes a single vector, which has no statistics
     with _following(network, see) as running, saved_tensors_hooks(keep, lambda tensor: tensor):
-        outputs[""] = tuple(network.weighted_logits(torch.empty(shape, device="meta"))[0][1].shape)
+        outputs[""] = tuple(network.weighted_logits(inputs)[0][1].shape)
     return outputs, kept
 
 
 @contextlib.contextmanager
-def _following(network: Network, see: Callable[[str, object], None]) -> Iterator[list[str]]:
+def _following(network: Network, see: Callable[[str, object], None] = lambda name, output: None) -> Iterator[list[str]]:
     """Yield the names of the modules at work, the innermost last, while `see` is told what leaves each."""
     running: list[str] = [""]
 
-    def enter(name: str):
-        def hook(module: nn.Module, arguments: object) -> None:
-            running.append(name)
+    def enter(name: str, module: nn.Module, arguments: object) -> None:
+        running.append(name)
 
-        return hook
-
-    def leave(name: str):
-        def hook(module: nn.Module, arguments: object, output: object) -> None:
-            running.pop()
-            see(name, output)
-
-        return hook
+    def leave(name: str, module: nn.Module, arguments: object, output: object) -> None:
+        running.pop()
+        see(name, output)
 
     with contextlib.ExitStack() as hooks:
         for name, module in network.named_modules():
             if name:
-                hooks.callback(module.register_forward_pre_hook(enter(name)).remove)
-                hooks.callback(module.register_forward_hook(leave(name)).remove)
+                hooks.callback(module.register_forward_pre_hook(partial(enter, name)).remove)
+                hooks.callback(module.register_forward_hook(partial(leave, name)).remove)
         yield running
 
 
@@ -182,5 +167,4 @@ def _describe(module: nn.Module) -> str:
         return f"{'x'.join(map(str, module.kernel_size))} conv, {module.out_channels}{stride}"
     if isinstance(module, nn.Linear):
         return f"fc, {module.out_features}"
-    words = {"BatchNorm1d": "batch norm", "BatchNorm2d": "batch norm", "BatchNorm3d": "batch norm", "ReLU": "ReLU"}
-    return words.get(type(module).__name__, type(module).__name__)
+    return "batch norm" if isinstance(module, nn.modules.batchnorm._BatchNorm) else type(module).__name__

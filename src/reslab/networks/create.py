@@ -128,10 +128,9 @@ def _spec_fields(overrides: Mapping[str, Any]) -> dict[str, Any]:
     words = {"num_classes": "classes", "in_chans": "channels"}
     fields = {field: value for field, value in overrides.items() if field not in words}
     for word, field in words.items():
-        value = overrides.get(word)
-        if value is not None and field in fields:
-            raise UserError(f"{word} and {field} are the same; give one of them")
-        if value is not None:
+        if (value := overrides.get(word)) is not None:
+            if field in fields:
+                raise UserError(f"{word} and {field} are the same; give one of them")
             fields[field] = value
     if "pretrained" in fields:
         raise UserError("there is no 'pretrained'; write weights=FILE, or weights='cifar10' for those that come along")
@@ -170,7 +169,7 @@ def _refuse_contradictions(asked: Spec, explicit: set[str], trained: Spec, *, or
     """Refuse a request that differs from what the file was trained as, where it was explicit or structural."""
     for field, (wanted, found) in contradictions(asked, trained).items():
         said = any(field == name or field.startswith(f"{name}.") for name in explicit)
-        if (field == "shortcut" and _branch(wanted) != _branch(found)) or field.startswith(STRUCTURE):
+        if field.startswith(STRUCTURE) or (field == "shortcut" and {wanted, found} & {"none", "gated"}):
             raise UserError(
                 f"{origin} holds {name_of(trained)}, not {name_of(asked)}: ask for that, or give another file"
             )
@@ -179,7 +178,3 @@ def _refuse_contradictions(asked: Spec, explicit: set[str], trained: Spec, *, or
                 f"{where}{field}={wanted} contradicts {origin}, which was trained with {field}={found}; "
                 "leave the field out"
             )
-
-
-def _branch(shortcut: str | None) -> str | None:
-    return shortcut if shortcut in ("none", "gated") else "residual"

@@ -18,27 +18,23 @@ class Dropout(nn.Dropout):
     def forward(self, input: Tensor) -> Tensor:
         if not self.training or not self.p:
             return input
-        return input * _keep(torch.empty_like(input), self.p, self.generator)
+        kept = self._make_room(input).bernoulli_(1 - self.p, generator=self.generator)
+        return input * kept.div_(1 - self.p)
+
+    def _make_room(self, input: Tensor) -> Tensor:
+        return torch.empty_like(input)
 
 
-class StochasticDepth(nn.Module):
+class StochasticDepth(Dropout):
     """Drop a whole branch of each image with probability `p` (Huang et al., 2016), and scale the others up."""
 
-    generator: torch.Generator | None = None
-
-    def __init__(self, p: float) -> None:
-        super().__init__()
-        self.p = p
-
-    def forward(self, input: Tensor) -> Tensor:
-        if not self.training or not self.p:
-            return input
-        return input * _keep(input.new_empty(len(input), *[1] * (input.dim() - 1)), self.p, self.generator)
+    def _make_room(self, input: Tensor) -> Tensor:
+        return input.new_empty(len(input), *[1] * (input.dim() - 1))
 
 
 def draw_from(network: nn.Module, generator: torch.Generator | None) -> bool:
     """Let everything random in `network` draw from `generator`; return whether there is anything."""
-    layers = [module for module in network.modules() if isinstance(module, (Dropout, StochasticDepth)) and module.p]
+    layers = [module for module in network.modules() if isinstance(module, Dropout) and module.p]
     for layer in layers:
         layer.generator = generator
     return bool(layers)
@@ -46,7 +42,7 @@ def draw_from(network: nn.Module, generator: torch.Generator | None) -> bool:
 
 def generator_of(module: nn.Module) -> torch.Generator | None:
     """Return what `module` draws from, where that is a generator of its own."""
-    layers = (layer for layer in module.modules() if isinstance(layer, (Dropout, StochasticDepth)))
+    layers = (layer for layer in module.modules() if isinstance(layer, Dropout))
     return next((layer.generator for layer in layers if layer.generator is not None), None)
 
 
@@ -61,8 +57,3 @@ def adopt_randomness(model: nn.Module) -> None:
             elif isinstance(layer, TheirDepth):
                 assert layer.mode == "row"
                 setattr(parent, name, StochasticDepth(layer.p))
-
-
-def _keep(noise: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
-    """Fill `noise` with what to multiply by: zero at `rate`, else as much as keeps the mean."""
-    return noise.bernoulli_(1 - rate, generator=generator).div_(1 - rate)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 import torch
 from torch import Tensor, nn
@@ -25,8 +25,8 @@ class FoldedLayer(Layer):
 
     def __init__(self, layer: Layer) -> None:
         operators: Mapping[str, nn.Module] = dict(zip(layer.operators, layer, strict=True))
-        kept = [name for name in operators if name not in ("norm", "dropout")]  # inference drops nothing
-        super().__init__({name: operators[name] for name in kept})
+        left_out = ("norm", "dropout")  # inference drops nothing
+        super().__init__({name: operator for name, operator in operators.items() if name not in left_out})
         self.activates = isinstance(operators.get("activation"), nn.ReLU)
         _fold(self.convolution, operators["norm"])
         self.joins = isinstance(self.convolution, nn.Conv2d)
@@ -96,29 +96,23 @@ def _replace(module: nn.Module) -> None:
     for name, child in module.named_children():
         if isinstance(child, Block) and _ends_in_addition(child):
             setattr(module, name, FoldedBlock(child))
-        elif isinstance(child, Layer) and _is_foldable(child):
+        elif _is_foldable(child):
             setattr(module, name, FoldedLayer(child))
         else:
             _replace(child)
 
 
-def _is_foldable(layer: nn.Module) -> bool:
-    return (
-        isinstance(layer, Layer) and layer.responds_at == "norm" and isinstance(layer.get_submodule("norm"), FOLDABLE)
-    )
+def _is_foldable(layer: nn.Module) -> TypeGuard[Layer]:
+    normed = isinstance(layer, Layer) and layer.responds_at == "norm"
+    return normed and isinstance(layer.get_submodule("norm"), FOLDABLE)
 
 
 def _ends_in_addition(block: Block) -> bool:
     """Whether a block is y = ReLU(F(x) + shortcut(x)), with nothing else on the way, all of it foldable."""
     layers = [*block.layers, *([block.shortcut] if isinstance(block.shortcut, Layer) else [])]
-    return (
-        block.shortcut is not None
-        and block.gate is None
-        and block.preactivation is None
-        and block.excitation is None
-        and isinstance(block.after, nn.ReLU)
-        and all(_is_foldable(layer) for layer in layers)
-    )
+    between = (block.gate, block.preactivation, block.excitation)
+    added = block.shortcut is not None and all(part is None for part in between)
+    return added and isinstance(block.after, nn.ReLU) and all(_is_foldable(layer) for layer in layers)
 
 
 @torch.no_grad()

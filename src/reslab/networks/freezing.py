@@ -38,16 +38,14 @@ def freeze(network: Network, until: str) -> None:
     Normalizations there use and keep the statistics they have, whatever mode the network is in.
     """
     refuse_no_part(network, until)
-    parts = _parts(network)
-    head = head_parameters(network.spec)
-    frozen = parts[: parts.index(until) + 1]
+    parts, head = _parts(network), head_parameters(network.spec)
+    frozen = tuple(_prefix(part) for part in parts[: parts.index(until) + 1])
     for name, weight in network.named_parameters():
-        if name not in head and (until == BODY or name.startswith(tuple(_prefix(part) for part in frozen))):
+        if name not in head and (until == BODY or name.startswith(frozen)):
             weight.requires_grad_(False)
     for name, module in list(network.named_modules()):
         if isinstance(module, _BatchNorm) and not module.weight.requires_grad:
-            place, _, last = name.rpartition(".")
-            setattr(network.get_submodule(place), last, FrozenBatchNorm.of(module))
+            network.set_submodule(name, FrozenBatchNorm.of(module))
 
 
 def count_stages_ahead(network: Network) -> dict[str, int]:

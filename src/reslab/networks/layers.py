@@ -58,10 +58,8 @@ class FrozenBatchNorm(nn.Module):
     def __init__(self, width: int, eps: float = 1e-5) -> None:
         super().__init__()
         self.eps = eps
-        self.register_buffer("weight", torch.ones(width))
-        self.register_buffer("bias", torch.zeros(width))
-        self.register_buffer("running_mean", torch.zeros(width))
-        self.register_buffer("running_var", torch.ones(width))
+        for name, value in (("weight", 1.0), ("bias", 0.0), ("running_mean", 0.0), ("running_var", 1.0)):
+            self.register_buffer(name, torch.full((width,), value))
 
     @classmethod
     def of(cls, norm: nn.modules.batchnorm._BatchNorm) -> FrozenBatchNorm:

@@ -58,8 +58,7 @@ class Network(nn.Module, abc.ABC):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the logits."""
-        stand_in = self._acting
-        if stand_in is None or stand_in.heeds_autocast:
+        if self._acting is None or self._acting.heeds_autocast:
             return self.head(self.features(x))
         with torch.autocast(x.device.type, enabled=False):
             return self.head(self.features(x))

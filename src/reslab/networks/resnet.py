@@ -1,20 +1,32 @@
 """Plain and residual networks: stem, stages of blocks, global average pool, classifier (paper, Table 1).
 
-Parameters are named after the paper: ``blocks.conv3_1.layers.0.conv.weight`` is the first layer of conv3_1.
+Parameters are named after the paper: ``blocks.conv3_1.layers.0.conv.weight`` is the first layer of conv3_1. Initial
+weights are He's by default (reference [13]), biases zero; the paper does not say which fan, nor how the classifier
+starts: docs/deviations.md has our choices.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from functools import partial
 
 from torch import Tensor, nn
 
-from reslab.networks.blocks import Block
+from reslab.networks.blocks import Block, Gate
 from reslab.networks.checkpointing import run_checkpointed
-from reslab.networks.initialization import initialize
 from reslab.networks.layers import MAX_POOLS, Observer, make_layer, make_norm_activation
 from reslab.networks.network import DenseParts, Network
-from reslab.spec.network import NetworkSpec
+from reslab.spec.network import Init, NetworkSpec
+
+WEIGHTS: dict[Init, Callable[[Tensor], object]] = {
+    "he-fan-in": partial(nn.init.kaiming_normal_, mode="fan_in", nonlinearity="relu"),
+    "he-fan-out": partial(nn.init.kaiming_normal_, mode="fan_out", nonlinearity="relu"),
+    "xavier": nn.init.xavier_normal_,
+    "orthogonal": partial(nn.init.orthogonal_, gain=nn.init.calculate_gain("relu")),
+}
+CLASSIFIER_DEVIATION = 0.01
+GATE_BIAS = -2.0
 
 
 class ResidualNetwork(Network):
@@ -40,7 +52,7 @@ class ResidualNetwork(Network):
                 f"{plan.name}.response_{n}": layer.kernel for n, layer in enumerate(plan.layers, start=1)
             }
         self.checkpointing = spec.checkpointing
-        initialize(self)
+        _initialize(self)
 
     def trunk(self, x: Tensor) -> Tensor:
         """Return the average of the last map."""
@@ -110,3 +122,21 @@ def _make_pool(spec: NetworkSpec) -> nn.Module:
     # The authors' Caffe pools without padding and rounds up; the common choice pads and rounds down.
     padding, ceil_mode = (0, True) if spec.pool == "ceil" else (1, False)
     return MAX_POOLS[spec.dimensions](3, stride=2, padding=padding, ceil_mode=ceil_mode)
+
+
+def _initialize(network: ResidualNetwork) -> None:
+    """Draw the weights of every layer as the spec says; normalizations start as the identity."""
+    if network.classifier.weight.is_meta:  # there is nothing to draw, and torch imports its compiler to draw that
+        return
+    fill = WEIGHTS[network.spec.init]
+    for module in network.modules():
+        if isinstance(module, (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)):
+            fill(module.weight)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+    nn.init.normal_(network.classifier.weight, std=CLASSIFIER_DEVIATION)
+    for module in network.modules():
+        if isinstance(module, Gate):
+            nn.init.constant_(module.conv.bias, GATE_BIAS)  # pyright: ignore[reportArgumentType]
+        if network.spec.zero_gamma and isinstance(module, Block) and module.last_norm is not None:
+            nn.init.zeros_(module.last_norm.weight)  # pyright: ignore[reportArgumentType]

@@ -8,23 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-
-class Processes(Protocol):
-    """Those who share the batch."""
-
-    def sum(self, *tensors: Tensor) -> None:
-        """Make each tensor the sum over all processes, in place."""
-        ...
-
-    def gather(self, tensor: Tensor) -> Tensor:
-        """Return everyone's tensor, by rank."""
-        ...
+from reslab.runtime.processes import Processes
 
 
 def synchronize_norms(network: nn.Module, processes: Processes) -> Callable[[], None]:
@@ -36,7 +26,7 @@ def synchronize_norms(network: nn.Module, processes: Processes) -> Callable[[], 
             vars(twin).update(_parameters=norm._parameters, _buffers=norm._buffers)
             norm.forward = partial(_forward_twin, twin, norm)
         else:
-            norm.forward = _OverAll(norm, processes)
+            norm.forward = partial(_forward_over_all, norm, processes)
 
     def take_back() -> None:
         for norm in norms:
@@ -50,23 +40,15 @@ def _forward_twin(twin: nn.SyncBatchNorm, norm: _BatchNorm, input: Tensor) -> Te
     return twin.forward(input)
 
 
-class _OverAll:
-    """The forward pass of one normalization, in training."""
-
-    def __init__(self, norm: _BatchNorm, processes: Processes) -> None:
-        self.norm, self.processes = norm, processes
-
-    def __call__(self, input: Tensor) -> Tensor:
-        norm = self.norm
-        assert norm.num_batches_tracked is not None
-        assert norm.running_mean is not None and norm.running_var is not None
-        normalized, mean, variance, count = _Normalize.apply(input, norm.weight, norm.bias, norm.eps, self.processes)
-        with torch.no_grad():
-            norm.num_batches_tracked += 1
-            momentum = 1 / int(norm.num_batches_tracked) if norm.momentum is None else norm.momentum
-            norm.running_mean.lerp_(mean.to(norm.running_mean), momentum)
-            norm.running_var.lerp_((variance * (count / (count - 1))).to(norm.running_var), momentum)
-        return normalized
+def _forward_over_all(norm: _BatchNorm, processes: Processes, input: Tensor) -> Tensor:
+    assert norm.num_batches_tracked is not None and norm.running_mean is not None and norm.running_var is not None
+    normalized, mean, variance, count = _Normalize.apply(input, norm.weight, norm.bias, norm.eps, processes)
+    with torch.no_grad():
+        norm.num_batches_tracked += 1
+        momentum = 1 / int(norm.num_batches_tracked) if norm.momentum is None else norm.momentum
+        norm.running_mean.lerp_(mean.to(norm.running_mean), momentum)
+        norm.running_var.lerp_((variance * (count / (count - 1))).to(norm.running_var), momentum)
+    return normalized
 
 
 class _Normalize(torch.autograd.Function):

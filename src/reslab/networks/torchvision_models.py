@@ -12,13 +12,13 @@ from torch import Tensor, nn
 from torchvision.models.feature_extraction import create_feature_extractor, get_graph_node_names
 
 from reslab.errors import UserError
-from reslab.networks.dropout import Dropout, StochasticDepth, adopt_randomness
+from reslab.networks.dropout import Dropout, adopt_randomness
 from reslab.networks.layers import Observer
 from reslab.networks.network import Network
 from reslab.spec import TorchvisionSpec
 
 AUXILIARY_WEIGHT = 0.3
-WHOLE = {"leaf_modules": [Dropout, StochasticDepth]}  # not looked into, as torch's own
+WHOLE = {"leaf_modules": [Dropout]}  # not looked into, as torch's own
 
 
 class TorchvisionNetwork(Network):
@@ -76,8 +76,6 @@ class TorchvisionNetwork(Network):
 
 def _replace_first_convolution(model: nn.Module, channels: int) -> None:
     name, first = next((name, module) for name, module in model.named_modules() if isinstance(module, nn.Conv2d))
-    parent_name, _, attribute = name.rpartition(".")
-    parent = model.get_submodule(parent_name)
     new = nn.Conv2d(
         channels,
         first.out_channels,
@@ -86,4 +84,4 @@ def _replace_first_convolution(model: nn.Module, channels: int) -> None:
         padding=first.padding,  # pyright: ignore[reportArgumentType]
         bias=first.bias is not None,
     )
-    setattr(parent, attribute, new)
+    model.set_submodule(name, new)

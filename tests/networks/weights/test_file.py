@@ -12,8 +12,8 @@ import torch
 
 from reslab.errors import UserError
 from reslab.networks import create_model, load_model, read_weights, save_model
-from reslab.networks.weights.container import read_tensors
 from reslab.networks.weights.file import MEAN_IMAGE, Weights, write_weights
+from reslab.networks.weights.reading import read_tensors
 from reslab.runtime.sealed import unseal, write_sealed
 from reslab.spec import Preprocess, find
 from reslab.spec.codec import encode

@@ -54,23 +54,18 @@ TILES = {
 
 @dataclass
 class Pass:
-    """What a forward pass leaves behind, by layer: its responses, how they are normalized, its output."""
+    """What a pass leaves behind, by layer: responses, how they are normalized, outputs; on the way back, gradients."""
 
     count: int  # of images
     weights: list[Tensor]
     affines: list[Tensor]
     responses: dict[int, Tensor] = field(default_factory=dict)
     outputs: dict[int, Tensor] = field(default_factory=dict)  # the images are that of layer -1
-
-
-@dataclass
-class Return:
-    """What a backward pass finds, by layer: gradients of normalized responses, parameters and projections' inputs."""
-
-    folds: list[Tensor]
-    gammas: list[Tensor]
-    betas: list[Tensor]
-    weights: dict[int, Tensor] = field(default_factory=dict)
+    # Of the way back: how normalizations fold gradients, and gradients of parameters, responses, projections' inputs.
+    folds: list[Tensor] = field(default_factory=list)
+    gammas: list[Tensor] = field(default_factory=list)
+    betas: list[Tensor] = field(default_factory=list)
+    weight_gradients: dict[int, Tensor] = field(default_factory=dict)
     gradients: dict[int, Tensor] = field(default_factory=dict)
     sums: dict[int, Tensor] = field(default_factory=dict)  # gradients of responses that a shortcut joined
     projected: dict[int, Tensor] = field(default_factory=dict)
@@ -114,47 +109,46 @@ class FusedChain:
 
     def backward(self, kept: Pass, pooled_gradient: Tensor) -> list[Tensor]:
         """Return the gradients of the parameters, in their order."""
-        found = Return(self._rows_of_layers(3), self._rows_of_layers(1), self._rows_of_layers(1))
+        kept.folds, kept.gammas, kept.betas = (self._rows_of_layers(rows) for rows in (3, 1, 1))
         last = len(self.layers) - 1
-        found.gradients[last] = self._unpool(last, kept, found, pooled_gradient)
+        kept.gradients[last] = self._unpool(last, kept, pooled_gradient)
         for number in range(last, -1, -1):
             layer = self.layers[number]
             if layer.projects:
-                found.gradients[number] = self._pass_to_projection(number, kept, found)
-            gradient = self._unfold(number, kept, found)
+                kept.gradients[number] = self._pass_to_projection(number, kept)
+            gradient = self._unfold(number, kept)
             if layer.joins_before:
-                found.sums[number] = gradient
+                kept.sums[number] = gradient
             if layer.shortcut == "none" or layer.joins_before:
-                del found.gradients[number]  # else that of a block's end is still wanted where the block begins
+                del kept.gradients[number]  # else that of a block's end is still wanted where the block begins
             with self._beside(gradient):
-                self._correlate(number, kept, found, gradient)
+                self._correlate(number, kept, gradient)
             if layer.projects:
-                found.projected[number] = self._project_back(number, kept, gradient)
+                kept.projected[number] = self._project_back(number, kept, gradient)
             elif number:
-                found.gradients[layer.reads] = self._convolve_back(number, kept, found, gradient)
-                found.gradients.pop(self.ends.get(number, -1), None)
+                kept.gradients[layer.reads] = self._convolve_back(number, kept, gradient)
+                kept.gradients.pop(self.ends.get(number, -1), None)
         if self.aside is not None:
             torch.cuda.current_stream().wait_stream(self.aside)
         ordered = []
         for number, layer in enumerate(self.layers):
             weight = layer.conv.weight
-            ordered.append(found.weights[number].as_strided(weight.shape, weight.stride()))
-            ordered += [found.gammas[number], found.betas[number]]
+            ordered.append(kept.weight_gradients[number].as_strided(weight.shape, weight.stride()))
+            ordered += [kept.gammas[number], kept.betas[number]]
         return ordered
 
     def _convolve(self, number: int, kept: Pass) -> Tensor:
         layer = self.layers[number]
         norm, width = layer.norm, layer.conv.out_channels
-        pixels, tile = kept.count * layer.target_side**2, TILES[width]
+        pixels = kept.count * layer.target_side**2
         response = torch.empty(pixels, width, dtype=self.dtype, device=self.device)
-        programs, parts = self._divide(pixels, tile.block, width)
+        parts, shares = self._divide(pixels, width)
         shortcut = layer.shortcut if layer.joins_before else "none"
-        kernels.convolve[(programs,)](
+        kernels.convolve[(shares["PROGRAMS"],)](
             kept.outputs[layer.reads], kept.weights[number], self._arriving(number, kept, shortcut), response,
             norm.weight, norm.bias, norm.running_mean, norm.running_var, kept.affines[number],
-            parts, self.counter, pixels, norm.momentum, norm.eps, **layer.shape, INNER=layer.inner,
-            KIND=SHORTCUTS[shortcut], BEFORE=layer.zeros_before, BLOCK=tile.block, LOADS=LOADS, PROGRAMS=programs,
-            ROWS=_rows(programs, width), num_warps=tile.warps,
+            parts, self.counter, pixels, norm.momentum, norm.eps, **layer.shape,
+            KIND=SHORTCUTS[shortcut], BEFORE=layer.zeros_before, LOADS=LOADS, **shares, num_warps=TILES[width].warps,
         )  # fmt: skip
         return response
 
@@ -177,71 +171,66 @@ class FusedChain:
             return None
         return (kept.responses if shortcut in ("projection", "sum") else kept.outputs)[arrives]
 
-    def _unpool(self, number: int, kept: Pass, found: Return, pooled_gradient: Tensor) -> Tensor:
+    def _unpool(self, number: int, kept: Pass, pooled_gradient: Tensor) -> Tensor:
         response = kept.responses[number]
         pixels, width = response.shape
-        target, tile = torch.empty_like(response), TILES[width]
-        programs, parts = self._divide(pixels, tile.block, width)
-        kernels.unpool[(programs,)](
+        target = torch.empty_like(response)
+        parts, shares = self._divide(pixels, width)
+        kernels.unpool[(shares["PROGRAMS"],)](
             pooled_gradient.contiguous(), kept.outputs[number], *self._norm_of(number, kept), target,
-            *self._found_of(number, found), parts, self.counter, pixels,
-            AREA=pixels // kept.count, WIDTH=width, BLOCK=tile.block, PROGRAMS=programs,
-            ROWS=_rows(programs, width),
+            *self._found_of(number, kept), parts, self.counter, pixels,
+            AREA=pixels // kept.count, WIDTH=width, **shares,
         )  # fmt: skip
         return target
 
-    def _pass_to_projection(self, number: int, kept: Pass, found: Return) -> Tensor:
+    def _pass_to_projection(self, number: int, kept: Pass) -> Tensor:
         """Return the gradient of a projection's normalized responses: that of its block's end, the next layer."""
-        gradient = found.gradients[number + 1]
+        gradient = kept.gradients[number + 1]
         pixels, width = gradient.shape
-        tile = TILES[width]
-        programs, parts = self._divide(pixels, tile.block, width)
-        kernels.pass_to_projection[(programs,)](
-            gradient, *self._norm_of(number, kept), *self._found_of(number, found), parts, self.counter, pixels,
-            WIDTH=width, BLOCK=tile.block, PROGRAMS=programs, ROWS=_rows(programs, width),
+        parts, shares = self._divide(pixels, width)
+        kernels.pass_to_projection[(shares["PROGRAMS"],)](
+            gradient, *self._norm_of(number, kept), *self._found_of(number, kept), parts, self.counter, pixels,
+            WIDTH=width, **shares,
         )  # fmt: skip
         return gradient
 
-    def _unfold(self, number: int, kept: Pass, found: Return) -> Tensor:
+    def _unfold(self, number: int, kept: Pass) -> Tensor:
         response = kept.responses[number]
         pixels, width = response.shape
         target, block = torch.empty_like(response), TILES[width].pixel_block
-        beside = found.sums.pop(self.sums[number]) if number in self.sums else None
+        beside = kept.sums.pop(self.sums[number]) if number in self.sums else None
         kernels.unfold[(-(-pixels // block),)](
-            found.gradients[number], response, found.folds[number], beside, target, pixels,
+            kept.gradients[number], response, kept.folds[number], beside, target, pixels,
             WIDTH=width, KIND=SHORTCUTS["none" if beside is None else "identity"], BLOCK=block,
         )  # fmt: skip
         return target
 
-    def _convolve_back(self, number: int, kept: Pass, found: Return, gradient: Tensor) -> Tensor:
+    def _convolve_back(self, number: int, kept: Pass, gradient: Tensor) -> Tensor:
         layer = self.layers[number]
         before = layer.reads
         response = kept.responses[before]
         pixels, width = response.shape
-        target, tile = torch.empty_like(response), TILES[width]
-        programs, parts = self._divide(pixels, tile.block, width)
-        kind, of_shortcut, zeros_before = self._leaving(number, found)
-        kernels.convolve_back[(programs,)](
+        target = torch.empty_like(response)
+        parts, shares = self._divide(pixels, width)
+        kind, of_shortcut, zeros_before = self._leaving(number, kept)
+        kernels.convolve_back[(shares["PROGRAMS"],)](
             gradient, kept.weights[number], kept.outputs[before], of_shortcut, *self._norm_of(before, kept), target,
-            *self._found_of(before, found), parts, self.counter, pixels,
+            *self._found_of(before, kept), parts, self.counter, pixels,
             SIDE=layer.side, STRIDE=layer.conv.stride[0], IN=layer.conv.in_channels, OUT=layer.conv.out_channels,
-            KIND=kind, BEFORE=zeros_before, BLOCK=tile.block, LOADS=LOADS, PROGRAMS=programs,
-            ROWS=_rows(programs, width), num_warps=tile.warps,
+            KIND=kind, BEFORE=zeros_before, LOADS=LOADS, **shares, num_warps=TILES[width].warps,
         )  # fmt: skip
         return target
 
-    def _leaving(self, number: int, found: Return) -> tuple[Any, Tensor | None, int]:
+    def _leaving(self, number: int, kept: Pass) -> tuple[Any, Tensor | None, int]:
         """Return what the shortcut beside a layer brings back to its input: kind, gradient, zero channels."""
-        if number not in self.ends:
+        last = self.ends.get(number)
+        if last is None or self.layers[last].shortcut == "sum":
             return SHORTCUTS["none"], None, 0
-        end = self.layers[self.ends[number]]
-        if end.shortcut == "sum":
-            return SHORTCUTS["none"], None, 0
+        end = self.layers[last]
         if end.shortcut == "projection":
-            return SHORTCUTS["identity"], found.projected.pop(end.arrives), 0
-        if end.joins_before:
-            return SHORTCUTS[end.shortcut], found.sums.pop(self.ends[number]), end.zeros_before
-        return SHORTCUTS[end.shortcut], found.gradients[self.ends[number]], end.zeros_before
+            return SHORTCUTS["identity"], kept.projected.pop(end.arrives), 0
+        gradient = kept.sums.pop(last) if end.joins_before else kept.gradients[last]
+        return SHORTCUTS[end.shortcut], gradient, end.zeros_before
 
     def _project_back(self, number: int, kept: Pass, gradient: Tensor) -> Tensor:
         layer = self.layers[number]
@@ -254,7 +243,7 @@ class FusedChain:
         )  # fmt: skip
         return target
 
-    def _correlate(self, number: int, kept: Pass, found: Return, gradient: Tensor) -> None:
+    def _correlate(self, number: int, kept: Pass, gradient: Tensor) -> None:
         """Find the gradient of a layer's weights in parts; with the last layer of its shape, add the parts of all."""
         layer, alike = self.layers[number], self.alike[number]
         pixels, width = gradient.shape
@@ -263,14 +252,14 @@ class FusedChain:
         parts = -(-pixels // tile.weights_span)
         if number == alike[-1]:
             room = torch.empty(len(alike), parts, layer.conv.weight.numel(), device=self.device)
-            found.parts[alike[0]] = room
+            kept.parts[alike[0]] = room
         kernels.correlate[(parts, size if taps > 1 else size * size)](
-            gradient, kept.outputs[layer.reads], found.parts[alike[0]][alike.index(number)], pixels, **layer.shape,
-            INNER=layer.inner, TAPS=taps, BLOCK=tile.weights_block, SPAN=tile.weights_span, LOADS=LOADS,
+            gradient, kept.outputs[layer.reads], kept.parts[alike[0]][alike.index(number)], pixels, **layer.shape,
+            TAPS=taps, BLOCK=tile.weights_block, SPAN=tile.weights_span, LOADS=LOADS,
             num_warps=tile.warps,
         )  # fmt: skip
         if number == alike[0]:
-            found.weights |= dict(zip(alike, found.parts.pop(number).sum(1), strict=True))
+            kept.weight_gradients |= dict(zip(alike, kept.parts.pop(number).sum(1), strict=True))
 
     @contextlib.contextmanager
     def _beside(self, *needed: Tensor) -> Iterator[None]:
@@ -287,8 +276,8 @@ class FusedChain:
     def _norm_of(self, number: int, kept: Pass) -> tuple[Tensor, Tensor, Tensor]:
         return kept.responses[number], kept.affines[number], self.layers[number].norm.weight
 
-    def _found_of(self, number: int, found: Return) -> tuple[Tensor, Tensor, Tensor]:
-        return found.folds[number], found.gammas[number], found.betas[number]
+    def _found_of(self, number: int, kept: Pass) -> tuple[Tensor, Tensor, Tensor]:
+        return kept.folds[number], kept.gammas[number], kept.betas[number]
 
     def _narrow_weights(self) -> list[Tensor]:
         weights = [layer.conv.weight for layer in self.layers]
@@ -300,10 +289,13 @@ class FusedChain:
         sizes = [rows * layer.conv.out_channels for layer in self.layers]
         return list(torch.empty(sum(sizes), device=self.device).split(sizes))
 
-    def _divide(self, pixels: int, block: int, width: int) -> tuple[int, Tensor]:
-        """Return how many programs there are, and room for the parts of the sums they write."""
+    def _divide(self, pixels: int, width: int) -> tuple[Tensor, dict[str, int]]:
+        """Return room for the sums that programs write, each its part, and how they share pixels and add the parts."""
+        block = TILES[width].block
         programs = -(-pixels // block)
-        return programs, torch.empty(programs, 2, width, device=self.device)
+        rows = min(1 << (programs - 1).bit_length(), 8192 // width)
+        parts = torch.empty(programs, 2, width, device=self.device)
+        return parts, {"BLOCK": block, "PROGRAMS": programs, "ROWS": rows}
 
 
 class _Features(torch.autograd.Function):
@@ -318,8 +310,3 @@ class _Features(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         kept, ctx.kept = ctx.kept, None  # a loss may live on; the maps need not
         return None, None, *ctx.chain.backward(kept, gradients[0])
-
-
-def _rows(programs: int, width: int) -> int:
-    """How many programs' parts are added at once."""
-    return min(1 << (programs - 1).bit_length(), 8192 // width)

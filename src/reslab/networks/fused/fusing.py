@@ -30,8 +30,8 @@ def can_fuse(spec: Spec) -> bool:
         and spec.shortcut in SHORTCUTS.get(spec.order, ())
         and spec.channels <= min(WIDTHS)
         and all(width in WIDTHS for width in (spec.stem.width, *[stage.width for stage in spec.stages]))
-        and all(_halves_or_keeps(plan.stride, plan.in_width, plan.out_width) for plan in spec.layout())
-        and _last_side(spec) in (4, 8, 16)
+        and all((plan.stride, plan.out_width) in ((1, plan.in_width), (2, 2 * plan.in_width)) for plan in spec.layout())
+        and spec.input_size / list(spec.stage_strides.values())[-1] in (4, 8, 16)
     )
 
 
@@ -74,12 +74,3 @@ def fuse(network: Network, dtype: torch.dtype) -> StandIn:
 def _has_compiler() -> bool:
     """Whether there is a C compiler, with which Triton makes what launches its kernels."""
     return any(shutil.which(name) for name in (os.environ.get("CC", ""), "gcc", "clang") if name)
-
-
-def _halves_or_keeps(stride: int, in_width: int, out_width: int) -> bool:
-    return (stride, out_width) in ((1, in_width), (2, 2 * in_width))
-
-
-def _last_side(spec: NetworkSpec) -> int:
-    strides = list(spec.stage_strides.values())
-    return spec.input_size // strides[-1] if spec.input_size % strides[-1] == 0 else 0

@@ -17,10 +17,27 @@ import triton
 import triton.language as tl
 from triton.language import constexpr
 
-from reslab.networks.fused.affines import CONSTANT, GRADIENT, MEAN, RESPONSE, RSTD, SCALE, SHIFT, write_fold
-
+# Rows, a column per channel, of an affine, which normalizes responses, and of a fold, which takes gradients back.
+MEAN, RSTD, SCALE, SHIFT = constexpr(0), constexpr(1), constexpr(2), constexpr(3)
+GRADIENT, RESPONSE, CONSTANT = constexpr(0), constexpr(1), constexpr(2)
 OUTSIDE = constexpr(-9)  # a row that is on no map, nor are its neighbours
 NO_SHORTCUT, IDENTITY, ZERO_PADDING, PROJECTION = constexpr(0), constexpr(1), constexpr(2), constexpr(3)
+
+
+@triton.jit
+def write_fold(fold, gamma_gradient, beta_gradient, gamma, mean, rstd, total, products, pixels, width, channel):
+    """Write the gradients of gamma and beta, and how normalization folds that of its output, by sums over the batch.
+
+    The sums are of the gradient and of its products with the responses' distances from their mean.
+    """
+    products *= rstd
+    tl.store(beta_gradient + channel, total)
+    tl.store(gamma_gradient + channel, products)
+    a = tl.load(gamma + channel) * rstd
+    b = -a * rstd * products / pixels
+    tl.store(fold + GRADIENT * width + channel, a)
+    tl.store(fold + RESPONSE * width + channel, b)
+    tl.store(fold + CONSTANT * width + channel, -a * total / pixels - b * mean)
 
 
 @triton.jit
@@ -79,17 +96,11 @@ def convolve(
     source, weight, shortcut, response,
     gamma, beta, running_mean, running_var, affine, parts, counter, pixels, momentum, epsilon,
     SIDE: constexpr,  # of the source's map
-    STRIDE: constexpr,
-    KERNEL: constexpr,
-    IN: constexpr,
-    OUT: constexpr,
+    STRIDE: constexpr, KERNEL: constexpr, IN: constexpr, OUT: constexpr,
     INNER: constexpr,  # IN, or the least the tensor cores take
     KIND: constexpr,  # of the shortcut that is added to the response
     BEFORE: constexpr,  # the zero channels of option A before the block's input
-    BLOCK: constexpr,
-    LOADS: constexpr,
-    PROGRAMS: constexpr,
-    ROWS: constexpr,
+    BLOCK: constexpr, LOADS: constexpr, PROGRAMS: constexpr, ROWS: constexpr,
 ):  # fmt: skip
     """Convolve, add the shortcut if one ends here, and find the mean and deviation of every channel of the result."""
     side: constexpr = SIDE // STRIDE
@@ -214,10 +225,7 @@ def pass_to_projection(
 def project_back(
     gradient, weight, target, pixels,
     SIDE: constexpr,  # of the projection's input, as are the pixels
-    STRIDE: constexpr,
-    IN: constexpr,
-    OUT: constexpr,
-    BLOCK: constexpr,
+    STRIDE: constexpr, IN: constexpr, OUT: constexpr, BLOCK: constexpr,
 ):  # fmt: skip
     """Take the gradient of a projection's responses back to its block's input."""
     side: constexpr = SIDE // STRIDE
@@ -254,15 +262,9 @@ def convolve_back(
     gradient, weight, output, shortcut_gradient,
     response, affine, gamma, target, fold, gamma_gradient, beta_gradient, parts, counter, pixels,
     SIDE: constexpr,  # of the layer's input, as are the pixels
-    STRIDE: constexpr,
-    IN: constexpr,
-    OUT: constexpr,
+    STRIDE: constexpr, IN: constexpr, OUT: constexpr,
     KIND: constexpr,  # of the shortcut that left from there
-    BEFORE: constexpr,
-    BLOCK: constexpr,
-    LOADS: constexpr,
-    PROGRAMS: constexpr,
-    ROWS: constexpr,
+    BEFORE: constexpr, BLOCK: constexpr, LOADS: constexpr, PROGRAMS: constexpr, ROWS: constexpr,
 ):  # fmt: skip
     """Take the gradient of a layer's responses back to the normalized responses of the layer before."""
     side: constexpr = SIDE // STRIDE
@@ -303,11 +305,7 @@ def convolve_back(
 def correlate(
     gradient, source, target, pixels,
     SIDE: constexpr,  # of the source's map; the pixels are the response's
-    STRIDE: constexpr,
-    KERNEL: constexpr,
-    IN: constexpr,
-    OUT: constexpr,
-    INNER: constexpr,
+    STRIDE: constexpr, KERNEL: constexpr, IN: constexpr, OUT: constexpr, INNER: constexpr,
     TAPS: constexpr,  # taken together: one, or a row of the kernel as four, the last one empty
     BLOCK: constexpr,
     SPAN: constexpr,  # pixels a program, a multiple of BLOCK

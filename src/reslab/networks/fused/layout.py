@@ -8,7 +8,6 @@ from typing import Any, Literal
 from torch import nn
 
 from reslab.networks.resnet import ResidualNetwork
-from reslab.spec.network import BlockPlan, NetworkSpec
 
 TENSOR_CORE_WIDTH = 16
 
@@ -42,6 +41,7 @@ class ChainLayer:
             "KERNEL": self.conv.kernel_size[0],
             "IN": self.conv.in_channels,
             "OUT": self.conv.out_channels,
+            "INNER": max(self.conv.in_channels, TENSOR_CORE_WIDTH),  # channels the tensor cores take for those it reads
         }
 
     @property
@@ -49,82 +49,47 @@ class ChainLayer:
         """The side of its responses' map."""
         return self.side // self.conv.stride[0]
 
-    @property
-    def inner(self) -> int:
-        """Channels the tensor cores take for those it reads."""
-        return max(self.conv.in_channels, TENSOR_CORE_WIDTH)
-
 
 def lay_out(network: ResidualNetwork) -> list[ChainLayer]:
-    """Return the layers of a network from its input to its last block; a projection comes before its block's end."""
-    return _lay_out_preactivated(network) if network.spec.order == "pre" else _lay_out(network)
+    """Return the layers of a network from its input to its last block; a projection comes before its block's end.
 
-
-def _lay_out(network: ResidualNetwork) -> list[ChainLayer]:
+    Pre-activated, it is the same chain shifted: every convolution goes with the normalization that comes after it. An
+    identity brings the sum before it, as it was before normalization; the first block, and blocks where dimensions
+    change, start from an activated map, and so do their shortcuts.
+    """
     spec = network.spec
+    pre = spec.order == "pre"
+    plans = list(spec.layout())
     stem: Any = network.stem
+    blocks: list[Any] = [network.blocks[plan.name] for plan in plans]
+    ends: list[Any] = [block.layers[-1] for block in blocks]  # with what normalizes a block's last responses
+    if pre:
+        ends = [*[block.preactivation or block.layers[0] for block in blocks[1:]], network.final]
     side = spec.input_size
     layers = [ChainLayer(conv=stem.conv, norm=stem.norm, side=side, reads=-1)]
-    for plan in spec.layout():
-        block: Any = network.blocks[plan.name]
+    for plan, block, end in zip(plans, blocks, ends, strict=True):
         first, second = block.layers
         start, begins = len(layers) - 1, len(layers)
-        layers.append(ChainLayer(conv=first.conv, norm=first.norm, side=side, reads=start))
+        norm = second.norm if pre else first.norm
+        layers.append(ChainLayer(conv=first.conv, norm=norm, side=side, reads=start))
         if plan.shortcut == "projection":
             projection = block.shortcut
             layers.append(ChainLayer(conv=projection.conv, norm=projection.norm, side=side, reads=start, projects=True))
         side //= plan.stride
+        from_sum = pre and plan.shortcut == "identity" and "norm" in first.operators
         layers.append(
             ChainLayer(
                 conv=second.conv,
-                norm=second.norm,
-                side=side,
-                reads=begins,
-                shortcut=plan.shortcut,
-                arrives=begins + 1 if plan.shortcut == "projection" else start,
-                zeros_before=_zeros_before(spec, plan),
-            )
-        )
-    return layers
-
-
-def _lay_out_preactivated(network: ResidualNetwork) -> list[ChainLayer]:
-    """Lay out the same chain shifted: every convolution goes with the normalization that comes after it.
-
-    An identity brings the sum before it, as it was before normalization; the first block, and blocks where dimensions
-    change, start from an activated map, and so do their shortcuts.
-    """
-    spec = network.spec
-    stem: Any = network.stem
-    side = spec.input_size
-    plans = list(spec.layout())
-    blocks: list[Any] = [network.blocks[plan.name] for plan in plans]
-    afterwards = [block.preactivation or block.layers[0] for block in blocks[1:]]
-    layers = [ChainLayer(conv=stem.conv, norm=stem.norm, side=side, reads=-1)]
-    final: Any = network.final
-    for plan, block, after in zip(plans, blocks, [*afterwards, final], strict=True):
-        first, second = block.layers
-        start, begins = len(layers) - 1, len(layers)
-        layers.append(ChainLayer(conv=first.conv, norm=second.norm, side=side, reads=start))
-        side //= plan.stride
-        from_sum = plan.shortcut == "identity" and "norm" in first.operators
-        layers.append(
-            ChainLayer(
-                conv=second.conv,
-                norm=after.norm,
+                norm=end.norm,
                 side=side,
                 reads=begins,
                 shortcut="sum" if from_sum else plan.shortcut,
-                joins_before=plan.shortcut != "none",
-                arrives=start,
-                zeros_before=_zeros_before(spec, plan),
+                joins_before=pre and plan.shortcut != "none",
+                arrives=begins + 1 if plan.shortcut == "projection" else start,
+                zeros_before=(plan.out_width - plan.in_width) // 2 if spec.zero_padding == "both" else 0,
             )
         )
     return layers
-
-
-def _zeros_before(spec: NetworkSpec, plan: BlockPlan) -> int:
-    return (plan.out_width - plan.in_width) // 2 if spec.zero_padding == "both" else 0
 
 
 def layers_alike(layers: list[ChainLayer]) -> list[list[int]]:

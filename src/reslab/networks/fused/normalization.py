@@ -43,14 +43,14 @@ TILES = Tiles()
 
 @dataclass(frozen=True)
 class Division:
-    """How programs share a map: in `count` tiles of `rows` pixels, or parts of `span`, by `block` channels each."""
+    """How a grid of programs shares a map: in `count` parts of `span` pixels, by a `tile` that kernels are made for."""
 
     pixels: int
     width: int
-    block: int
-    rows: int
     count: int
     span: int
+    grid: tuple[int]
+    tile: dict[str, int]
 
     @classmethod
     def of(cls, maps: Tensor, *, values: int, in_parts: bool = False) -> Division:
@@ -63,22 +63,8 @@ class Division:
         if in_parts:
             parts = min(MOST_PARTS, max(1, TILES.programs * _num_processors(maps.device) * block // width))
             span = -(-pixels // (parts * rows)) * rows
-        return cls(pixels, width, block, rows, -(-pixels // span), span)
-
-    @property
-    def grid(self) -> tuple[int]:
-        """How many programs there are."""
-        return (self.count * self.width // self.block,)
-
-    @property
-    def tile(self) -> dict[str, int]:
-        """What kernels are made for."""
-        return {"ROWS": self.rows, "BLOCK": self.block}
-
-    @property
-    def joining(self) -> dict[str, int]:
-        """What kernels are made for that join the parts."""
-        return {"PARTS": 1 << (self.count - 1).bit_length(), "BLOCK": JOINED}
+        count = -(-pixels // span)
+        return cls(pixels, width, count, span, (count * width // block,), {"ROWS": rows, "BLOCK": block})
 
 
 @cache
@@ -93,8 +79,9 @@ def activate(
 
     A shortcut with a norm of its own is normalized by it. Statistics are the batch's, and move the running ones.
     """
-    gamma, beta = (None, None) if shortcut_norm is None else (shortcut_norm.weight, shortcut_norm.bias)
-    return _Activation.apply(response, norm.weight, norm.bias, shortcut, gamma, beta, norm, shortcut_norm)  # pyright: ignore[reportReturnType]
+    norms = [norm] if shortcut_norm is None else [norm, shortcut_norm]
+    parameters = [parameter for each in norms for parameter in (each.weight, each.bias)]
+    return _Activation.apply(response, shortcut, norms, *parameters)  # pyright: ignore[reportReturnType]
 
 
 def narrow(weights: Sequence[Tensor], dtype: torch.dtype) -> list[Tensor]:
@@ -105,24 +92,17 @@ def narrow(weights: Sequence[Tensor], dtype: torch.dtype) -> list[Tensor]:
 class _Activation(torch.autograd.Function):
     @staticmethod
     def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
-        ctx: Any,
-        response: Tensor,
-        gamma: Tensor,
-        beta: Tensor,
-        shortcut: Tensor | None,
-        shortcut_gamma: Tensor | None,
-        shortcut_beta: Tensor | None,
-        norm: nn.BatchNorm2d,
-        shortcut_norm: nn.BatchNorm2d | None,
+        ctx: Any, response: Tensor, shortcut: Tensor | None, norms: Sequence[nn.BatchNorm2d], *parameters: Tensor
     ) -> tuple[Tensor, Tensor]:
         response, shortcut = lay_out(response), None if shortcut is None else lay_out(shortcut)
-        affine, shortcut_affine = find_affine(response, norm), None
+        affine, shortcut_affine, shortcut_gamma = find_affine(response, norms[0]), None, None
         added = kernels.NOTHING
         if shortcut is not None:
             assert shortcut.shape == response.shape
             added = kernels.MAP
-            if shortcut_norm is not None:
-                added, shortcut_affine = kernels.PROJECTION, find_affine(shortcut, shortcut_norm)
+            if len(norms) > 1:
+                added, shortcut_affine = kernels.PROJECTION, find_affine(shortcut, norms[1])
+                shortcut_gamma = parameters[2]
         output, division, lit = torch.empty_like(response), Division.of(response, values=TILES.written), None
         if added == kernels.MAP:
             lit = response.new_empty(division.pixels, division.width // 8, dtype=torch.uint8)
@@ -133,7 +113,7 @@ class _Activation(torch.autograd.Function):
         ctx.added = added
         ctx.set_materialize_grads(False)  # there is no second gradient where there was no second use
         ctx.save_for_backward(
-            response, affine, gamma, lit,
+            response, affine, parameters[0], lit,
             shortcut if added == kernels.PROJECTION else None, shortcut_affine, shortcut_gamma,
         )  # fmt: skip
         return output, output.detach()
@@ -150,20 +130,20 @@ class _Activation(torch.autograd.Function):
             passed=passed, added=added,
         )  # fmt: skip
         fold, *found = join_gradients(parts, gamma, affine, pixels=division.pixels, which=1)
-        shortcut_fold, shortcut_target, of_shortcut = None, None, [passed, None, None]
+        shortcut_fold, shortcut_target = None, None
         if added == kernels.PROJECTION:
             shortcut_target = torch.empty_like(response)
-            shortcut_fold, *rest = join_gradients(
+            shortcut_fold, *more = join_gradients(
                 parts, shortcut_gamma, shortcut_affine, pixels=division.pixels, which=2
             )
-            of_shortcut = [shortcut_target, *rest]
+            found += more
         target, division = torch.empty_like(response), Division.of(response, values=TILES.written)
         kernels.fold_gradients[division.grid](
             passed if joins else gradient, None if joins else other, response, None if joins else affine, fold, target,
             shortcut, shortcut_fold, shortcut_target, division.pixels, division.width,
             TWO=not joins and other is not None, ADDED=added, PASSED=joins, **division.tile,
         )  # fmt: skip
-        return target, *found, *of_shortcut, None, None
+        return target, passed if shortcut_target is None else shortcut_target, None, *found
 
 
 class _Narrowing(torch.autograd.Function):
@@ -197,7 +177,7 @@ def find_affine(response: Tensor, norm: nn.BatchNorm2d) -> Tensor:
     kernels.sum_responses[division.grid](response, parts, pixels, width, span, **division.tile, LOADS=TILES.loads)
     kernels.join_responses[(width // JOINED,)](
         parts, norm.weight, norm.bias, norm.running_mean, norm.running_var, affine, count, pixels, width, span,
-        norm.momentum, norm.eps, **division.joining, num_warps=8,
+        norm.momentum, norm.eps, **_joining(count),
     )  # fmt: skip
     return affine
 
@@ -233,9 +213,14 @@ def join_gradients(
     fold, of_gamma, of_beta = gamma.new_empty(3, width), torch.empty_like(gamma), torch.empty_like(gamma)
     kernels.join_gradients[(width // JOINED,)](
         parts, gamma, affine, fold, of_gamma, of_beta, count, pixels, width,
-        SUMS=sums, WHICH=which, PARTS=1 << (count - 1).bit_length(), BLOCK=JOINED, num_warps=8,
+        SUMS=sums, WHICH=which, **_joining(count),
     )  # fmt: skip
     return fold, of_gamma, of_beta
+
+
+def _joining(count: int) -> dict[str, int]:
+    """Return what kernels are made for that join so many parts."""
+    return {"PARTS": 1 << (count - 1).bit_length(), "BLOCK": JOINED, "num_warps": 8}
 
 
 def order(gradients: Sequence[Tensor | None]) -> tuple[Tensor, Tensor | None]:

@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 from triton.language import constexpr
 
-from reslab.networks.fused.affines import CONSTANT, GRADIENT, MEAN, RESPONSE, RSTD, SCALE, SHIFT, write_fold
+from reslab.networks.fused.kernels import CONSTANT, GRADIENT, MEAN, RESPONSE, RSTD, SCALE, SHIFT, write_fold
 
 # What is added before the ReLU: nothing, a map as it is, or the responses of a projection with their own affine.
 NOTHING, MAP, PROJECTION = constexpr(0), constexpr(1), constexpr(2)
@@ -150,9 +150,7 @@ def sum_gradients(
     TWO: constexpr,  # whether there is another gradient of the same output
     ADDED: constexpr,
     PASSES: constexpr,  # whether to write the gradient of what ReLU was given, which others want too
-    ROWS: constexpr,
-    BLOCK: constexpr,
-    LOADS: constexpr,
+    ROWS: constexpr, BLOCK: constexpr, LOADS: constexpr,
 ):  # fmt: skip
     """Take the gradient back through ReLU; write every part's sums of it and of its products with the responses."""
     part, channel = _tile(_last_first(), width, BLOCK)
@@ -207,8 +205,7 @@ def join_gradients(
     parts, gamma, affine, fold, gamma_gradient, beta_gradient, num_parts, pixels, width,
     SUMS: constexpr,  # in a part
     WHICH: constexpr,  # of them is that of the products
-    PARTS: constexpr,
-    BLOCK: constexpr,
+    PARTS: constexpr, BLOCK: constexpr,
 ):  # fmt: skip
     """Add all parts: the gradients of gamma and beta, and how batch normalization folds that of its output."""
     channel = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -230,11 +227,9 @@ def _fold(g, z, fold, width, channel):
 @triton.jit
 def fold_gradients(
     gradient, other, response, affine, fold, target, shortcut, shortcut_fold, shortcut_target, pixels, width,
-    TWO: constexpr,
-    ADDED: constexpr,
+    TWO: constexpr, ADDED: constexpr,
     PASSED: constexpr,  # whether the gradient is that of what ReLU was given already
-    ROWS: constexpr,
-    BLOCK: constexpr,
+    ROWS: constexpr, BLOCK: constexpr,
 ):  # fmt: skip
     """Write the gradient of the responses, and that of a projection's beside them."""
     _, channel, real, here = _places(pixels, width, ROWS, BLOCK)

@@ -85,13 +85,12 @@ class NormalizedTrunk:
         layers: Any = block.layers
         for layer in layers[:-1]:
             x, _ = self.passes.activate(_respond(layer, x, weights), layer.norm)
-        response, norm, shortcut = _respond(layers[-1], x, weights), layers[-1].norm, block.shortcut
+        response, norm = _respond(layers[-1], x, weights), layers[-1].norm
+        shortcut: Any = block.shortcut
         if shortcut is None:
             return self.passes.activate(response, norm)
         if isinstance(shortcut, Layer):
-            projected, projected_norm = _respond(shortcut, beside, weights), shortcut.get_submodule("norm")
-            assert isinstance(projected_norm, nn.BatchNorm2d)
-            return self.passes.activate(response, norm, projected, projected_norm)
+            return self.passes.activate(response, norm, _respond(shortcut, beside, weights), shortcut.norm)
         return self.passes.activate(response, norm, shortcut(beside))
 
     def _run_preactivated(

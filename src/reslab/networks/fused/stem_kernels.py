@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from triton.language import constexpr
 
-from reslab.networks.fused.affines import CONSTANT, GRADIENT, RESPONSE, SCALE, SHIFT
+from reslab.networks.fused.kernels import CONSTANT, GRADIENT, RESPONSE, SCALE, SHIFT
 from reslab.networks.fused.normalization_kernels import _row, _tile
 
 
@@ -23,9 +23,7 @@ def gather_quads(
     HEIGHT: constexpr,  # of an image
     LENGTH: constexpr,
     BEFORE: constexpr,  # zero rows and columns around it, on this side
-    QUAD_HEIGHT: constexpr,
-    QUAD_LENGTH: constexpr,
-    CHANNELS: constexpr,
+    QUAD_HEIGHT: constexpr, QUAD_LENGTH: constexpr, CHANNELS: constexpr,
     ROOM: constexpr,  # of one row of a quad, its two pixels and zeros
     ROWS: constexpr,
 ):  # fmt: skip
@@ -49,11 +47,7 @@ def activate_pool(
     response, affine, output, winner, winning, pooled_pixels, width,
     HEIGHT: constexpr,  # of the responses' map
     LENGTH: constexpr,  # of its rows
-    POOLED_HEIGHT: constexpr,
-    POOLED_LENGTH: constexpr,
-    PADDING: constexpr,
-    ROWS: constexpr,
-    BLOCK: constexpr,
+    POOLED_HEIGHT: constexpr, POOLED_LENGTH: constexpr, PADDING: constexpr, ROWS: constexpr, BLOCK: constexpr,
 ):  # fmt: skip
     """Write the largest relu(normalized response) of every window, which of the nine it is, and its response."""
     tile, channel = _tile(tl.program_id(0), width, BLOCK)
@@ -94,13 +88,8 @@ def _window(passed, winner, image, row, column, real, width, channel, HEIGHT: co
 @triton.jit
 def fold_pooled_gradients(
     passed, winner, response, fold, target, quads, width,
-    HEIGHT: constexpr,
-    LENGTH: constexpr,
-    POOLED_HEIGHT: constexpr,
-    POOLED_LENGTH: constexpr,
-    PADDING: constexpr,
-    ROWS: constexpr,
-    BLOCK: constexpr,
+    HEIGHT: constexpr, LENGTH: constexpr, POOLED_HEIGHT: constexpr, POOLED_LENGTH: constexpr, PADDING: constexpr,
+    ROWS: constexpr, BLOCK: constexpr,
 ):  # fmt: skip
     """Write the gradient of all responses, given that of the pooled ones (already through ReLU).
 

@@ -7,9 +7,8 @@ source knows which it was trained with, so an adapter infers the whole spec, not
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from torch import Tensor
 
@@ -21,35 +20,32 @@ from reslab.spec import NetworkSpec, Preprocess, Spec, TorchvisionSpec, find, na
 from reslab.spec.catalogue import contradictions
 
 
-@dataclass(frozen=True, kw_only=True)
-class Adapter:
-    """One foreign convention: `name_place` gives its name for a place (None: it does not store that)."""
+class Adapter(Protocol):
+    """One foreign convention, a module: `name_place` gives its name for a place (None: it does not store that)."""
 
-    recognizes: Callable[[Mapping[str, Tensor]], bool]
-    infer: Callable[[Mapping[str, Tensor]], tuple[Spec, Preprocess | None]]
-    name_place: Callable[[Place, NetworkSpec], str | None]
+    def recognizes(self, tensors: Mapping[str, Tensor]) -> bool: ...
+    def infer(self, tensors: Mapping[str, Tensor]) -> tuple[Spec, Preprocess | None]: ...
+    def name_place(self, place: Place, spec: NetworkSpec) -> str | None: ...
 
 
-_TORCHVISION = Adapter(recognizes=torchvision.recognizes, infer=torchvision.infer, name_place=torchvision.name_place)
 ADAPTERS: dict[str, Adapter] = {
-    "torchvision": _TORCHVISION,
-    "timm": _TORCHVISION,  # timm names and builds these networks exactly as torchvision does
-    "akamaster": Adapter(recognizes=akamaster.recognizes, infer=akamaster.infer, name_place=akamaster.name_place),
-    "caffe": Adapter(recognizes=caffe.recognizes, infer=caffe.infer, name_place=caffe.name_place),
+    "torchvision": torchvision,
+    "timm": torchvision,  # timm names and builds these networks exactly as torchvision does
+    "akamaster": akamaster,
+    "caffe": caffe,
 }
 
 
 def find_adapter(tensors: Mapping[str, Tensor]) -> str | None:
     """Return the name of the adapter that knows these names, if any does."""
     # torchvision's comes last: it builds all its networks to know one, and takes seconds to import.
-    by_cost = sorted(ADAPTERS, key=lambda name: ADAPTERS[name] is _TORCHVISION)
+    by_cost = sorted(ADAPTERS, key=lambda name: ADAPTERS[name] is torchvision)
     return next((name for name in by_cost if ADAPTERS[name].recognizes(tensors)), None)
 
 
 def from_foreign(source: str, tensors: Mapping[str, Tensor]) -> tuple[Spec, Preprocess | None, dict[str, Tensor]]:
     """Return what a foreign state dict implies, and its tensors by our names (unknown names kept as they are)."""
-    adapter = _adapter(source)
-    spec, preprocess = adapter.infer(tensors)
+    spec, preprocess = _adapter(source).infer(tensors)
     ours = {theirs: key for key, theirs in _names(source, spec).items() if theirs is not None}
     return spec, preprocess, {ours.get(name, name): tensor for name, tensor in tensors.items()}
 
@@ -57,8 +53,7 @@ def from_foreign(source: str, tensors: Mapping[str, Tensor]) -> tuple[Spec, Prep
 def to_foreign(target: str, spec: Spec, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Rename our tensors for another library; refused where that library would compute something else with them."""
     names = _names(target, spec)
-    renamed = {names[key]: tensor for key, tensor in tensors.items() if names[key] is not None}
-    foreign = {name: tensor for name, tensor in renamed.items() if name is not None}
+    foreign = {name: tensor for key, tensor in tensors.items() if (name := names[key]) is not None}
     implied, _ = _adapter(target).infer(foreign)
     different = contradictions(spec, implied)
     if different:
@@ -89,7 +84,7 @@ def _adapter(name: str) -> Adapter:
 def _names(source: str, spec: Spec) -> dict[str, str | None]:
     """Map each of our keys to the source's, or to None where the source does not store it."""
     keys = list(build(spec, device="meta").state_dict())
-    if isinstance(spec, TorchvisionSpec) and _adapter(source) is _TORCHVISION:
+    if isinstance(spec, TorchvisionSpec) and _adapter(source) is torchvision:
         return {key: key.removeprefix("model.") for key in keys}
     names: dict[str, str | None] = {}
     for key in keys:

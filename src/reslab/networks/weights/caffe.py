@@ -1,16 +1,23 @@
-"""The authors' Caffe names: res4b22_branch2a, bn4b22_branch2a, scale4b22_branch2a, fc1000.
+"""The authors' Caffe files: res4b22_branch2a, bn4b22_branch2a, scale4b22_branch2a, fc1000.
 
 Their networks are v1: stride in the first 1x1 and in branch1 (the projection), a max-pool that rounds up without
 padding. Batch norm is two layers there, BatchNorm (statistics) and Scale (affine). Only ResNet-50's conv1 has a
 bias. Images come as BGR, 0-255, mean subtracted.
+
+A .caffemodel is a protobuf message whose field 100 repeats layers (name 1, type 2, blobs 7); a blob holds packed floats
+(5) and a shape (7, or the four old dimensions 1-4). BatchNorm's third blob scales its first two.
 """
 
 from __future__ import annotations
 
 import re
 import string
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from reslab.errors import UserError
@@ -18,6 +25,13 @@ from reslab.networks.weights.places import COUNTER, Place
 from reslab.spec import NetworkSpec, Preprocess, Spec, StageSpec, StemSpec
 from reslab.spec.preprocess import AUTHORS
 
+NAMES = {
+    "Convolution": ("weight", "bias"),
+    "InnerProduct": ("weight", "bias"),
+    "BatchNorm": ("running_mean", "running_var"),
+    "Scale": ("weight", "bias"),
+}
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 BLOCK = re.compile(r"res(\d+)(?:([a-z])|b(\d+))_branch2a\.weight")
 
 
@@ -31,19 +45,17 @@ def infer(tensors: Mapping[str, Tensor]) -> tuple[Spec, Preprocess]:
     if "res2a_branch2c.weight" not in tensors:
         raise UserError("these Caffe names are not of bottleneck blocks; the authors released 50, 101 and 152 layers")
     stem = tensors["conv1.weight"]
-    counts: dict[int, int] = {}
-    for name in tensors:
-        match = BLOCK.fullmatch(name)
-        if match:
-            counts[int(match[1])] = counts.get(int(match[1]), 0) + 1
-    stages = tuple(
-        StageSpec(blocks=blocks, width=_width(tensors, stage), stride=1 if stage == 2 else 2)
-        for stage, blocks in sorted(counts.items())
-    )
+    counts = Counter(int(match[1]) for name in tensors if (match := BLOCK.fullmatch(name)))
+    stages = []
+    for stage, blocks in sorted(counts.items()):
+        first = tensors.get(f"res{stage}a_branch2a.weight")
+        if first is None:
+            raise UserError(f"the file lacks res{stage}a_branch2a.weight; fetch it again")
+        stages.append(StageSpec(blocks=blocks, width=first.shape[0], stride=1 if stage == 2 else 2))
     return NetworkSpec(
         stem=StemSpec(kernel=stem.shape[-1], width=stem.shape[0], stride=2, bias="conv1.bias" in tensors),
         pool="ceil",
-        stages=stages,
+        stages=tuple(stages),
         block="bottleneck",
         shortcut="B",
         stride_in="1x1",
@@ -79,8 +91,80 @@ def _branch(place: Place, spec: NetworkSpec) -> str:
     return f"res{place.stage}{block}_branch{branch}"
 
 
-def _width(tensors: Mapping[str, Tensor], stage: int) -> int:
-    first = tensors.get(f"res{stage}a_branch2a.weight")
-    if first is None:
-        raise UserError(f"the file lacks res{stage}a_branch2a.weight; fetch it again")
-    return first.shape[0]
+def read_caffemodel(path: Path) -> dict[str, Tensor]:
+    """Return the tensors of a .caffemodel under the authors' layer names: ``res2a_branch1.weight``."""
+    try:
+        layers = (layer for field, layer in _fields(memoryview(path.read_bytes())) if field == 100)
+        tensors = dict(named for layer in layers for named in _read_layer(layer))
+    except (LookupError, ValueError, RuntimeError, TypeError, OverflowError) as error:
+        raise UserError(f"{path} is not a .caffemodel, or a damaged one; fetch it again") from error
+    if not tensors:
+        raise UserError(f"{path} holds no layers with weights; give a trained .caffemodel")
+    return tensors
+
+
+def _reshape(kind: str, leaf: str, blob: Tensor) -> Tensor:
+    """Drop the dimensions of one that old files put before every shape."""
+    if leaf == "weight" and kind == "Convolution":
+        return blob
+    return blob.reshape(blob.shape[-2:]) if leaf == "weight" and kind == "InnerProduct" else blob.flatten()
+
+
+def _read_layer(message: memoryview) -> Iterator[tuple[str, Tensor]]:
+    fields = list(_fields(message))
+    name, kind = (bytes(next(value for field, value in fields if field == wanted)).decode() for wanted in (1, 2))
+    blobs = [_read_blob(value) for field, value in fields if field == 7]
+    if kind == "BatchNorm" and len(blobs) == 3:
+        factor = blobs[2].item()
+        blobs = [blob / factor if factor else torch.zeros_like(blob) for blob in blobs[:2]]
+    for leaf, blob in zip(NAMES.get(kind, ()), blobs, strict=False):
+        yield f"{name}.{leaf}", _reshape(kind, leaf, blob)
+
+
+def _read_blob(message: memoryview) -> Tensor:
+    data, shape, old_shape = np.empty(0, dtype=np.float32), [], []
+    for field, value in _fields(message):
+        if field == 5:
+            data = np.frombuffer(value, dtype="<f4").astype(np.float32)
+        elif field == 7:
+            shape = [size for inner, packed in _fields(value) if inner == 1 for size in _varints(packed)]
+        elif field <= 4:
+            old_shape += _varints(value)
+    return torch.from_numpy(data).reshape(shape or old_shape)
+
+
+def _fields(message: memoryview) -> Iterator[tuple[int, memoryview]]:
+    """Yield each field's number and its bytes."""
+    place = 0
+    while place < len(message):
+        key, place = _varint(message, place)
+        kind = key & 7
+        if kind == BYTES:
+            size, place = _varint(message, place)
+        elif kind == VARINT:
+            size = _varint(message, place)[1] - place
+        else:
+            size = {FIXED64: 8, FIXED32: 4}[kind]
+        if place + size > len(message):
+            raise ValueError("the message ends before its field does")
+        yield key >> 3, message[place : place + size]
+        place += size
+
+
+def _varints(packed: memoryview) -> Iterator[int]:
+    place = 0
+    while place < len(packed):
+        value, place = _varint(packed, place)
+        yield value
+
+
+def _varint(message: memoryview, place: int) -> tuple[int, int]:
+    """Return the number that starts at `place`, and where it ends."""
+    value = shift = 0
+    while True:
+        byte = message[place]
+        value |= (byte & 0x7F) << shift
+        place += 1
+        if byte < 0x80:
+            return value, place
+        shift += 7

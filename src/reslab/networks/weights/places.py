@@ -32,14 +32,12 @@ def parse_place(key: str) -> Place | None:
     match = PATTERN.fullmatch(key)
     if match is None:
         return None
-    operator: Literal["conv", "norm"] = "conv" if match["operator"] == "conv" else "norm"
-    if match["stage"] is None:
-        return Place(part="stem", operator=operator, leaf=match["leaf"])
+    in_block = "projection" if match["shortcut"] else "layer"
     return Place(
-        part="projection" if match["shortcut"] else "layer",
-        operator=operator,
+        part=in_block if match["stage"] else "stem",
+        operator="conv" if match["operator"] == "conv" else "norm",
         leaf=match["leaf"],
-        stage=int(match["stage"]),
-        block=int(match["block"]),
+        stage=int(match["stage"] or 1),
+        block=int(match["block"] or 1),
         layer=int(match["layer"] or 0) + 1,
     )

@@ -1,25 +1,35 @@
-"""torchvision's names (timm's are the same) and what weights under them were trained with.
+"""torchvision's names (timm's are the same), what weights under them were trained with, and its own published files.
 
 Its ResNets are v1.5: stride in the 3x3, padded max-pool, projections where dimensions change. Names do not say how
-images were prepared: what is said here holds for its first generation, and `published` knows its own files better.
+images were prepared: what is inferred holds for its first generation. Its own files are known by their digest: the name
+of one ends in the first digits of its SHA-256. Of some networks there are several, for images prepared in different
+ways: ResNet-50, -101 and -152 first for images resized to 256, then to 232.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import math
 import re
 from collections.abc import Mapping
-from typing import get_args
+from dataclasses import replace
+from http.client import HTTPException
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
 
+import torch
 from torch import Tensor, nn
 
 from reslab.errors import UserError
 from reslab.networks.build import build
 from reslab.networks.weights.places import COUNTER, Place
-from reslab.spec import NetworkSpec, Preprocess, Spec, StageSpec, StemSpec, TorchvisionSpec
+from reslab.spec import NetworkSpec, Preprocess, Spec, StageSpec, StemSpec, TorchvisionSpec, name_of
 from reslab.spec.comparators import TorchvisionName
 from reslab.spec.preprocess import TORCHVISION, TORCHVISION_EFFICIENTNET, TORCHVISION_GOOGLENET
+
+if TYPE_CHECKING:
+    from torchvision.models import WeightsEnum
 
 PREPROCESS: dict[TorchvisionName, Preprocess] = {
     "googlenet": TORCHVISION_GOOGLENET,
@@ -125,3 +135,64 @@ def _architecture(tensors: Mapping[str, Tensor]) -> TorchvisionName | None:
 def _names_of(architecture: TorchvisionName) -> set[str]:
     names = build(TorchvisionSpec(architecture=architecture), device="meta").state_dict()
     return {name.removeprefix("model.") for name in names if not name.endswith(COUNTER)}
+
+
+def fetch_torchvision(spec: Spec) -> Path:
+    """Return torchvision's newest weights for a network, fetched into torch's own folder unless they are there."""
+    published = _list_published(spec)
+    if not published:
+        raise UserError(f"torchvision has no weights for {name_of(spec)}; give weights=FILE")
+    weights = type(published[0])["DEFAULT"]
+    folder = Path(torch.hub.get_dir()) / "checkpoints"
+    path = folder / weights.url.rpartition("/")[2]
+    if not path.exists():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            torch.hub.download_url_to_file(weights.url, str(path), hash_prefix=_digest_in_name(weights))
+        except (OSError, HTTPException, RuntimeError) as error:  # the last for another digest than the name's
+            reason = getattr(error, "reason", error)
+            raise UserError(
+                f"{weights.url} cannot be fetched ({reason}); download it elsewhere and give weights=FILE"
+            ) from error
+    return path
+
+
+def digest_file(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def find_preprocess(spec: Spec, digest: str) -> Preprocess | None:
+    """Return how torchvision prepares images for the file of this digest; None where it published no such file."""
+    weights = next((one for one in _list_published(spec) if digest.startswith(_digest_in_name(one))), None)
+    if weights is None:
+        return None
+    said = weights.transforms()
+    assert said.antialias, f"{weights} is without antialiasing, which we always do"
+    preprocess = Preprocess(
+        resize=said.resize_size[0],
+        crop=said.crop_size[0],
+        interpolation=said.interpolation.value,
+        mean=tuple(said.mean),
+        std=tuple(said.std),
+    )
+    if isinstance(spec, TorchvisionSpec) and spec.architecture == "googlenet":
+        # Its network undoes the mean and deviation it is given in favour of these, which ours does not.
+        return replace(preprocess, mean=TORCHVISION_GOOGLENET.mean, std=TORCHVISION_GOOGLENET.std)
+    return preprocess
+
+
+def _list_published(spec: Spec) -> list[WeightsEnum]:
+    """Return all weights that torchvision published for a network, by its bare name."""
+    from torchvision.models import get_model_weights
+
+    name = spec.architecture if isinstance(spec, TorchvisionSpec) else name_of(spec).split()[0]
+    try:
+        return list(get_model_weights(re.sub(r"-v1\.5$", "", name).replace("-", "")))
+    except ValueError:
+        return []
+
+
+def _digest_in_name(weights: WeightsEnum) -> str:
+    return Path(weights.url).stem.rpartition("-")[2]

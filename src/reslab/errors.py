@@ -4,8 +4,6 @@ Everything a user can get wrong raises `UserError` with one sentence; the comman
 sentence and exits with a non-zero code. Any other exception is a bug of ours and keeps its traceback.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 

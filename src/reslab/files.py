@@ -3,8 +3,6 @@
 A path that may not be read is told in a sentence; Python itself calls it absent, or raises.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

@@ -3,8 +3,6 @@
 Records of early versions may have them, and stay readable. The text that ids and names are made of is `spec`'s own.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

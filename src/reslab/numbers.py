@@ -1,7 +1,5 @@
 """How numbers are written, in sentences, tables and pages; nothing where there is none."""
 
-from __future__ import annotations
-
 MINUTE, HOUR, DAY = 60, 3600, 86400
 
 

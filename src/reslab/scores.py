@@ -4,8 +4,6 @@ A task's scores stand in `tasks/<task>/scores.py`, the headline first. A result 
 charts and pages show scores, and know none by name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias

@@ -3,8 +3,6 @@
 A panel it may do without. What prints and shows needs no torch, and the names are known without loading any of it.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 from collections.abc import Callable, Mapping, Sequence

@@ -4,8 +4,6 @@ A verb is a module here; it loads when it runs, so help answers in a blink. A us
 exit code 2.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

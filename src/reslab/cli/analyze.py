@@ -1,7 +1,5 @@
 """`reslab analyze RUN|WEIGHTS-FILE|NAME... [weights=FILE] [data=NAME|FOLDER] [images=N] [--only INSTRUMENT]`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`reslab compare NAME NAME [field=value ...]`, `reslab compare RUN RUN`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`reslab convert RUN|WEIGHTS-FILE|NAME [weights=FILE] --to FORM [--out FILE]`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from reslab.cli.terminal.show import progress_console, say

@@ -1,7 +1,5 @@
 """`reslab draw NAME... [field=value ...]`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from reslab.cli.terminal.show import progress_console, say

@@ -1,7 +1,5 @@
 """`reslab embed RUN|WEIGHTS-FILE|NAME FOLDER|DATASET|IMAGE... [weights=FILE] [--layer NAME] --out FILE.safetensors`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from reslab.cli.terminal.show import print_heading, progress_console, say

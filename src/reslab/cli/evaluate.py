@@ -1,7 +1,5 @@
 """`reslab evaluate RUN|WEIGHTS-FILE|NAME... [weights=FILE] [data=NAME|FOLDER] [protocol=NAME] [preprocess.FIELD=…]`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`reslab networks [PATTERN]`."""
 
-from __future__ import annotations
-
 from reslab.cli.terminal.show import console, make_table, print_json
 from reslab.cli.words.subjects import Json
 from reslab.errors import UserError

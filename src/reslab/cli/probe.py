@@ -1,7 +1,5 @@
 """`reslab probe RUN|WEIGHTS-FILE|NAME data=NAME|FOLDER [weights=FILE] [--layer NAME] [--json]`."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console, say, warn

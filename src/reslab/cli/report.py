@@ -1,7 +1,5 @@
 """`reslab report [--out DIR] [--runs DIR]`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from reslab.cli.terminal.checked_records import warn_of

@@ -1,7 +1,5 @@
 """`reslab runs [show|prune]`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any

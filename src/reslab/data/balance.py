@@ -6,8 +6,6 @@ equally often, give or take one; no image of a class comes again before all of i
 sequence is a function of (seed, p) alone.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Datasets by name, and folders of photographs by their path."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a training gets its images from: batches by their step, the test images in order, and how both are prepared."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Protocol
 

@@ -3,8 +3,6 @@
 It is drawn from random numbers of the image's own, (seed, epoch, image), so whoever draws it gets the same.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Images become what a network takes, as `Preprocess` says: resized, cropped, scaled, centred."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 

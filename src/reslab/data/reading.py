@@ -5,8 +5,6 @@ for even so the threads take it from the one that computes. Images are handed ou
 shown of them is `views`' business.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections import deque

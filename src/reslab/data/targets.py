@@ -4,8 +4,6 @@ Boxes are rows of left, top, right, bottom and class. Images have any number of 
 captured, have room for the most that any has, and the rows left over are of class `ABSENT`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

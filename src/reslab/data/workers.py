@@ -1,7 +1,5 @@
 """Processes that prepare what is wanted of images ahead of its use, beside the one that computes."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

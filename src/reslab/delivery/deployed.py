@@ -5,8 +5,6 @@ already, and gives `logits`: scale, channel order, mean and deviation are inside
 stand in the file's metadata. No file stays that does not give what the network gives.
 """
 
-from __future__ import annotations
-
 import io
 import warnings
 from collections.abc import Callable, Iterable

@@ -3,8 +3,6 @@
 A layer is one of `Network.activations`; a stage (conv3_x) stands for its last block.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

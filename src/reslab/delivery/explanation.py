@@ -4,8 +4,6 @@ Each channel of the map counts by the mean slope of the class's logit over it; w
 network that ends in global average pooling and a classifier, that slope is the classifier's weight over the map's area.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

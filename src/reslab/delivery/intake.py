@@ -5,8 +5,6 @@ For a file that leaves the house it is cut in two: the geometry (resize, crop), 
 the arithmetic (scale, channel order, mean, deviation), which goes along.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace

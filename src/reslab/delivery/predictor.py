@@ -5,8 +5,6 @@ One trained for several labels per image gives those above a threshold; each has
 The preprocessing travels with the weights, so a predictor needs a network and nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

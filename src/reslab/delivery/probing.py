@@ -5,8 +5,6 @@ float64; its L2 penalty is the one of `PENALTIES` that does best on a fifth of t
 and is then used on all of them. Neighbours vote by cosine; where they tie, the more similar win.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

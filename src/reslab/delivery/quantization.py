@@ -3,8 +3,6 @@
 The static quantization of onnxruntime, in its QDQ form; what it costs in accuracy is measured, never assumed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import tempfile

@@ -3,8 +3,6 @@
 `columns`, `chains` and `block_parts` say what is drawn, `network_page` and `block_page` where, `svg` how.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from reslab.drawing.block_page import draw_block_page

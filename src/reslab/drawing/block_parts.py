@@ -4,8 +4,6 @@ A block is drawn once for all that equal it but for their place (and their rate 
 pre-activation, the normalization and ReLU that close the last stage get a picture of their own.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

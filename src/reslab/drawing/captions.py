@@ -1,7 +1,5 @@
 """What is written into the pictures: the paper's short forms, as in "3x3 conv, 128, /2" and "64-d, 56x56"."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

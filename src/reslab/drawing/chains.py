@@ -5,8 +5,6 @@ blocks, MBConv, encoder blocks) is one box under its class's name. A normalizati
 weight layer it follows and shows only where it follows none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

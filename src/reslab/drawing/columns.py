@@ -4,8 +4,6 @@ Plain and residual networks are read from their layout alone; the others are fol
 Long runs of like blocks are folded, so that 1,202 layers fit on a page.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator
 

@@ -1,7 +1,5 @@
 """How large the map is after every layer of a plain or residual network, from its spec alone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from reslab.errors import UserError

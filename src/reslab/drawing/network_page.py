@@ -4,8 +4,6 @@ Solid lines are identity shortcuts, dotted ones zero padding (the paper's conven
 the legend says so for the kinds in use.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Sequence

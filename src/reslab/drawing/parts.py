@@ -1,7 +1,5 @@
 """What a picture of a whole network consists of, before anything has a place on the page."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, Self
 

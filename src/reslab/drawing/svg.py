@@ -4,8 +4,6 @@ The page is white with a thin edge, so that it reads the same on white and on da
 attributes are used: a style sheet or an id would leak into a page that holds several pictures.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr

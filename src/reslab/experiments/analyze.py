@@ -1,7 +1,5 @@
 """Instruments pointed at trained networks; what one finds of a run is measured once, and kept in its `analysis/`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from reslab.analysis.catalogue import find_instrument

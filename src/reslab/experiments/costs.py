@@ -4,8 +4,6 @@ Multiply-adds are one image's forward pass at 224x224, what the table prints as 
 step keeps for its backward pass, in float32.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ The paper's Figs. 1, 6 and 7 in two minutes on a laptop: deeper plain networks t
 not, and respond less. A reduced setting by nature: of the paper's effects it shows what such small networks have.
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 

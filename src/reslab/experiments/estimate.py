@@ -4,8 +4,6 @@ Time comes from a few real steps of a scratch network, budgeted to a second or t
 Evaluations are in; augmentation, the optimizer's time and what a device's libraries take for themselves are not.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

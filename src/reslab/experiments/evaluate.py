@@ -1,7 +1,5 @@
 """Trained networks tried on labelled images, alone and as an ensemble: their scores."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

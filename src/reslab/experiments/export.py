@@ -1,7 +1,5 @@
 """A trained network becomes a file for another runtime, checked before it is kept; eight bits are tried on images."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ What goes together, a trial with its data and a trained network with what it is 
 trial will take is `estimate`'s to tell: that costs a second or two.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """Frozen features of a trained network, and how much of a task they know."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

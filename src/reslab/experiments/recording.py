@@ -1,7 +1,5 @@
 """What a training tells as it goes, written down: metrics, speed and memory, and both for TensorBoard."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from pathlib import Path

@@ -5,8 +5,6 @@ reproduce(plan)
 judge_runs(plan.claims, plan.root).verdicts
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ draws and decodes, which may. What an old record does not tell is not compared. 
 weights are lost stands until the new one is written, and counts as finished all along.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any

@@ -1,7 +1,5 @@
 """A trial becomes a run directory: seeded, built, trained, tested, recorded."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Mapping
 from dataclasses import asdict

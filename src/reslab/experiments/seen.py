@@ -5,8 +5,6 @@ the photographs of all, where these are read in seconds. Where it has none, imag
 that still is what it was.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 from collections.abc import Mapping

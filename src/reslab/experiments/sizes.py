@@ -3,8 +3,6 @@
 Where it takes more than there is, that is told with what would need less, and far more is refused.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import math

@@ -1,7 +1,5 @@
 """What a training begins with: weights drawn by the trial's seed, or others to start from, known by their digest."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -4,8 +4,6 @@ A small network leaves most of a GPU idle; eight of them fill it. Every trial is
 with the others but the images, so it ends as it would have alone. Long ones begin first: none is left for last.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait

@@ -1,7 +1,5 @@
 """Training from Python as `reslab train` does it: by names and fields."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path

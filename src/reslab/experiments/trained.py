@@ -4,8 +4,6 @@ Weights bring their preprocessing along, and a run's bring their data; whatever 
 mean something else (other classes, other channels, other data under the old name) is refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -4,8 +4,6 @@ The shortcut is option A, B or C. Option A at a change of size is ``[x[:, :, ::2
 channels exact zeros.
 """
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 from torch.nn import functional as F
 

@@ -1,7 +1,5 @@
 """A spec becomes a network."""
 
-from __future__ import annotations
-
 import torch
 
 from reslab.networks.comparators import HighwayNetwork, LeNet

@@ -4,8 +4,6 @@ Segments of about the square root of a stage's blocks hold the least at once (Ch
 pass must leave no trace, so batch normalization does not count it: statistics and step counters move once.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import partial

@@ -6,8 +6,6 @@ LeNet-5 (LeCun et al., 1998) has the modern simplifications: full connections, a
 61,706 parameters on 32x32 grey images with ten classes.
 """
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 
 from reslab.networks.dropout import Dropout

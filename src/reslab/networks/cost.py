@@ -5,8 +5,6 @@ those of convolutions, fully-connected layers and attention in one forward pass,
 calls FLOPs. Activation memory is what autograd keeps between the forward and the backward pass of a training step.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Networks by name, with or without weights: the functions users call first."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

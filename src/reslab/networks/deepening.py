@@ -4,8 +4,6 @@ A residual block becomes the identity by zeroing the normalization that ends its
 switch: it needs exact identity kernels and a normalization that does nothing, which only holds in evaluation.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 

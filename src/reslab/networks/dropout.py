@@ -4,8 +4,6 @@ Trials that train side by side in one process each have their own, so none distu
 so where a network is only built, torch's default serves.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

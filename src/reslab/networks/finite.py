@@ -4,8 +4,6 @@ Weights are not looked through when a file is read: a network that diverged may 
 converted. Whoever computes with one refuses what comes out, and says which tensor is to blame.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from torch import Tensor

@@ -3,8 +3,6 @@
 On CUDA cuDNN then has convolution, bias, shortcut and ReLU as one kernel, so a map is written once, in its last form.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from typing import TypeAlias, TypeGuard

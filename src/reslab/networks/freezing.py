@@ -1,7 +1,5 @@
 """Which weights a training leaves alone, and which belong to the classifier: what fine-tuning tells apart."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 

@@ -3,8 +3,6 @@
 In float32 outputs are the network's own. In bfloat16 they differ from it by rounding, so that has to be asked for.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What every network here is, whatever its family: a trunk with named stages, and a head that reads its features."""
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ cuDNN plans a convolution anew for every size of a map, which takes longer than 
 photographs are tested whole, nearly every one has a size of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

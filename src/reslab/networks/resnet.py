@@ -5,8 +5,6 @@ weights are He's by default (reference [13]), biases zero; the paper does not sa
 starts: docs/deviations.md has our choices.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from functools import partial

@@ -4,8 +4,6 @@ On GPUs it is torch's; that refuses CPU tensors, for which there is one of our o
 sums of everybody's gradients too: each value moved the mean and the variance that all were normalized by.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -3,8 +3,6 @@
 GoogLeNet's auxiliary classifiers join the training loss with the weight its authors gave them (0.3), never the output.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torchvision

@@ -6,8 +6,6 @@ and the paper's mean of n runs, 2·0.0242·value·√(1 + 1/n), plus what the fi
 docs/reproducing.md gives the reasons.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

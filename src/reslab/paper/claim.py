@@ -1,7 +1,5 @@
 """A published statement, what is trained to test it, and the data it is about."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

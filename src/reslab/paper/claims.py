@@ -1,7 +1,5 @@
 """Everything the paper claims that can be tested, by table and figure."""
 
-from __future__ import annotations
-
 from reslab.paper import cifar, imagenet
 from reslab.paper.claim import Claim
 

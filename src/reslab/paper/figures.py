@@ -4,8 +4,6 @@ Errors in percent, read to about 0.1 point on CIFAR-10 and 0.3 on ImageNet (Fig.
 read to about 0.05.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal

@@ -5,8 +5,6 @@ good networks differ by on 50,000 images each, 2·√(2·p·(1 − p)/50,000), r
 chance of training. docs/reproducing.md gives the reasons.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Literal

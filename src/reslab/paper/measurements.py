@@ -4,8 +4,6 @@ Iterations are the paper's, of 64,000 on CIFAR-10; in the log of a shorter run t
 as the drops of the rate do.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Mapping, Sequence

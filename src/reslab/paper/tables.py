@@ -3,8 +3,6 @@
 Methods we do not build stand here as numbers only; `network` names the one that we do build.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -3,8 +3,6 @@
 Curves are drawn like the paper's Fig. 6, findings of instruments like its Fig. 7.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -4,8 +4,6 @@ Where several seeds are finished, curves and errors are means over them; a run t
 trial only while no other seed is finished, so that no mean changes its members on the way.
 """
 
-from __future__ import annotations
-
 import re
 import statistics
 from collections.abc import Collection, Sequence

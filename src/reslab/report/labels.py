@@ -1,7 +1,5 @@
 """What tells trials apart, in few words: the network, the recipe it is nearest to, and what was changed."""
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence

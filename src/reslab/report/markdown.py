@@ -1,7 +1,5 @@
 """Verdicts as Markdown: the tables of the README and the docs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from reslab.numbers import signed

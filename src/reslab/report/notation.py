@@ -1,7 +1,5 @@
 """How spreads, places and moments stand in the pages; units are in the heading: columns are compared by eye."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 

@@ -3,8 +3,6 @@
 So does one that contradicts itself (agreement.py): verdicts, pages, lists and comparisons begin with what is read here.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence

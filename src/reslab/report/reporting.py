@@ -1,7 +1,5 @@
 """A folder of runs becomes a site: read, judged beside the paper, written."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

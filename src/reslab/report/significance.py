@@ -1,7 +1,5 @@
 """Whether two settings differ, by the seeds that both were run with: paired differences and two tests of them."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Mapping, Sequence

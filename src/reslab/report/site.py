@@ -3,8 +3,6 @@
 A marker lists the files a report wrote, so that only a report is ever replaced, and only if nobody put files in it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import json

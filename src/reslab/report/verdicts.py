@@ -6,8 +6,6 @@ the letter; a run in which any of it differs, be it longer or shorter, reads "re
 Where nothing was published, a run of the full setting reads "measured".
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

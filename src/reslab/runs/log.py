@@ -3,8 +3,6 @@
 What the log of timings adds up to over all sittings of a run: how long it took, how fast it was, what memory it needed.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """On what a run ran: versions, hardware, commit, command."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import importlib.metadata

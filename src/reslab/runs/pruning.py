@@ -4,8 +4,6 @@ Folders of runs that were never begun hold a lock alone, and go. A run that a li
 are checkpoints that weights could be made from again: those of a run whose own are gone, damaged or another run's.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A safetensors file says where its last tensor ends, and ours of which network an
 one checks its digest.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, Literal

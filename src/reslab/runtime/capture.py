@@ -4,8 +4,6 @@ Trials that run side by side each record on their own stream, one at a time, and
 see `alone`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable

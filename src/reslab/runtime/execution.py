@@ -5,8 +5,6 @@ float32's range and rounds to 8 bits; float16 rounds to 11, and its gradients ne
 `FAST` is channels last and bfloat16; benchmarks/networks.py measures them.
 """
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import dataclass
 

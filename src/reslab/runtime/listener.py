@@ -3,8 +3,6 @@
 One object goes through all layers. As it stands it hears nothing and never wishes to stop.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext

@@ -1,7 +1,5 @@
 """How much memory is free and in use: on a CUDA device, or in this machine's RAM, less where a container has less."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

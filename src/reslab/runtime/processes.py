@@ -6,8 +6,6 @@ on the CPU by gloo, which also notices when a process falls silent: every iterat
 that fails leaves word of why, and the others repeat it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import os

@@ -4,8 +4,6 @@ Each purpose has a stream of its own, so none shifts another's numbers; what a s
 not by what was drawn before. What draws from torch's own generator, and cannot be given another, is seeded for it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Iterator

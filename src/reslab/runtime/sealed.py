@@ -3,8 +3,6 @@
 Damage is found on reading, and the same content is the same bytes.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """How long a network takes here and now: a forward pass, and a training step without the optimizer."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 `tools/ship.py` writes them, docs/models.md is about them. Here are only their names and places: no torch.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from reslab.errors import UserError

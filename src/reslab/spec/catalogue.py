@@ -4,8 +4,6 @@
 depth of a family is asked for by the family's name. Hyphens, underscores and case do not matter.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import json
 import re

@@ -6,8 +6,6 @@ name that has to be written again: `where` stands before it. Specs that are buil
 the same done and said, and ask `place` what stands before their fields.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import numbers

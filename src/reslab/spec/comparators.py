@@ -4,8 +4,6 @@ Highway networks and LeNet-5 are built here; the others come from torchvision un
 here, an entry of `TYPES` and of `NAMED`, and what `reslab.networks` builds of it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

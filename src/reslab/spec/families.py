@@ -1,7 +1,5 @@
 """The paper's two families of networks, turned by its own dial, the depth; wide and dense ones beside them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from reslab.errors import UserError, choices

@@ -4,8 +4,6 @@ Of the layers that `reslab.networks` builds, kernels, matrices, biases and train
 networks cannot be counted so: their layers stand there.
 """
 
-from __future__ import annotations
-
 from reslab.spec.catalogue import Spec
 from reslab.spec.comparators import HighwaySpec, LeNetSpec
 from reslab.spec.network import BlockPlan, LayerPlan, NetworkSpec

@@ -5,8 +5,6 @@ the authors' models (BGR, 0-255, mean only) and the common ones (RGB, 0-1, mean 
 networks subtract a mean image (section 4.2), which lies beside the weights as a tensor: `per_pixel_mean` says so.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Literal
 

@@ -5,8 +5,6 @@ since, for the same networks in a fraction of the time; `highway` is how Highway
 recipe can say it. `imagenet-paper` is section 3.4, `photos` the everyday job. docs/deviations.md lists what was open.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -4,8 +4,6 @@ A task needs a target of every image: its class, a row of labels, boxes, a mask;
 have several of these serve several tasks, the first of which is usual.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias

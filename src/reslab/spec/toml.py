@@ -3,8 +3,6 @@
 Python reads TOML but does not write it; this writes what our specs are made of.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

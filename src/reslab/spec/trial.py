@@ -1,7 +1,5 @@
 """One experiment, complete: data, network, recipe, seed. Equal trials share a run, so repeating one is free."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -3,8 +3,6 @@
 docs/deviations.md says why. Sums are in float64, so that the order of views does not show.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -4,8 +4,6 @@ They stand in a task's folder, in modules `scores`, `panel` and `printed`. The l
 scores are shown then, and nothing more.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import importlib.util

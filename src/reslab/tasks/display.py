@@ -4,8 +4,6 @@ As written here any task is shown, by its scores alone. One that has more to say
 `tasks/<task>/panel.py` and `printed.py`; nothing here needs torch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self

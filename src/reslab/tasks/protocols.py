@@ -6,8 +6,6 @@ average is classified. For crops of 224 a window has 7x7 places, and square imag
 1, 2, 6, 9 and 14 of them a side.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence

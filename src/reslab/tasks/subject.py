@@ -1,7 +1,5 @@
 """A trained network with its task and labelled images: what tests and instruments are pointed at."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any

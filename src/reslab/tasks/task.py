@@ -4,8 +4,6 @@ A task is a folder here with a module `task` that has `TASK`, named after the ta
 how is the business of others: a task is given outputs and targets.
 """
 
-from __future__ import annotations
-
 import abc
 import importlib
 from collections.abc import Mapping

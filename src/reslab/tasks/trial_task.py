@@ -1,7 +1,5 @@
 """A trial's task with what feeds it: what the loop trains, and how it is tested on the way and at the end."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

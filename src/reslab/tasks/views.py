@@ -5,8 +5,6 @@ image and of its mirror image, at five sizes. The paper's sizes go with crops of
 A new protocol is an entry of `PROTOCOLS`.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

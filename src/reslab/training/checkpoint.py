@@ -3,8 +3,6 @@
 A damaged newest one is named and the previous used.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

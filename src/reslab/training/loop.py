@@ -4,8 +4,6 @@ Everything that happens in an iteration is a pure function of the trial and the 
 stopped anywhere and resumed ends exactly like one never stopped.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What hangs on the step, as pure functions of it: the learning rate, and when snapshots are taken."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -4,8 +4,6 @@ What an iteration needs comes in stretches of many: batches, rates and step numb
 and are copied into the places the graph reads. Capturing leaves no trace: what its trial runs changed is taken back.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager

@@ -4,8 +4,6 @@ What is counted are sums over images, a vector whose values the task names; the 
 those names, and knows none of them itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Protocol
 

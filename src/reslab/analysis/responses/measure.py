@@ -6,8 +6,6 @@ them in the CIFAR networks), in bottlenecks all. One pass keeps a mean and a var
 activations; confidence intervals come from resampling images, because the pixels of one image are not independent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """What pages show of layer responses, drawn like the paper's Fig. 7; no torch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Layer responses in words and as a table; no torch."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """`reslab data fetch|prepare|shard|check|list`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """How a checked folder of photographs looks on a terminal: its classes, what was found, and what that means."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs read and checked for showing: what `report` calls damaged or a copy is so for other verbs too."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from reslab.cli.terminal.show import warn

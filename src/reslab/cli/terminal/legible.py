@@ -4,8 +4,6 @@ It is shown instead, as \x1b: control characters, marks that turn the direction 
 names that are no UTF-8. Files and `--json` keep it as it is.
 """
 
-from __future__ import annotations
-
 import re
 
 FOREIGN = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -1,7 +1,5 @@
 """How numbers and tables look on a terminal."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any

@@ -3,8 +3,6 @@
 The first has the terminal. What the others say is kept, and shown where one of them was the first to fail.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

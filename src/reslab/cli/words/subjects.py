@@ -1,7 +1,5 @@
 """What a verb is told: subjects (a network's name, a weight file), field=value pairs, where runs are."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence

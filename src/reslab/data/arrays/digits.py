@@ -4,8 +4,6 @@ E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machin
 (CC BY 4.0): the 1,797 images of its test file, in its order. Every fifth of each digit is ours to test on.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

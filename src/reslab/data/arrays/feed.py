@@ -1,7 +1,5 @@
 """What feeds a training with images of one size: where they lie, in which order they come, how they are tested."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

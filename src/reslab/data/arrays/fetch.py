@@ -4,8 +4,6 @@ Files land in a temporary folder and are checked, decoded and checked again befo
 interrupted, truncated or wrong leaves nothing behind.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import http.client

@@ -3,8 +3,6 @@
 Each reader gives the same four arrays: images as (count, height, width, channels) and labels, training and test.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -5,8 +5,6 @@ with `mean_first` off, ``crop(pad(x)) - mean`` (docs/deviations.md). Bytes stay 
 is zeros in what the network is given, so it says nothing: zero is the mean.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

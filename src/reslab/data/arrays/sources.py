@@ -4,8 +4,6 @@ A file is its publisher's if it has the publisher's MD5 (CIFAR: the dataset's pa
 torchvision records them). Arrays that may come from elsewhere too have their SHA-256 here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

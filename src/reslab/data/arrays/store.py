@@ -3,8 +3,6 @@
 ``digests.json`` beside them holds the SHA-256 each array had when it was fetched and found good.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

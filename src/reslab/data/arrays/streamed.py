@@ -6,8 +6,6 @@ Crops and flips happen here on bytes, a quarter of what the floats would take to
 device, by the same arithmetic as `ResidentBatches`, so a batch is the same to the bit.
 """
 
-from __future__ import annotations
-
 import math
 import os
 

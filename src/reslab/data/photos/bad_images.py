@@ -1,7 +1,5 @@
 """What to do about bad images: the first stops the work; or each is told once and left out, up to one in a hundred."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Sequence

@@ -3,8 +3,6 @@
 What `read_photos` would stop at, one thing at a time, is here found all at once.
 """
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections import Counter, defaultdict

@@ -5,8 +5,6 @@ gives depends on the seed, the epoch and the image alone. The names of the files
 millions, and every worker would copy them.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -8,8 +8,6 @@ name: it stays on its side when others are added, or classes, unless its class i
 The first edition drew by position, so that one image more shuffled all.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Sequence
 from enum import IntEnum

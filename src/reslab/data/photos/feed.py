@@ -6,8 +6,6 @@ Colours are shifted as in AlexNet: along the principal components of ImageNet's 
 its eigenvalue. Mixing joins every image with its neighbour in the batch, whose order is random already.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 A note is dealt with by decoding. A training stops at the first error; who looks for all of them goes on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple

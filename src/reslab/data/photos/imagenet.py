@@ -5,8 +5,6 @@ was. No name in an archive is trusted; what a validation image shows, the develo
 training and 50,000 validation images make it whole.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import re

@@ -5,8 +5,6 @@ The first line names the columns: ``image``, then a class each, with 0 or 1 belo
 semicolons between an image's labels. Images are named by their path under the folder.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 A member of a tar is read from its place, in one go: the tar is neither unpacked nor gone through.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

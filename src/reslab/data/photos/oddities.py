@@ -3,8 +3,6 @@
 Oddities are judged in `findings`. A file is read once, and decoded in full: only so is damage seen.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import struct

@@ -4,8 +4,6 @@ The order of an epoch is drawn at once; what happens to an image is drawn where 
 own, so neither workers nor a resumed run change it.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -6,8 +6,6 @@
 - Fractions, integers of 32 bits and signed ones are refused: no file of them says which value is white.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import warnings

@@ -1,7 +1,5 @@
 """The photographs of a folder, however they lie there: on a list with their labels, in shards, or as files by class."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from reslab.data.photos.editions import CURRENT, Edition

@@ -1,7 +1,5 @@
 """Progressive resizing: the side of the training crops, as a pure function of the step."""
 
-from __future__ import annotations
-
 import math
 
 from reslab.spec.recipe import Recipe

@@ -4,8 +4,6 @@ They are a dataset like a folder of files: images in the order of class and name
 How they are spread over shards changes nothing, so what `shard_writer` writes is the dataset it was given.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -5,8 +5,6 @@ the data root and holds as long as no shard has another size or time. Looking is
 begins like a whole one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io

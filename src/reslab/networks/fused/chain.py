@@ -4,8 +4,6 @@ Two kernels a layer on the way forward, three on the way back; the gradients of 
 beside the others on a stream of their own.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Which networks there are kernels for, on which devices, and how one is put on them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Sequence

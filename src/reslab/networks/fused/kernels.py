@@ -11,8 +11,6 @@ parts in their order, so that the same input gives the same bits every time.
 # ruff: noqa: N803
 # pyright: reportGeneralTypeIssues=false
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 from triton.language import constexpr

@@ -1,7 +1,5 @@
 """A network as the layers its chain is made of, each knowing what it reads and what arrives at its end."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

@@ -11,8 +11,6 @@ convolution, ``y = relu(scale * z + shift + shortcut)``; going back, the gradien
 # ruff: noqa: N803
 # pyright: reportGeneralTypeIssues=false
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 from triton.language import constexpr

@@ -3,8 +3,6 @@
 Nothing changes but how it is computed: the same parameters, statistics and results, to its precision's rounding.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -4,8 +4,6 @@ Tensor cores take channels by the eight, and images have three: most of what the
 at every other pixel is a 4x4 one at every quad of pixels, whose channels are twelve, put into sixteen.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -7,8 +7,6 @@ window and by their responses. Going back, whoever won gets the gradient, folded
 # ruff: noqa: N803
 # pyright: reportGeneralTypeIssues=false
 
-from __future__ import annotations
-
 import triton
 import triton.language as tl
 from triton.language import constexpr

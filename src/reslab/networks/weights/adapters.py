@@ -4,8 +4,6 @@ v1 and v1.5 bottlenecks have the same tensors, and so have the two max-pools and
 source knows which it was trained with, so an adapter infers the whole spec, not just names.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from typing import Any, Protocol

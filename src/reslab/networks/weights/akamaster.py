@@ -3,8 +3,6 @@
 Its option A pads zero channels on both sides, its images are normalized with ImageNet's mean and deviation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from torch import Tensor

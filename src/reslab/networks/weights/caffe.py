@@ -8,8 +8,6 @@ A .caffemodel is a protobuf message whose field 100 repeats layers (name 1, type
 (5) and a shape (7, or the four old dimensions 1-4). BatchNorm's third blob scales its first two.
 """
 
-from __future__ import annotations
-
 import re
 import string
 from collections import Counter

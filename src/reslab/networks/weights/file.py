@@ -4,8 +4,6 @@ Spec, class names and their words, preprocessing, metrics and provenance lie bes
 subtract is one more tensor. Files saved into a folder carry the first eight digits of their digest in their name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

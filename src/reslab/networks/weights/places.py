@@ -1,7 +1,5 @@
 """The places of a network that foreign formats have names for: stem, block layers, projections, classifier."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Literal

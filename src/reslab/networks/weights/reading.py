@@ -4,8 +4,6 @@ safetensors files are plain data. torch.save files are pickles: they are read in
 knows tensors and plain containers and nothing else; a file that asks for more is refused.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import pickletools

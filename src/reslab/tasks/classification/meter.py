@@ -6,8 +6,6 @@ The expected calibration error sorts guesses into fifteen bins by confidence, th
 what confidence and accuracy differ by in a bin, weighted by its guesses (Guo et al., 2017).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 

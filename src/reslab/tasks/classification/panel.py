@@ -1,7 +1,5 @@
 """What pages show of a classification: the confusion matrix, the error of each class; and whether these agree."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What `reslab evaluate` prints of a classification: errors, calibration, the confusion matrix or the worst classes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

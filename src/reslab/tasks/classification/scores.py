@@ -1,7 +1,5 @@
 """The scores of networks that tell classes apart: errors, their spread over classes, calibration."""
 
-from __future__ import annotations
-
 from reslab.scores import Score
 
 ERROR = Score(name="error_percent", words="error", logged=("train", "test"), shown="lists")

@@ -1,7 +1,5 @@
 """The task of one class per image: cross-entropy, smoothed or weighed where the recipe asks for it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ have it so far; average precision is the sum of precision times the rise of reca
 not finite is wrong, comes last, and is counted: whoever shows scores refuses them then.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 

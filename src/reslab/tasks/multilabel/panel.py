@@ -1,7 +1,5 @@
 """What pages show of labels: the average precision of each; and whether these agree with their mean."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What `reslab evaluate` prints of labels: the mean average precision, images with a label wrong, each label's."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

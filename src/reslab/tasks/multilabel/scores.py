@@ -1,7 +1,5 @@
 """The scores of networks that tell any number of labels: images with a label wrong, average precision."""
 
-from __future__ import annotations
-
 from reslab.scores import Score
 
 ERROR = Score(

@@ -4,8 +4,6 @@ The loss is the mean binary cross-entropy over classes and images. Smoothing dra
 weights make the yes and the no of each class count the same.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -32,6 +32,7 @@ def evaluate(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
     refuse_unknown("evaluate", fields, ("weights", "data", "data.split", "data.on_bad_image", "protocol", "precision"))
     if not subjects:
         raise UserError("evaluate needs a run or a weight file; `reslab runs` lists the runs")
+    start_workers(fields)
     with progress_console.status("loading"):
         from reslab.experiments.evaluate import evaluate_ensemble
         from reslab.networks.inference import Served
@@ -41,7 +42,6 @@ def evaluate(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
         if protocol not in PROTOCOLS:
             raise UserError(f"protocol is {protocol!r}; choose {choices(PROTOCOLS)}")
         precision = convert(Served, precision, where="precision")
-        start_workers(fields)
         members = load_inputs([load_trained(one, fields, runs_root(runs)) for one in subjects], fields)
     with image_bar("evaluating", len(members[0])) as listener:
         found = evaluate_ensemble(members, protocol=protocol, precision=precision, listener=listener)

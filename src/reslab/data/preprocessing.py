@@ -93,10 +93,11 @@ def _refuse_other_channels(values: tuple[float, ...], name: str, channels: int) 
 
 
 def _per_channel(values: tuple[float, ...], pixels: Tensor, space: int) -> Tensor:
-    return _on_device(values, pixels.dtype, pixels.device)[(..., *[None] * space)]
+    make = _send if pixels.is_cuda else torch.tensor
+    return make(values, dtype=pixels.dtype, device=pixels.device)[(..., *[None] * space)]
 
 
 @functools.lru_cache(maxsize=64)  # sending them makes the host wait for the device
 @torch.inference_mode(mode=False)
-def _on_device(values: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+def _send(values: tuple[float, ...], *, dtype: torch.dtype, device: torch.device) -> Tensor:
     return torch.tensor(values, dtype=dtype, device=device)

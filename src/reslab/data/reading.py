@@ -121,7 +121,7 @@ def _decode_for(
 ) -> Iterator[tuple[int, Tensor]]:
     """Yield the images that can be read, on a device, with their numbers."""
     workers = count_workers(device)
-    if workers > 1 and len(images) >= ENOUGH:
+    if workers > 1 and len(images) >= ENOUGH and ahead >= AT_ONCE:  # whoever asks for less wants but the first
         return decode_by_processes(images, workers=workers, device=device, on_bad=on_bad)
     decoded = decode_in_order(images, on_bad=on_bad, ahead=ahead)
     return ((index, image.to(device, non_blocking=True)) for index, image in decoded)

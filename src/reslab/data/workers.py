@@ -6,7 +6,6 @@ import signal
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from multiprocessing import forkserver
 from types import ModuleType
 from typing import Any
 
@@ -35,12 +34,6 @@ def count_workers(device: torch.device | str) -> int:
     if not text.isdecimal():
         raise UserError(f"RESLAB_WORKERS is '{text}'; give a whole number, 0 for none, or unset it")
     return int(text)
-
-
-def start_server(*modules: str) -> None:
-    """Let the process that workers are forked from start, and import modules that they need, while others load."""
-    torch.multiprocessing.get_context("forkserver").set_forkserver_preload([__name__, *modules])
-    forkserver.ensure_running()
 
 
 def work_ahead(items: Dataset[Any], wanted: Iterable[Any], *, workers: int) -> Iterator[Any]:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests.closed import close
 
+from reslab.cli.words import trained
+
 W = "mine.safetensors"
 
 
@@ -53,3 +55,15 @@ def test_a_run_that_was_never_finished_makes_no_word_ambiguous(reslab, run: Path
     assert "begins 2 finished runs' ids" in reslab(*words).err
     (other / "result.json").unlink()
     assert reslab(*words).code == 0
+
+
+def test_beside_a_gpu_decoding_starts_early_for_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for datasets by name, and not where there is no GPU."""
+    started: list[int] = []
+    monkeypatch.setattr(trained.forkserver, "ensure_running", lambda: started.append(1))
+    monkeypatch.setattr(trained, "GPU", tmp_path / "none")
+    trained.start_workers({"data": str(tmp_path)})
+    monkeypatch.setattr(trained, "GPU", tmp_path)
+    for fields in ({}, {"data": "cifar10"}, {"data": str(tmp_path)}):
+        trained.start_workers(fields)
+    assert started == [1]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +18,7 @@ from reslab.cli.terminal.progress import Name, Rate
 from reslab.cli.terminal.show import progress_console, warn
 from reslab.cli.words.subjects import is_file, split_subject, split_words, take_count
 from reslab.errors import UserError, choices
+from reslab.files import is_folder
 from reslab.runs.directory import match_runs, only_run
 from reslab.runtime.listener import Listener
 from reslab.shipped import sets_of
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from reslab.experiments.trained import Trained
     from reslab.tasks.subject import Subject
 
+GPU = Path("/dev/nvidiactl")  # torch would know, and is not imported yet
 # - is a word: the list of images on standard input.
 ImageWord = Annotated[str, Parameter(allow_leading_hyphen=True)]
 
@@ -77,13 +81,11 @@ def load_inputs(members: Sequence[Trained], fields: Mapping[str, str]) -> list[S
 
 
 def start_workers(fields: Mapping[str, str]) -> None:
-    """Let those who decode photographs beside a GPU start while weights are read."""
-    from reslab.data.catalogue import LOADERS
-    from reslab.data.workers import count_workers, start_server
-    from reslab.runtime.execution import choose_device
-
-    if fields.get("data", "") not in ("", *LOADERS) and count_workers(choose_device()) > 1:
-        start_server("reslab.data.photos.folder")
+    """Let the process that those who decode photographs beside a GPU come from start, while torch is imported here."""
+    if GPU.exists() and "data" in fields and is_folder(Path(fields["data"])):
+        preloaded = ["reslab.data.workers", "reslab.data.photos.folder"]
+        multiprocessing.get_context("forkserver").set_forkserver_preload(preloaded)
+        forkserver.ensure_running()
 
 
 def _open(fields: Mapping[str, str], members: Sequence[Trained]) -> Dataset:

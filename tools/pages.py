@@ -162,6 +162,7 @@ def _write_results(tables: Mapping[str, Sequence[Verdict]], records: Sequence[Ru
     parts += [
         "## Speed",
         speeds.write_training(),
+        speeds.write_testing(),
         "## The fast recipe",
         speeds.write_fast(),
         "## Runs",

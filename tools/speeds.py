@@ -18,7 +18,7 @@ from reslab.report.markdown import write_table
 from reslab.spec import name_of
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import Trial, trial_from_dict
-from reslab.tasks.classification.scores import ERROR
+from reslab.tasks.classification.scores import ERROR, TOP5_ERROR
 from tools import RESULTS
 
 TRAINING_IMAGES = 50_000
@@ -30,6 +30,9 @@ The usual loop for CIFAR-10 is eager float32 with PIL images in {workers}; both 
 torchvision's compiled ResNet-50 waited for the host in this run; the day before it had 6,481 images a second
 ([log](log.md)). For inference both are bfloat16 throughout; ours is folded and captured besides. torchvision's compiled
 was not measured in that run; the day before, ours was 1.29 times as fast with 256 images at once, 1.16 with one."""
+ABOUT_TESTING = """\
+Testing {images:,} validation photographs of ImageNet with the authors' ResNet-50 on {device} and 16 cores, beside
+torchvision's reference evaluation of one of its own in the same run, after the start ([log](log.md))."""
 IMAGES = {"cifar10": "its images", "noise": "noise of the same size"}
 ABOUT_FAST = """\
 [`recipe=fast`](training.md#the-fast-recipe), one trial at a time, by `benchmarks/fast.py` (`results/fast`). Training
@@ -110,6 +113,25 @@ def write_training() -> str:
     about = ABOUT_TRAINING.format(device=_device(record), images=IMAGES[images], workers=workers)
     inference = _write_inference(_read("speed/resnet50-inference"))
     return "\n\n".join([about, _write_cifar(record), _write_resnet50(_read("speed/resnet50")), inference])
+
+
+def write_testing() -> str:
+    """Write images a second of tests of photographs by protocol, beside torchvision's, and the errors they gave."""
+    records = [_read("speed/testing"), _read("speed/testing-multi-scale")]
+    rows = [
+        (
+            row["protocol"],
+            row["precision"],
+            f"{row['images_per_second']:,.0f}",
+            f"{row['peer']:,.0f}" if row["peer"] else "",
+            f"{row[ERROR.name]:.2f} / {row[TOP5_ERROR.name]:.2f}",
+        )
+        for record in records
+        for row in record["rows"]
+    ]
+    about = ABOUT_TESTING.format(images=records[0]["photographs"], device=_device(records[0]))
+    heads = ("protocol", "precision", "ours, images a second", "torchvision, float32", "top-1 / top-5 error %")
+    return f"{about}\n\n{write_table(heads, rows, left=(0, 1))}"
 
 
 def write_fast() -> str:

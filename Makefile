@@ -19,7 +19,6 @@ check: .venv/ready-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
-	$(BIN)/python -m pytest tests/test_architecture.py -n 0 -q
 
 docs: .venv/ready-dev
 	$(BIN)/zensical build --clean

@@ -10,13 +10,13 @@ from tests.networks.fused.interpreting import interpret
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 CASES = [
     ("cifar-resnet-14", {"input_size": 16}),
-    ("cifar-resnet-8", {"input_size": 16, "zero_padding": "both"}),
-    ("cifar-resnet-8", {"input_size": 16, "shortcut": "B"}),
+    ("cifar-resnet-8", {"input_size": 8, "zero_padding": "both"}),
+    ("cifar-resnet-8", {"input_size": 8, "shortcut": "B"}),
     ("cifar-resnet-8", {"input_size": 8, "shortcut": "C"}),
-    ("cifar-plain-8", {"input_size": 16}),
-    ("cifar-resnet-8", {"input_size": 16, "channels": 1}),
+    ("cifar-plain-8", {"input_size": 8}),
+    ("cifar-resnet-8", {"input_size": 8, "channels": 1}),
     ("cifar-resnet-14", {"input_size": 16, "order": "pre", "zero_padding": "both"}),
-    ("cifar-plain-8", {"input_size": 16, "order": "pre"}),
+    ("cifar-plain-8", {"input_size": 8, "order": "pre"}),
 ]
 
 

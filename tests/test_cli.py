@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from tests.runs_by_hand import CLASSES, SITTING, write_run
 
 from reslab.cli import app
 from reslab.networks import save_model
+from reslab.runs.directory import list_runs
 
 VERBS = [
     "analyze",
@@ -68,6 +70,41 @@ def test_a_closed_pipe_is_no_error(words: str) -> None:
         command = f"set -o pipefail; {sys.executable} -m reslab {words} | {reader}"
         done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.slow
+def test_a_closed_pipe_ends_no_training(tmp_path: Path) -> None:
+    """`reslab train … | head -1`, and where nobody reads what goes to standard error either."""
+    fields = "network=cifar-resnet-8 recipe.iterations=4 recipe.evaluate_every=2 recipe.batch=8"
+    command = f"set -o pipefail; {sys.executable} -m reslab train {fields} --runs {tmp_path} 2>&1 | head -1"
+    assert subprocess.run(["bash", "-c", command], capture_output=True, check=False).returncode == 0
+    (run,) = list_runs(tmp_path)
+    assert run.state == "finished"
+
+
+@pytest.mark.parametrize(
+    ("where", "code", "told"),
+    [
+        (">&-", 0, ""),
+        (">&- 2>&-", 0, ""),
+        ("> /dev/full", 2, "reslab: the output could not be written: No space left on device; send it elsewhere\n"),
+    ],
+)
+def test_output_that_goes_nowhere_is_no_traceback(where: str, code: int, told: str) -> None:
+    """Closed, or full; in one sentence if in any."""
+    command = f"{sys.executable} -m reslab networks --json {where}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (code, told)
+
+
+def test_output_need_not_be_utf_8() -> None:
+    """What the encoding does not have becomes a question mark."""
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    words = [sys.executable, "-m", "reslab", "data", "check", "ünknown"]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("reslab: ")
+    assert "?nknown" in done.stderr
 
 
 def test_nothing_that_a_terminal_obeys_is_printed(tmp_path: Path) -> None:

@@ -79,6 +79,13 @@ def test_a_sound_folder_is_checked(reslab, photos: Path) -> None:
     assert "nothing odd; fit to be trained on, fingerprint " in outcome.out
 
 
+def test_one_bad_image_may_be_skipped(reslab, photos: Path) -> None:
+    """As a training says, and no more than that of so few."""
+    (photos / "train" / "ant" / "bad.jpg").write_text("hello")
+    outcome = reslab("data", "check", str(photos))
+    assert "a training would stop at an unreadable image, or leave such out with data.on_bad_image=skip" in outcome.out
+
+
 def test_what_is_found_is_told(reslab, photos: Path) -> None:
     """By kind, with how many and the first of them; all of them as JSON; errors end with 1."""
     for number in range(5):
@@ -90,7 +97,7 @@ def test_what_is_found_is_told(reslab, photos: Path) -> None:
     assert "… 2 more; --json names all" in outcome.out
     assert "bad3" not in outcome.out
     assert "val/bee/[red]leak.png  as train/bee/0.png" in outcome.out
-    assert "5 errors, 1 warning; a training would stop at an unreadable image" in outcome.out
+    assert "5 errors, 1 warning; a training would stop: 5 images are unreadable and 1 may be skipped" in outcome.out
     outcome = reslab("data", "check", str(photos), "--json")
     told = json.loads(outcome.out)
     assert (outcome.code, told["passed"], told["refusal"]) == (1, False, None)
@@ -131,7 +138,7 @@ def test_many_classes_are_told_by_the_scarcest_and_the_richest(reslab, tmp_path:
         (["cifr10"], "there is neither a dataset nor a folder 'cifr10'; did you mean 'cifar10'?"),
         (["flowers"], "there is neither a dataset nor a folder 'flowers'; give a path"),
         (["nowhere/flowers"], "there is no folder nowhere/flowers; give one that has train/<class>/"),
-        (["digits", "--workers", "0"], "--workers is 0; give 1 or more"),
+        (["digits", "--workers", "0"], "--workers is 0; give a whole number from 1 to 256"),
     ],
 )
 def test_nothing_to_check_is_one_sentence(reslab, words: list[str], sentence: str) -> None:

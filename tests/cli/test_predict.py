@@ -41,6 +41,13 @@ def test_a_line_an_image(reslab, here: Path) -> None:
     assert all("ants" in line and "bees" in line and line.count("%") == 2 for line in lines[2:])
 
 
+def test_a_url_is_not_fetched(reslab, here: Path) -> None:
+    """And that is said, not that no such file is there."""
+    outcome = reslab("predict", "mine.safetensors", "https://example.org/bee.jpg")
+    assert outcome.code == 2
+    assert "'https://example.org/bee.jpg' is a URL, and URLs are not fetched; download the image" in outcome.err
+
+
 def test_a_mean_image_at_another_crop(reslab, here: Path) -> None:
     """Is subtracted as the averages of its channels."""
     network = make_network()

@@ -34,6 +34,17 @@ def test_a_folder_becomes_a_classifier(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(steps) == 20
 
 
+def test_evaluations_are_lines_unless_that_is_not_wanted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On standard error, where it disturbs no output."""
+    fields = {"recipe.iterations": 4, "recipe.evaluate_every": 2, "recipe.batch": 8}
+    reslab.train("digits", "cifar-resnet-8", fields=fields, runs=tmp_path)
+    out, err = capsys.readouterr()
+    assert [line.partition(":")[0] for line in err.splitlines()] == ["step 2 of 4", "step 4 of 4"]
+    assert not out
+    reslab.train("digits", "cifar-resnet-8", fields=fields, runs=tmp_path, seed=1, progress=False)
+    assert capsys.readouterr().err == ""
+
+
 def test_runs_lie_where_the_command_line_puts_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In RESLAB_RUNS, unless a folder is given; in runs without either."""
     monkeypatch.chdir(tmp_path)

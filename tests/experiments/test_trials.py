@@ -53,6 +53,8 @@ def test_epochs_count_by_batch_and_split() -> None:
     assert read_trial(fields | {"recipe.batch": "32"}, DIGITS).recipe.iterations == round(2 * count / 32)
     tuning = read_trial(fields | {"data.split": "tuning"}, DIGITS)
     assert tuning.recipe.iterations == round(2 * (count - count // 10) / 64)
+    with pytest.raises(UserError, match=r"there is no field 'recipe\.epoch'; did you mean 'recipe\.epochs'"):
+        read_trial({"network": "cifar-resnet-8", "recipe.epoch": "2"}, DIGITS)
     with pytest.raises(UserError, match=r"recipe\.epochs is 'two'; give a number"):
         read_trial(fields | {"recipe.epochs": "two"}, DIGITS)
     with pytest.raises(UserError, match=r"recipe\.epochs and recipe\.iterations both say how long"):

@@ -43,6 +43,13 @@ def test_one_runs_curve_marks_the_rate(tmp_path: Path) -> None:
     assert loss.content["series"][0]["test"][0] > loss.content["series"][0]["test"][-1]
 
 
+def test_a_rate_that_changes_all_the_time_is_not_marked(tmp_path: Path) -> None:
+    """A line at every evaluation would say nothing."""
+    write_run(tmp_path, **{"schedule.kind": "one-cycle"})
+    (group,) = groups_in(tmp_path)
+    assert [plot.content["drops"] for plot in charts.plot_run_curve(group, group.runs[0], key="k")] == [[], []]
+
+
 def test_a_run_without_log_has_no_curve(tmp_path: Path) -> None:
     """Nothing is drawn from nothing."""
     run = write_run(tmp_path, finished=False)

@@ -4,6 +4,8 @@ A verb is a module here; it loads when it runs, so help answers in a blink. A us
 exit code 2.
 """
 
+import errno
+import io
 import os
 import re
 import sys
@@ -38,6 +40,7 @@ _register_verbs()
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one verb; exit with 0, with 2 after a user's mistake, with 130 after Ctrl-C."""
+    _mend_streams()
     try:
         app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
@@ -52,15 +55,30 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:
-        _end_quietly()
+    except BrokenPipeError:  # the reader, `head` for one, has all it wants of what was printed
+        _forget_output()
     except SystemExit as stop:
-        if isinstance(stop.__context__, BrokenPipeError):  # rich's way of ending
-            _end_quietly()
-        raise
+        if not isinstance(stop.__context__, BrokenPipeError):  # the way rich ends when help is not read to its end
+            raise
+        _forget_output()
+    except OSError as error:
+        if error.errno != errno.ENOSPC or error.filename is not None:
+            raise
+        _forget_output()
+        print(f"reslab: the output could not be written: {error.strerror}; send it elsewhere", file=sys.stderr)
+        sys.exit(2)
 
 
-def _end_quietly() -> None:
-    """End well although the reader, `head` for one, has closed the pipe: what is still in buffers goes nowhere."""
+def _mend_streams() -> None:
+    """Let output go nowhere where it was closed, and show what its encoding does not have as question marks."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _forget_output() -> None:
+    """Let what is still in buffers go nowhere: Python would write it at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(0)

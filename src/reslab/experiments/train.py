@@ -7,6 +7,7 @@ from typing import Any
 
 from reslab.data.catalogue import open_data
 from reslab.errors import UserError
+from reslab.experiments.lines import write_lines
 from reslab.experiments.preflight import preflight, refuse_short_disk
 from reslab.experiments.run import run_trial
 from reslab.experiments.trials import go_on_with_earlier, read_held_out_seed, read_trial
@@ -31,7 +32,7 @@ def train(
     device: str | None = None,
     fields: Mapping[str, Any] | None = None,
     snapshots: str | None = None,
-    progress: Callable[[int, Metrics], None] = lambda step, metrics: None,
+    progress: Callable[[int, Metrics], None] | bool = True,
     warn: Callable[[str], None] = warnings.warn,
 ) -> RunDirectory:
     """Train `network` on a dataset or a folder of photographs, or go on where it was left; return the run.
@@ -40,10 +41,13 @@ def train(
     file or a Recipe, by default the data's own; `fields` are those of the command line, such as {"recipe.epochs": 20},
     as text or as values; `weights` are what it starts from, if anything; `runs` is the folder for runs, by default
     RESLAB_RUNS, or runs; `device` is a GPU where there is one. `snapshots` says after which iterations the weights are
-    kept in the run's `snapshots/`, as "1000,2000" or, in parts of the run, "0.1,0.5"; `warn` is told of bad images that
-    are skipped, and the like. The run has `result()`, and `weights` to load.
+    kept in the run's `snapshots/`, as "1000,2000" or, in parts of the run, "0.1,0.5".
+
+    Each evaluation prints a line to standard error. `progress=False` prints nothing; a function is given the step and
+    the newest metrics instead. `warn` is told of bad images that are skipped, and the like. The run has `result()`, and
+    `weights` to load.
     """
-    device, listener = choose_device(device), Listener(warn=warn, progress=progress)
+    device, listener = choose_device(device), Listener(warn=warn)
     fields = dict(fields or {})
     for name in NAMED:
         if name in fields:
@@ -65,4 +69,6 @@ def train(
         preflight(trial, dataset, device=device, listener=listener)
         refuse_short_disk([(trial, run)])
     kept = frozenset() if snapshots is None else read_snapshots(snapshots, trial.recipe.iterations)
+    if progress:
+        listener = listener.moved_by(progress if callable(progress) else write_lines(trial))
     return run_trial(trial, dataset, root, weights=weights, device=device, snapshots=kept, listener=listener)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
 
 MOST_EPOCHS = 1_000_000
+SLIPS = ("recipe.epoch", "recipe.num_epochs", "recipe.max_epochs")
 
 
 def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Path | None = None) -> Trial:
@@ -114,6 +115,9 @@ def read_held_out_seed(fields: Mapping[str, Any]) -> int:
 
 def take_epochs(fields: dict[str, Any]) -> float | None:
     """Take out of the fields how many epochs they ask for, if they do: data turns them into iterations."""
+    for name in SLIPS:  # epochs are no field of recipes, whose own hint would not know them
+        if name in fields:
+            raise UserError(f"there is no field '{name}'; did you mean 'recipe.epochs'?")
     if "recipe.epochs" not in fields:
         return None
     if "recipe.iterations" in fields:

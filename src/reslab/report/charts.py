@@ -39,7 +39,9 @@ def plot_run_curve(group: Group, record: RunRecord, *, key: str) -> list[Plot]:
         return []
     alone = replace(group, runs=(record,))
     rates = [(point.step, point.values["learning_rate"]) for point in record.points]
-    drops = [step for (step, rate), (_, after) in itertools.pairwise(rates) if after != rate]
+    # A rate that changes all the time has no step at which it does.
+    steps = record.trial.recipe.schedule.kind == "steps"
+    drops = [step for (step, rate), (_, after) in itertools.pairwise(rates) if steps and after != rate]
     unit = choose_unit([alone])
     headline = record.headline
     values = [point.values.get(headline.key(part)) for point in record.points for part in PARTS]

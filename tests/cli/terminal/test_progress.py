@@ -9,7 +9,7 @@ import pytest
 from rich.progress import Progress
 from tests.runs_by_hand import as_task
 
-from reslab.cli.terminal.progress import Rate, StopSignals, TrialBars, make_bars, summarize
+from reslab.cli.terminal.progress import Name, Rate, StopSignals, TrialBars, make_bars, summarize
 from reslab.paper.claim import Setting
 from reslab.tasks.classification.scores import SCORES
 from reslab.tasks.multilabel import scores as multilabel
@@ -139,10 +139,20 @@ def test_only_a_stop_that_was_asked_for_ends_with_the_signals_code() -> None:
         raise ValueError("other")
 
 
-def test_bars_show_foreign_names_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bars_show_foreign_names_as_they_are() -> None:
     """A run's folder may be called anything."""
     with make_bars() as progress:
         progress.add_task("\x1b[3m\x9b\u202e[red][/]", total=1)
+        (name,) = [column for column in progress.columns if isinstance(column, Name)]
+        assert name.render(progress.tasks[0]).plain == r"\x1b[3m\x9b\u202e[red][/]"
+
+
+def test_without_a_terminal_evaluations_are_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each with the trial's name; nothing is drawn that only a terminal shows."""
+    with make_bars() as progress:
+        hear = TrialBars(progress, TRIALS).begin(TRIALS[0])
+        hear(1, {})
+        hear(2, {"step": 2, "train_loss": 0.5, "train_error_percent": 1.0, "test_error_percent": 9.5})
     told = capsys.readouterr().err
-    assert r"\x1b[3m\x9b\u202e[red][/]" in told
-    assert told.replace("\n", "").isprintable()
+    assert told.startswith("plain-20 seed 1: step 2 of 64,000: loss 0.5000, training 1.00 %, test 9.50 % error, ")
+    assert len(told.splitlines()) == 1

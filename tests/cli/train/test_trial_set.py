@@ -125,7 +125,9 @@ def test_one_that_fails_is_told_and_the_others_are_finished(reslab, tmp_path: Pa
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--seeds", "0"], "--seeds is 0; give a whole number of at least 1"),
+        (["--seeds", "0"], "--seeds is 0; give a whole number from 1 to 1,000"),
+        (["--seeds", "100000000", "--dry-run"], "--seeds is 100,000,000; give a whole number from 1 to 1,000"),
+        (["--processes", "100000"], "--processes is 100000; give 1 to 64"),
         (["--seeds", "2", "seed=3"], "seed= and --seeds both say which seeds to train"),
         (["--together", "99"], "--together is 99; give a whole number from 1 to 32"),
         (["--seeds", "2", "--processes", "2"], "several processes train one trial together; give one trial"),

@@ -17,6 +17,7 @@ HELP = "Fetch, check, list and shard datasets."
 
 app = App(name="data", help="Fetch, check, list and shard datasets.")
 
+MOST_WORKERS = 256
 UNITS = {"MB": 10**6, "GB": 10**9}
 
 
@@ -118,8 +119,8 @@ def check(name: str, *, workers: Annotated[int | None, WHOLE] = None, json: bool
     """
     from reslab.data.catalogue import LOADERS, load_dataset
 
-    if workers is not None and workers < 1:
-        raise UserError(f"--workers is {workers}; give 1 or more")
+    if workers is not None and not 1 <= workers <= MOST_WORKERS:
+        raise UserError(f"--workers is {workers}; give a whole number from 1 to {MOST_WORKERS}")
     if name not in LOADERS:
         from reslab.cli.data.photo_check import check_photos
 

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from reslab.cli.terminal.legible import legible
 from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console, say
+from reslab.data.photos.bad_images import count_skippable
 from reslab.data.photos.check import Checked, check_folder
 from reslab.data.photos.editions import HELD_OUT
 from reslab.data.photos.findings import KINDS, Finding
@@ -100,7 +101,13 @@ def _print_outcome(checked: Checked) -> None:
     if checked.refusal is not None:
         outcome = f"a training would stop: {checked.refusal}"
     elif not checked.passed:
+        unreadable = len([finding for finding in checked.findings if finding.kind == "unreadable"])
+        most = count_skippable(sum(checked.images))
         outcome = "a training would stop at an unreadable image, or leave such out with data.on_bad_image=skip"
+        if unreadable > most:
+            outcome = (
+                f"a training would stop: {count(unreadable)} images are unreadable and {count(most)} may be skipped"
+            )
     else:
         dataset = read_photos(checked.root)
         use = "trained on" if len(dataset.train) else "tested on; there are no training images"

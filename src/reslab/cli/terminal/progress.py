@@ -13,7 +13,8 @@ from rich.table import Column
 from rich.text import Text
 
 from reslab.cli.terminal.legible import legible
-from reslab.cli.terminal.show import progress_console, warn
+from reslab.cli.terminal.show import note, progress_console, warn
+from reslab.experiments.lines import write_lines
 from reslab.runtime.listener import Listener, Metrics
 from reslab.scores import PARTS, Score
 from reslab.spec import name_of
@@ -72,13 +73,15 @@ def make_bars() -> Progress:
     """Return a place for bars of iterations."""
     whole = [Column(no_wrap=True) for _ in range(3)]  # on a narrow terminal the bar gives way
     done, left = MofNCompleteColumn(table_column=whole[0]), TimeRemainingColumn(table_column=whole[2])
-    return Progress(BarColumn(), done, Rate("it", whole[1]), left, Name(), console=progress_console)
+    parts = [BarColumn(), done, Rate("it", whole[1]), left, Name()]
+    return Progress(*parts, console=progress_console, disable=not progress_console.is_terminal)
 
 
 class TrialBars:
     """A bar for each trial under way, with its scores so far; for several trials, one over all of them too.
 
-    Trials go by the name of their network, unless `labels` has another, and may run in threads of their own.
+    Without a terminal there is a line for each evaluation instead. Trials go by the name of their network, unless
+    `labels` has another, and may run in threads of their own.
     """
 
     def __init__(
@@ -106,6 +109,8 @@ class TrialBars:
         """Return what moves the bars while `trial` runs, called with its step and its latest metrics."""
         iterations, shown_at, key, scores = trial.recipe.iterations, None, trial.id, find_shown(trial).scores
         name = f"{self.labels.get(trial) or name_of(trial.network).split()[0]} seed {trial.seed}:"
+        if self.progress.console is progress_console and not progress_console.is_terminal:
+            return write_lines(trial, name=f"{name} ", write=note)
         bar = self.progress.add_task(name, total=iterations)
 
         def show(step: int, metrics: Metrics) -> None:

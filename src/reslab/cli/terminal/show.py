@@ -1,5 +1,6 @@
 """How numbers and tables look on a terminal."""
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -34,6 +35,11 @@ class Terminal(Console):
         """Render anything; text that came another way is looked through once more."""
         for segment in super().render(renderable, options):
             yield segment if segment.is_control else Segment(disarmed(segment.text), segment.style)
+
+    def on_broken_pipe(self) -> None:
+        """Go on although the reader, `head` for one, has gone: what is said from here on is said to nobody."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 
     def status(self, status: RenderableType, **options: Any) -> Status:
         """Say what is going on; rich would look for markup in a string."""

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from reslab.experiments.estimate import Estimate
 
 HELP = "Train a network, or go on where it was stopped."
+MOST_PROCESSES = 64  # of one machine
 
 
 def train(
@@ -90,8 +91,9 @@ def train(
     refuse_numbers(seeds=seeds, together=together)
     if seeds is not None and "seed" in given:
         raise UserError("seed= and --seeds both say which seeds to train; give one of them")
-    if processes < 1 or (processes > 1 and is_started_by_launcher()):
-        raise UserError(f"--processes is {processes}; give 1 or more, and none where torchrun has started them already")
+    if not 1 <= processes <= MOST_PROCESSES or (processes > 1 and is_started_by_launcher()):
+        how_many = f"give 1 to {MOST_PROCESSES}, and none where torchrun has started them already"
+        raise UserError(f"--processes is {processes}; {how_many}")
     root = runs_root(runs) if dry_run else writable_root(runs)
     with progress_console.status("loading"):
         from reslab.data.catalogue import open_data

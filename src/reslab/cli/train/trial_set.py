@@ -25,13 +25,14 @@ from reslab.tasks.catalogue import find_shown
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
 
+MOST_SEEDS = 1_000  # of each trial: all are written down before the first begins
 MOST_TOGETHER = 32  # torch has so many streams of a kind
 
 
 def refuse_numbers(*, seeds: int | None, together: int | None) -> None:
     """Refuse numbers of seeds and of trials at once that cannot be."""
-    if seeds is not None and seeds < 1:
-        raise UserError(f"--seeds is {seeds}; give a whole number of at least 1")
+    if seeds is not None and not 1 <= seeds <= MOST_SEEDS:
+        raise UserError(f"--seeds is {seeds:,}; give a whole number from 1 to {MOST_SEEDS:,}")
     if together is not None and not 1 <= together <= MOST_TOGETHER:
         raise UserError(f"--together is {together}; give a whole number from 1 to {MOST_TOGETHER}")
 

@@ -111,8 +111,13 @@ def read_spec(subject: str, fields: Mapping[str, Any]) -> Spec:
 
 
 def split_subject(subject: str) -> tuple[str, dict[str, str]]:
-    """Split a subject, quoted together with fields of its own or not, into its name and those fields."""
-    names, own = split_words([subject] if _exists(subject) else subject.split() or [""])
+    """Split a subject, quoted together with fields of its own or not, into its name and those fields.
+
+    A path that is there is a name, whatever is in it.
+    """
+    if _exists(subject):
+        return subject, {}
+    names, own = split_words(subject.split() or [""])
     if not names:
         raise UserError(f"'{subject}' names no network, run or file; give one before the fields")
     name, *rest = names
@@ -133,11 +138,11 @@ def refuse_overwriting(
 
 def is_file(word: str) -> bool:
     """Whether a word means a weight file."""
-    return word.endswith(FILE_ENDINGS) or _exists(word)
+    return word.endswith(FILE_ENDINGS) or (_exists(word) and Path(word).is_file())
 
 
 def _exists(subject: str) -> bool:
     try:
-        return Path(subject).is_file()
+        return Path(subject).exists()
     except OSError:  # too long for a path: a name with many fields
         return False

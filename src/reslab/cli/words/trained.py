@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
@@ -121,6 +122,8 @@ def read_image_words(verb: str, words: Sequence[str], known: tuple[str, ...]) ->
     for word in words:
         if word.startswith("-") and word != "-" and not Path(word).exists():
             raise UserError(f"there is no option {word.split('=')[0]}; --help lists those there are")
+        if re.match(r"(https?|ftp|file)://", word):
+            raise UserError(f"'{word}' is a URL, and URLs are not fetched; download the image and give its path")
         if word == "-":
             paths += [line for line in sys.stdin.read().splitlines() if line]
         elif word in existing or "=" not in word:

@@ -30,6 +30,11 @@ class Skipped:
     trouble: str
 
 
+def count_skippable(images: int) -> int:
+    """Return how many of so many images may be skipped."""
+    return max(1, math.floor(MOST_BAD * images))
+
+
 class BadImages:
     """Takes note of the bad images of a dataset; the listener is told of each that is skipped, once.
 
@@ -46,7 +51,7 @@ class BadImages:
         folder: Path | None = None,
     ) -> None:
         self.root, self.skip, self.listener, self.folder = dataset.root or Path(), skip, listener, folder
-        self.most = max(1, math.floor(MOST_BAD * (len(dataset.train) + len(dataset.test))))
+        self.most = count_skippable(len(dataset.train) + len(dataset.test))
         self.skipped = {one.image: one for one in known}
 
     def noting(self, part: Part) -> OnBad:

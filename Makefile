@@ -9,8 +9,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 demo: .venv/ready
 	$(BIN)/reslab demo
 
+# One worker more than there are cores: some tests wait for processes of their own.
 test: .venv/ready-dev
-	$(BIN)/python -m pytest
+	PYTEST_XDIST_AUTO_NUM_WORKERS=$$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) $(BIN)/python -m pytest
 
 faults: .venv/ready-dev
 	$(BIN)/python -m tests.experiments.faults --kills 50

@@ -240,3 +240,17 @@ def test_every_test_has_its_source() -> None:
             room = path.stem.removeprefix("test_")
             rooms = {room, f"{room}.py"} & {each.name for each in SOURCE.iterdir()}
             assert rooms or room in OF_THE_WHOLE, f"{relative} tests nothing: there is no {room}"
+
+
+def test_the_way_of_a_run_goes_through_each_module_once() -> None:
+    """The page's modules are there, and none is visited twice."""
+    page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text()
+    (way,) = re.findall(r"## The way of a run\n.*?```\n(.*?)```", page, re.DOTALL)
+    rooms = "|".join(sorted(name for floor in FLOORS for name in floor))
+    visited = re.findall(rf"\b(?:{rooms})(?:/\w+)+", way)
+    assert len(visited) > 15
+    assert sorted(set(visited)) == sorted(visited)
+    missing = [
+        name for name in visited if not any((SOURCE / f"{name}{end}").exists() for end in (".py", "/__init__.py"))
+    ]
+    assert not missing

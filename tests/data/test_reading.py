@@ -19,7 +19,15 @@ from reslab.data.arrays.digits import load_digits
 from reslab.data.photos.bad_images import BadImages
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit
 from reslab.data.photos.pixels import read_pixels
-from reslab.data.reading import BadImage, Batch, decode_by_processes, decode_in_order, even_parts, read_in_order
+from reslab.data.reading import (
+    BadImage,
+    Batch,
+    decode_by_processes,
+    decode_in_order,
+    even_parts,
+    measure_largest,
+    read_in_order,
+)
 from reslab.errors import UserError
 from reslab.runtime.listener import Listener
 
@@ -153,9 +161,8 @@ def test_parts_are_even(count: int, size: int) -> None:
 
 
 @pytest.mark.slow
-def test_processes_decode_as_threads_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_decode_as_threads_do(tmp_path: Path) -> None:
     """The same images in the same order, bad ones told in their places."""
-    monkeypatch.setattr("reslab.data.reading.AT_ONCE", 2)
     split = photographs(tmp_path, (5, 7), (4, 4), (9, 3), (6, 6), (3, 8))
     split.path(1).write_bytes(b"not a photograph")
     told: list[tuple[int, str]] = []
@@ -164,7 +171,7 @@ def test_processes_decode_as_threads_do(tmp_path: Path, monkeypatch: pytest.Monk
         told.append((index, error.image))
 
     expected = list(decode_in_order(split, on_bad=note))
-    found = list(decode_by_processes(split, workers=2, on_bad=note))
+    found = list(decode_by_processes(split, workers=2, at_once=2, on_bad=note))
     assert [index for index, _ in found] == [index for index, _ in expected] == [0, 2, 3, 4]
     assert all(torch.equal(one, other) for (_, one), (_, other) in zip(found, expected, strict=True))
     assert told == [(1, str(split.path(1)))] * 2
@@ -186,3 +193,27 @@ def test_many_images_beside_a_gpu_are_for_processes(tmp_path: Path, monkeypatch:
     assert asked == [3]
     monkeypatch.setenv("RESLAB_WORKERS", "1")
     assert len(list(read_in_order(split, 2))) == 2
+
+
+def test_the_largest_of_a_few_says_how_large_images_are(tmp_path: Path) -> None:
+    """From first to last; what cannot be read says nothing."""
+    split = photographs(tmp_path, (5, 7), (4, 4), (90, 30), (6, 6))
+    assert measure_largest(split) == 90 * 30 * 3
+    split.path(2).write_bytes(b"not a photograph")
+    assert measure_largest(split) == 6 * 6 * 3
+    assert measure_largest(load_digits().test) == 64
+
+
+def test_processes_hand_over_few_large_images_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two batches a process wait in shared memory: sixteen of a telephone's photographs each would fill it."""
+    split, asked = photographs(tmp_path, (50, 70), (40, 40), (90, 30)), []
+    monkeypatch.setattr(
+        "reslab.data.reading.decode_by_processes",
+        lambda images, *, at_once, **rest: asked.append(at_once) or iter(()),
+    )
+    monkeypatch.setenv("RESLAB_WORKERS", "3")
+    monkeypatch.setattr("reslab.data.reading.ENOUGH", 3)
+    for room in (16 << 20, 25_000, 1):
+        monkeypatch.setattr("reslab.data.reading.BYTES_AT_ONCE", room)
+        list(read_in_order(split, 16))
+    assert asked == [16, 2, 1]

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import TextIO
 
 from cyclopts import App
 from cyclopts.exceptions import CycloptsError
@@ -62,7 +63,7 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         _forget_output()
     except OSError as error:
-        if error.errno != errno.ENOSPC or error.filename is not None:
+        if error.errno != errno.ENOSPC or _can_be_written(sys.stdout):  # another disk is full, whose file nobody named
             raise
         _forget_output()
         print(f"reslab: the output could not be written: {error.strerror}; send it elsewhere", file=sys.stderr)
@@ -77,6 +78,14 @@ def _mend_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+def _can_be_written(stream: TextIO) -> bool:
+    try:
+        print(file=stream, flush=True)  # what was to be written before is forgotten already
+    except OSError:
+        return False
+    return True
 
 
 def _forget_output() -> None:

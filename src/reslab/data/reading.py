@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Protocol, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset
@@ -24,7 +25,8 @@ from reslab.data.workers import count_workers, work_ahead
 from reslab.errors import UserError
 
 AHEAD = 32  # images that are decoded before they are asked for, at the least
-AT_ONCE = 16  # images that a process decodes and hands over together
+AT_ONCE, BYTES_AT_ONCE = 16, 16 << 20  # images that a process decodes and hands over together, and what they take
+MEASURED = 4  # images, of which the largest says how large they are
 ENOUGH = 1_000  # images, for which processes are worth their start
 
 
@@ -122,7 +124,8 @@ def _decode_for(
     """Yield the images that can be read, on a device, with their numbers."""
     workers = count_workers(device)
     if workers > 1 and len(images) >= ENOUGH and ahead >= AT_ONCE:  # whoever asks for less wants but the first
-        return decode_by_processes(images, workers=workers, device=device, on_bad=on_bad)
+        at_once = max(1, min(AT_ONCE, BYTES_AT_ONCE // measure_largest(images)))
+        return decode_by_processes(images, workers=workers, at_once=at_once, device=device, on_bad=on_bad)
     decoded = decode_in_order(images, on_bad=on_bad, ahead=ahead)
     return ((index, image.to(device, non_blocking=True)) for index, image in decoded)
 
@@ -156,10 +159,15 @@ class _Decoding(Dataset[_Decoded]):
 
 
 def decode_by_processes(
-    images: Readable, *, workers: int, device: torch.device | str = "cpu", on_bad: OnBad = stop_at_bad
+    images: Readable,
+    *,
+    workers: int,
+    at_once: int = AT_ONCE,
+    device: torch.device | str = "cpu",
+    on_bad: OnBad = stop_at_bad,
 ) -> Iterator[tuple[int, Tensor]]:
     """Yield the images that can be read, on a device, with their numbers, decoded ahead by so many `workers`."""
-    parts = even_parts(len(images), AT_ONCE)
+    parts = even_parts(len(images), at_once)
     for part, decoded in zip(parts, work_ahead(_Decoding(images), parts, workers=workers), strict=True):
         flat, first = decoded.pixels.to(device), 0
         for index in part:
@@ -170,6 +178,13 @@ def decode_by_processes(
             last = first + math.prod(shape)
             yield index, flat[first:last].view(shape).permute(2, 0, 1)
             first = last
+
+
+def measure_largest(images: Split) -> int:
+    """Return the bytes of the largest of a few images, from first to last."""
+    chosen = images.take(np.linspace(0, len(images) - 1, MEASURED).round().astype(np.int64))
+    found = decode_in_order(chosen, on_bad=lambda index, error: None, threads=1)
+    return max((image.numel() for _, image in found), default=1)
 
 
 def even_parts(count: int, size: int) -> list[range]:

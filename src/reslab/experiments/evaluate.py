@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from reslab.data.dataset import Dataset
+from reslab.data.reading import measure_largest
 from reslab.errors import UserError
 from reslab.experiments.trained import choose_inputs, load_run
 from reslab.networks.finite import tell_not_finite
@@ -19,6 +20,7 @@ from reslab.tasks.task import Scores
 from reslab.tasks.views import Viewing
 
 MOST_AT_ONCE = {"cpu": 500, "cuda": 1024}  # images: on CUDA so many that those of like shape are several
+MOST_BYTES = 1 << 30  # of them on a CUDA device: a thousand of ImageNet's, thirty of a telephone's
 LEAST_ABOVE_CHANCE = 0.02  # of the way to the truth: weights scored against labels in another order come no further
 ENOUGH_IMAGES = 20  # fewer may all be wrong by bad luck
 
@@ -129,7 +131,7 @@ def evaluate_ensemble(
 def _choose_size(subject: Subject, judges: Sequence[Judge]) -> int:
     """Return how many images are read at once: on the CPU no more than a network is shown at once."""
     if subject.device.startswith("cuda"):
-        return MOST_AT_ONCE["cuda"]
+        return max(1, min(MOST_AT_ONCE["cuda"], MOST_BYTES // measure_largest(subject.images)))
     fitting = min(judge.most_pixels // judge.viewing.pixels for judge in judges)
     return min(MOST_AT_ONCE["cpu"], max(1, fitting))
 

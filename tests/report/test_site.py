@@ -13,6 +13,7 @@ from tests.renames import fail_rename
 from tests.runs_by_hand import CLASSES, SITTING, write_run
 
 from reslab.errors import UserError
+from reslab.experiments.train import train
 from reslab.paper.claims import CLAIMS
 from reslab.report import site
 from reslab.report.records import read_records
@@ -247,6 +248,16 @@ def test_a_runs_page_draws_its_charts(visit, index: Path) -> None:
     assert page.locator(".xtick", has_text="onerror").count() > 0
     assert page.locator("img").count() == 0
     assert page.title() != "broken"
+
+
+def test_one_evaluation_is_a_point(visit, tmp_path: Path) -> None:
+    """A line through one point is not seen; that of training is hollow."""
+    fields = {"recipe.iterations": 2, "recipe.evaluate_every": 2, "recipe.batch": 8}
+    train("digits", "cifar-resnet-8", fields=fields, runs=tmp_path / "runs", progress=False)
+    page = visit(write(tmp_path / "runs", tmp_path / "site"))
+    draw(page)
+    traces = page.evaluate("document.querySelector('.js-plotly-plot').data.map((one) => [one.mode, one.marker.symbol])")
+    assert traces == [["markers", "circle-open"], ["markers", "circle"]]
 
 
 def test_headings_sort(visit, index: Path) -> None:

@@ -105,9 +105,8 @@ def _print_outcome(checked: Checked) -> None:
         most = count_skippable(sum(checked.images))
         outcome = "a training would stop at an unreadable image, or leave such out with data.on_bad_image=skip"
         if unreadable > most:
-            outcome = (
-                f"a training would stop: {count(unreadable)} images are unreadable and {count(most)} may be skipped"
-            )
+            bad, skipped = count(unreadable), count(most)
+            outcome = f"a training would stop: {bad} images are unreadable, and at most {skipped} may be skipped"
     else:
         dataset = read_photos(checked.root)
         use = "trained on" if len(dataset.train) else "tested on; there are no training images"

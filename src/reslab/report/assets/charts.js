@@ -55,8 +55,9 @@
     }
     const words = part === "train" ? "training" : "test";
     const mode = x.length > 1 ? "lines" : "markers"; // a line through one point is not seen
+    const marker = { color: shade(series.shade), symbol: part === "train" ? "circle-open" : "circle", size: 8 };
     traces.push({
-      x, y: mean, mode, marker: { color: shade(series.shade) }, name: `${plain(series.name)}, ${words}`, line: { color: shade(series.shade), ...style },
+      x, y: mean, mode, marker, name: `${plain(series.name)}, ${words}`, line: { color: shade(series.shade), ...style },
       hovertemplate: "%{y:.2f}" + (std.some((value) => value != null) ? " ± %{customdata:.2f}" : ""), customdata: std,
     });
     return traces;

@@ -56,6 +56,14 @@ def test_our_kernels_hold_a_map_more() -> None:
     assert more[0] - more[1] == SIZES.activation_bytes * 128 // 4
 
 
+def test_our_kernels_take_parts_side_by_side() -> None:
+    """So parts need what the whole batch needs, unless there is not so much."""
+    whole, parts = with_recipe(precision="bf16"), with_recipe(precision="bf16", accumulate="2")
+    assert trial_bytes(parts, device="cuda") == trial_bytes(whole, device="cuda")
+    saved = trial_bytes(whole, device="cuda") - trial_bytes(parts, device="cuda", least=True)
+    assert saved == SIZES.activation_bytes * 64 * 3 // 4
+
+
 def test_stretches_of_batches_lie_on_the_device() -> None:
     """No more of them than the run is long; on the CPU there are none."""
     short = with_recipe(iterations="2")

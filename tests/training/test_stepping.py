@@ -306,6 +306,43 @@ def test_shapes_that_alternate_are_captured_once(processes: Processes, monkeypat
     assert captured.state.read_tally().sums == eager.state.read_tally().sums
 
 
+@gpu
+@needs_cuda
+def test_parts_side_by_side_are_parts_one_after_the_other() -> None:
+    """Captured on streams of their own, by our kernels: the same weights and statistics to bfloat16's rounding."""
+    recipe = replace(RECIPE, accumulate=2, precision="bf16", optimizer=replace(RECIPE.optimizer, learning_rate=0.01))
+    with reproducible():
+        beside, again, after = (
+            make_stepper(
+                Sized("cuda", precision="bf16"),
+                recipe=recipe,
+                runtime=Runtime(capture=True, fused=True, lanes=lanes),
+            )
+            for lanes in (2, 2, 1)
+        )
+        found = advance(beside, 4)
+        assert_equal(advance(again, 4), found)
+        assert_equal(advance(after, 4), found, rtol=0.05, atol=0.02)
+
+
+def test_parts_side_by_side_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where memory runs out for them they go one after the other, and the iteration is what it would have been."""
+    asked = []
+
+    def capture(work: Callable[[], None], **_: object) -> Callable[[], None]:
+        if asked[-1] > 1:
+            raise torch.OutOfMemoryError
+        work()
+        return work
+
+    monkeypatch.setattr(stepping, "capture", capture)
+    monkeypatch.setattr(stepping, "fuse", lambda network, dtype, *, lanes: asked.append(lanes))
+    recipe = replace(RECIPE, accumulate=2, precision="bf16")
+    stepper = make_stepper(Noise(), recipe=recipe, runtime=Runtime(capture=True, fused=True, lanes=2))
+    assert_equal(advance(stepper, 3), advance(make_stepper(Noise(), recipe=recipe, runtime=Runtime()), 3))
+    assert (asked, stepper.runtime.lanes) == ([2, 1], 1)
+
+
 @pytest.mark.parametrize(("sizes", "captures"), [(2, 2), (8, 8), (9, 18)])
 def test_shapes_seen_lately_are_not_captured_again(sizes: int, captures: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has its graph and its places, up to a number of them: then those longest unused are dropped."""

@@ -58,7 +58,8 @@ def check_memory(trial: Trial, dataset: Dataset, *, device: str, num_processes: 
 
     def needed(accumulate: int) -> int:
         recipe = replace(trial.recipe, batch=trial.recipe.batch // num_processes, accumulate=accumulate)
-        return trial_bytes(replace(trial, recipe=recipe), device=device) + dataset.count_bytes(trial, device=device)
+        least = trial_bytes(replace(trial, recipe=recipe), device=device, least=True)
+        return least + dataset.count_bytes(trial, device=device)
 
     recipe, free = trial.recipe, free_memory(device)
     if (need := needed(recipe.accumulate)) <= free:
@@ -76,14 +77,18 @@ def check_memory(trial: Trial, dataset: Dataset, *, device: str, num_processes: 
     return sentence
 
 
-def trial_bytes(trial: Trial, *, device: str) -> int:
-    """Return the memory that a trial has for itself while it trains."""
+def trial_bytes(trial: Trial, *, device: str, least: bool = False) -> int:
+    """Return the memory that a trial has for itself while it trains.
+
+    Where our kernels take the parts of a batch side by side, they can do with the `least`: one after the other.
+    """
     recipe, sizes = trial.recipe, measure_sizes(trial.network)
     parameters, average = sizes.parameter_bytes, sizes.weight_bytes if trial.recipe.average_decay else 0
     # Kept for the backward pass; in 16 bits half of it, and a cast copy of every kernel.
-    kept = sizes.activation_bytes * part_of(recipe)
+    fused = device.startswith("cuda") and recipe.precision in NARROW and can_fuse(trial.network)
+    kept = sizes.activation_bytes * (recipe.batch if fused and not least else part_of(recipe))
     activations = kept if recipe.precision == "fp32" else (kept + parameters) // 2
-    if device.startswith("cuda") and recipe.precision in NARROW and can_fuse(trial.network):
+    if fused:
         activations += kept // 4  # our kernels' gradient of every layer's responses, held until the pass is over
     batches = 0
     if device.startswith("cuda"):

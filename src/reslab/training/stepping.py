@@ -45,13 +45,15 @@ def reproducible() -> AbstractContextManager[None]:
 class Runtime:
     """How iterations run, as opposed to what they compute: captured as one CUDA graph, by our own kernels, compiled.
 
-    Our own kernels are for all of the network (`fused`) or for what is between its convolutions (`normalized`).
+    Our own kernels are for all of the network (`fused`) or for what is between its convolutions (`normalized`). Those
+    for all of it take as many parts of a batch side by side as there are `lanes`.
     """
 
     capture: bool = False
     fused: bool = False
     normalized: bool = False
     compile: bool = False
+    lanes: int = 1
 
 
 def choose_runtime(
@@ -77,7 +79,8 @@ def choose_runtime(
     fitting = can_fuse(network.spec) and network.spec.input_shape == image_shape and recipe.resizing.initial == 1
     fused = ours and fitting
     normalized = ours and not fused and can_normalize(network.spec)
-    return Runtime(capture=capture, fused=fused, normalized=normalized, compile=compile)
+    lanes = recipe.accumulate if fused else 1
+    return Runtime(capture=capture, fused=fused, normalized=normalized, compile=compile, lanes=lanes)
 
 
 @dataclass
@@ -127,7 +130,7 @@ class Stepper:
         self.state, self.task, self.recipe, self.seed, self.runtime = state, task, recipe, seed, runtime
         self.network = state.network
         if runtime.fused:
-            self.network.stand_in = fuse(self.network, NARROW[recipe.precision])
+            self._fuse()
         if runtime.normalized:
             self.network.stand_in = normalize(self.network, NARROW[recipe.precision])
         self.take_back = None
@@ -144,6 +147,9 @@ class Stepper:
         # Whatever is random in the network draws from here; most networks have nothing that is.
         generator = torch.Generator(self.device)
         self.generator = generator if draw_from(self.network, generator) else None
+
+    def _fuse(self) -> None:
+        self.network.stand_in = fuse(self.network, NARROW[self.recipe.precision], lanes=self.runtime.lanes)
 
     def leave(self) -> None:
         """Give the network back as it was: nothing that stood in for its own layers stays behind."""
@@ -235,7 +241,7 @@ class Stepper:
 
     def _find_gradients(self) -> None:
         """Forward and backward: nothing here waits for the device or depends on what it computed."""
-        batch, parts = self.recipe.batch // self.state.processes.count, self.recipe.accumulate
+        batch, parts = self.recipe.batch // self.state.processes.count, self.recipe.accumulate // self.runtime.lanes
         size, scale = batch // parts, self.state.scale
         before = self.state.copy_statistics()
         losses, sums = [], []
@@ -260,11 +266,14 @@ class Stepper:
         try:
             replay = capture(self._work, device=self.device, generator=self.generator, room=self.room)
         except torch.OutOfMemoryError:
-            if len(self.tracks) == 1:
+            if len(self.tracks) == self.runtime.lanes == 1:
                 raise
-        if replay is None:  # graphs of other shapes are worth less than going on
+        if replay is None:  # graphs of other shapes, and parts side by side, are worth less than going on
             self._forget(*list(self.tracks)[:-1])
             self.room = self._make_room()
+            if self.runtime.lanes > 1:
+                self.runtime = replace(self.runtime, lanes=1)
+                self._fuse()
             replay = capture(self._work, device=self.device, generator=self.generator, room=self.room)
         self.state.restore(snapshot)
         return replay
@@ -297,7 +306,7 @@ def assemble(
         network, recipe, device, image_shape=task.image_shape, compile=compile, processes=processes
     )
     if not own_kernels:
-        runtime = replace(runtime, fused=False, normalized=False)
+        runtime = replace(runtime, fused=False, normalized=False, lanes=1)
     task.execution.prepare_network(network)
     state = TrainingState(network, recipe, tallied=task.tallied, processes=processes)
     return Stepper(state, task, recipe, seed=seed, runtime=runtime)

@@ -1,7 +1,8 @@
 """The fused chain beside the network it stands for.
 
 Run as a program under ``TRITON_INTERPRET=1``, which must be set before Triton is first imported, it prints the
-distances of each case of a JSON list of [name, fields]; a field dtype is the precision, else it is float32.
+distances of each case of a JSON list of [name, fields]; a field dtype is the precision, else it is float32, and a field
+lanes how many parts of the batch go side by side.
 """
 
 import copy
@@ -39,11 +40,12 @@ def distance(ours: Tensor, theirs: Tensor) -> float:
     return float((ours - theirs).norm() / theirs.norm())
 
 
-def compare(network: ResidualNetwork, images: Tensor, *, dtype: torch.dtype) -> dict[str, float]:
+def compare(network: ResidualNetwork, images: Tensor, *, dtype: torch.dtype, lanes: int = 1) -> dict[str, float]:
     """Return how far features, gradients and statistics of the chain are from those of the network in float64."""
     from reslab.networks.fused.chain import FusedChain
 
-    distances = measure_distances(network, images, FusedChain(network, dtype=dtype).features)
+    chain = FusedChain(network, dtype=dtype, lanes=lanes)
+    distances = measure_distances(network, images, chain.features, parts=lanes)
     assert_gradients_are_laid_out(network)
     return distances
 
@@ -55,16 +57,19 @@ def assert_gradients_are_laid_out(network: ResidualNetwork) -> None:
 
 
 def measure_distances(
-    network: ResidualNetwork, images: Tensor, features_of: Callable[[Tensor], Tensor]
+    network: ResidualNetwork, images: Tensor, features_of: Callable[[Tensor], Tensor], *, parts: int = 1
 ) -> dict[str, float]:
-    """Return how far what stands in for a network's features is from the network in float64, by everything it gives."""
+    """Return how far what stands in for a network's features is from the network in float64, by everything it gives.
+
+    The latter takes the batch in so many parts, one after the other.
+    """
     exact = copy.deepcopy(network).double()
     generator = torch.Generator(images.device).manual_seed(1)
     shape = len(images), network.classifier.in_features
     upstream = torch.randn(shape, generator=generator, device=images.device)
     features = features_of(images)
     features.backward(upstream)
-    expected = run_by_modules(exact, images.double())
+    expected = torch.cat([run_by_modules(exact, part) for part in images.double().chunk(parts)])
     expected.backward(upstream.double())
     distances = {"features": distance(features, expected)}
     for (name, ours), theirs in zip(network.named_parameters(), exact.parameters(), strict=True):
@@ -76,14 +81,16 @@ def measure_distances(
     return distances
 
 
-def round_by_autocast(network: ResidualNetwork, images: Tensor, dtype: torch.dtype) -> dict[str, float]:
+def round_by_autocast(
+    network: ResidualNetwork, images: Tensor, dtype: torch.dtype, *, parts: int = 1
+) -> dict[str, float]:
     """Return how far features, gradients and statistics by torch's own narrow kernels are from those in float64."""
 
     def features_of(images: Tensor) -> Tensor:
         with torch.autocast(images.device.type, dtype):
-            return run_by_modules(network, images).float()
+            return torch.cat([run_by_modules(network, part) for part in images.chunk(parts)]).float()
 
-    return measure_distances(network, images, features_of)
+    return measure_distances(network, images, features_of, parts=parts)
 
 
 def assert_no_farther(ours: dict[str, float], theirs: dict[str, float], names: Iterable[str]) -> None:
@@ -99,10 +106,10 @@ def take_dtype(fields: dict[str, object]) -> torch.dtype:
 
 def main() -> None:
     for name, fields in json.loads(sys.argv[1]):
-        dtype = take_dtype(fields)
+        dtype, lanes = take_dtype(fields), fields.pop("lanes", 1)
         network = make_network(name, **fields)
-        images = torch.randn(3, *network.spec.input_shape).contiguous(memory_format=torch.channels_last)
-        print(json.dumps(compare(network, images, dtype=dtype)))
+        images = torch.randn(3 * lanes, *network.spec.input_shape).contiguous(memory_format=torch.channels_last)
+        print(json.dumps(compare(network, images, dtype=dtype, lanes=lanes)))
 
 
 if __name__ == "__main__":

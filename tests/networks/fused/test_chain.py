@@ -14,7 +14,7 @@ CASES = [
     ("cifar-resnet-8", {"input_size": 8, "shortcut": "B"}),
     ("cifar-resnet-8", {"input_size": 8, "shortcut": "C"}),
     ("cifar-plain-8", {"input_size": 8}),
-    ("cifar-resnet-8", {"input_size": 8, "channels": 1}),
+    ("cifar-resnet-8", {"input_size": 8, "channels": 1, "lanes": 2}),
     ("cifar-resnet-14", {"input_size": 16, "order": "pre", "zero_padding": "both"}),
     ("cifar-plain-8", {"input_size": 8, "order": "pre"}),
 ]
@@ -46,21 +46,26 @@ def test_in_float16_it_rounds_to_eleven_bits() -> None:
         ("resnet-20", {"shortcut": "C"}),
         ("resnet-20", {"order": "pre"}),
         ("plain-20", {}),
+        ("resnet-20", {"lanes": 2}),
     ],
 )
 def test_it_rounds_no_more_than_autocast(name: str, fields: dict[str, object], dtype: torch.dtype) -> None:
     """On the device, gradients are no farther from float64's than those of torch's own kernels of that precision."""
-    network = make_network(name, **fields).to("cuda")
+    lanes = int(str(fields.get("lanes", 1)))
+    network = make_network(name, **{field: value for field, value in fields.items() if field != "lanes"}).to("cuda")
     images = torch.randn(128, 3, 32, 32, device="cuda").contiguous(memory_format=torch.channels_last)
     usual = copy.deepcopy(network)
-    ours, theirs = compare(network, images, dtype=dtype), round_by_autocast(usual, images, dtype)
+    ours = compare(network, images, dtype=dtype, lanes=lanes)
+    theirs = round_by_autocast(usual, images, dtype, parts=lanes)
     assert_no_farther(ours, theirs, dict(network.named_parameters()))
 
 
 @pytest.mark.gpu
 @needs_cuda
-@pytest.mark.parametrize("fields", [{}, {"shortcut": "C"}, {"order": "pre"}], ids=str)
-def test_the_same_bits_every_time(fields: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    ("fields", "lanes"), [({}, 1), ({"shortcut": "C"}, 1), ({"order": "pre"}, 1), ({}, 4)], ids=str
+)
+def test_the_same_bits_every_time(fields: dict[str, object], lanes: int) -> None:
     """On the device, two runs of the same batch give the same gradients to the bit."""
     from reslab.networks.fused.chain import FusedChain
 
@@ -69,6 +74,6 @@ def test_the_same_bits_every_time(fields: dict[str, object]) -> None:
     found = []
     for _ in range(2):
         network = make_network("resnet-20", **fields).to("cuda")
-        FusedChain(network, dtype=torch.bfloat16).features(images).backward(upstream)
+        FusedChain(network, dtype=torch.bfloat16, lanes=lanes).features(images).backward(upstream)
         found.append([p.grad for p in network.parameters() if p.grad is not None])
     assert all(torch.equal(first, second) for first, second in zip(*found, strict=True))

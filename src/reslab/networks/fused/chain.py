@@ -4,8 +4,6 @@ Two kernels a layer on the way forward, three on the way back; the gradients of 
 beside the others on a stream of their own.
 """
 
-import contextlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +11,7 @@ import torch
 from torch import Tensor
 
 from reslab.networks.fused import kernels as typed_kernels
+from reslab.networks.fused.lanes import Lane, Lanes
 from reslab.networks.fused.layout import lay_out, layers_alike
 from reslab.networks.resnet import ResidualNetwork
 
@@ -55,6 +54,7 @@ class Pass:
     """What a pass leaves behind, by layer: responses, how they are normalized, outputs; on the way back, gradients."""
 
     count: int  # of images
+    lane: Lane
     weights: list[Tensor]
     affines: list[Tensor]
     responses: dict[int, Tensor] = field(default_factory=dict)
@@ -71,9 +71,12 @@ class Pass:
 
 
 class FusedChain:
-    """The fused form of a network: it uses the network's own parameters and statistics."""
+    """The fused form of a network: it uses the network's own parameters and statistics.
 
-    def __init__(self, network: ResidualNetwork, *, dtype: torch.dtype) -> None:
+    A batch goes through it in as many equal parts as there are `lanes`, side by side.
+    """
+
+    def __init__(self, network: ResidualNetwork, *, dtype: torch.dtype, lanes: int = 1) -> None:
         self.dtype = dtype
         self.layers = lay_out(network)
         self.alike = layers_alike(self.layers)
@@ -85,28 +88,46 @@ class FusedChain:
         counts = [layer.norm.num_batches_tracked for layer in self.layers]
         self.counts = [count for count in counts if count is not None]
         self.device = self.parameters[0].device
-        self.counter = torch.zeros(1, dtype=torch.int32, device=self.device)
-        self.aside = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
+        self.lanes = Lanes([layer.norm for layer in self.layers], count=lanes, device=self.device)
 
     def features(self, images: Tensor) -> Tensor:
         """Return the average-pooled output of the last block, in train mode."""
         return _Features.apply(images, self, *self.parameters)  # pyright: ignore[reportReturnType]
 
-    def forward(self, images: Tensor) -> tuple[Tensor, Pass]:
-        """Run all layers; return the pooled features and what the backward pass needs."""
+    def forward(self, images: Tensor) -> tuple[Tensor, list[Pass]]:
+        """Run all layers; return the pooled features and what the backward pass needs, by lane."""
         assert images.shape[-1] == self.layers[0].side
-        kept = Pass(len(images), self._narrow_weights(), self._rows_of_layers(4))
+        weights, pooled, passes = self._narrow_weights(), [], []
+        with self.lanes.sharing_averages():
+            for lane, part in zip(self.lanes.all, images.chunk(len(self.lanes)), strict=True):
+                with lane.entered():
+                    passes.append(Pass(len(part), lane, weights, self._rows_of_layers(4)))
+                    pooled.append(self._run_layers(part, passes[-1]))
+            self.lanes.join()
+        torch._foreach_add_(self.counts, len(self.lanes))  # pyright: ignore[reportPrivateImportUsage]
+        return pooled[0] if len(pooled) == 1 else torch.cat(pooled), passes
+
+    def _run_layers(self, images: Tensor, kept: Pass) -> Tensor:
         kept.outputs[-1] = images.permute(0, 2, 3, 1).to(self.dtype)
         for number, layer in enumerate(self.layers):
             kept.responses[number] = self._convolve(number, kept)
             if not layer.projects:
                 kept.outputs[number] = self._activate(number, kept)
-        torch._foreach_add_(self.counts, 1)  # pyright: ignore[reportPrivateImportUsage]
         last = kept.outputs[len(self.layers) - 1]
-        return last.unflatten(0, (len(images), -1)).mean(1, dtype=torch.float32), kept
+        return last.unflatten(0, (len(images), -1)).mean(1, dtype=torch.float32)
 
-    def backward(self, kept: Pass, pooled_gradient: Tensor) -> list[Tensor]:
+    def backward(self, passes: list[Pass], pooled_gradient: Tensor) -> list[Tensor]:
         """Return the gradients of the parameters, in their order."""
+        found = []
+        for kept, part in zip(passes, pooled_gradient.chunk(len(passes)), strict=True):
+            with kept.lane.entered():
+                found.append(self._run_back(kept, part))
+        self.lanes.join()
+        for other in found[1:]:
+            torch._foreach_add_(found[0], other)  # pyright: ignore[reportPrivateImportUsage]
+        return found[0]
+
+    def _run_back(self, kept: Pass, pooled_gradient: Tensor) -> list[Tensor]:
         kept.folds, kept.gammas, kept.betas = (self._rows_of_layers(rows) for rows in (3, 1, 1))
         last = len(self.layers) - 1
         kept.gradients[last] = self._unpool(last, kept, pooled_gradient)
@@ -119,15 +140,15 @@ class FusedChain:
                 kept.sums[number] = gradient
             if layer.shortcut == "none" or layer.joins_before:
                 del kept.gradients[number]  # else that of a block's end is still wanted where the block begins
-            with self._beside(gradient):
+            with kept.lane.beside(gradient):
                 self._correlate(number, kept, gradient)
             if layer.projects:
                 kept.projected[number] = self._project_back(number, kept, gradient)
             elif number:
                 kept.gradients[layer.reads] = self._convolve_back(number, kept, gradient)
                 kept.gradients.pop(self.ends.get(number, -1), None)
-        if self.aside is not None:
-            torch.cuda.current_stream().wait_stream(self.aside)
+        if kept.lane.aside is not None:
+            torch.cuda.current_stream().wait_stream(kept.lane.aside)
         ordered = []
         for number, layer in enumerate(self.layers):
             weight = layer.conv.weight
@@ -144,8 +165,8 @@ class FusedChain:
         shortcut = layer.shortcut if layer.joins_before else "none"
         kernels.convolve[(shares["PROGRAMS"],)](
             kept.outputs[layer.reads], kept.weights[number], self._arriving(number, kept, shortcut), response,
-            norm.weight, norm.bias, norm.running_mean, norm.running_var, kept.affines[number],
-            parts, self.counter, pixels, norm.momentum, norm.eps, **layer.shape,
+            norm.weight, norm.bias, kept.lane.means[number], kept.lane.variances[number], kept.affines[number],
+            parts, kept.lane.counter, pixels, norm.momentum, norm.eps, **layer.shape,
             KIND=SHORTCUTS[shortcut], BEFORE=layer.zeros_before, LOADS=LOADS, **shares, num_warps=TILES[width].warps,
         )  # fmt: skip
         return response
@@ -176,7 +197,7 @@ class FusedChain:
         parts, shares = self._divide(pixels, width)
         kernels.unpool[(shares["PROGRAMS"],)](
             pooled_gradient.contiguous(), kept.outputs[number], *self._norm_of(number, kept), target,
-            *self._found_of(number, kept), parts, self.counter, pixels,
+            *self._found_of(number, kept), parts, kept.lane.counter, pixels,
             AREA=pixels // kept.count, WIDTH=width, **shares,
         )  # fmt: skip
         return target
@@ -187,7 +208,7 @@ class FusedChain:
         pixels, width = gradient.shape
         parts, shares = self._divide(pixels, width)
         kernels.pass_to_projection[(shares["PROGRAMS"],)](
-            gradient, *self._norm_of(number, kept), *self._found_of(number, kept), parts, self.counter, pixels,
+            gradient, *self._norm_of(number, kept), *self._found_of(number, kept), parts, kept.lane.counter, pixels,
             WIDTH=width, **shares,
         )  # fmt: skip
         return gradient
@@ -213,7 +234,7 @@ class FusedChain:
         kind, of_shortcut, zeros_before = self._leaving(number, kept)
         kernels.convolve_back[(shares["PROGRAMS"],)](
             gradient, kept.weights[number], kept.outputs[before], of_shortcut, *self._norm_of(before, kept), target,
-            *self._found_of(before, kept), parts, self.counter, pixels,
+            *self._found_of(before, kept), parts, kept.lane.counter, pixels,
             SIDE=layer.side, STRIDE=layer.conv.stride[0], IN=layer.conv.in_channels, OUT=layer.conv.out_channels,
             KIND=kind, BEFORE=zeros_before, LOADS=LOADS, **shares, num_warps=TILES[width].warps,
         )  # fmt: skip
@@ -259,18 +280,6 @@ class FusedChain:
         if number == alike[0]:
             kept.weight_gradients |= dict(zip(alike, kept.parts.pop(number).sum(1), strict=True))
 
-    @contextlib.contextmanager
-    def _beside(self, *needed: Tensor) -> Iterator[None]:
-        """Run on the other stream, after what has been asked for so far; what is `needed` there is not reused here."""
-        if self.aside is None:
-            yield
-            return
-        self.aside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self.aside):
-            yield
-        for tensor in needed:
-            tensor.record_stream(self.aside)
-
     def _norm_of(self, number: int, kept: Pass) -> tuple[Tensor, Tensor, Tensor]:
         return kept.responses[number], kept.affines[number], self.layers[number].norm.weight
 
@@ -300,11 +309,11 @@ class _Features(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, images: Tensor, chain: FusedChain, *parameters: Tensor) -> Tensor:
         del parameters  # named so that autograd knows them; the chain has them
-        pooled, ctx.kept = chain.forward(images)
+        pooled, ctx.passes = chain.forward(images)
         ctx.chain = chain
         return pooled
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        kept, ctx.kept = ctx.kept, None  # a loss may live on; the maps need not
-        return None, None, *ctx.chain.backward(kept, gradients[0])
+        passes, ctx.passes = ctx.passes, None  # a loss may live on; the maps need not
+        return None, None, *ctx.chain.backward(passes, gradients[0])

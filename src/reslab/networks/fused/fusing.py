@@ -59,14 +59,17 @@ def is_available(device: torch.device | str) -> bool:
     return True
 
 
-def fuse(network: Network, dtype: torch.dtype) -> StandIn:
-    """Return what stands in for the network's trunk while it trains in bfloat16 or float16."""
+def fuse(network: Network, dtype: torch.dtype, *, lanes: int = 1) -> StandIn:
+    """Return what stands in for the network's trunk while it trains in bfloat16 or float16.
+
+    A batch goes through it in as many parts as there are lanes, each normalized by itself.
+    """
     from reslab.networks.fused.chain import FusedChain
     from reslab.networks.resnet import ResidualNetwork
 
     assert isinstance(network, ResidualNetwork)
     # Its features are float32, and so few that narrowing them for the head costs more than it saves.
-    return StandIn(FusedChain(network, dtype=dtype).features, heeds_autocast=False)
+    return StandIn(FusedChain(network, dtype=dtype, lanes=lanes).features, heeds_autocast=False)
 
 
 def _has_compiler() -> bool:

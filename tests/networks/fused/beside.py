@@ -108,7 +108,7 @@ def main() -> None:
     for name, fields in json.loads(sys.argv[1]):
         dtype, lanes = take_dtype(fields), fields.pop("lanes", 1)
         network = make_network(name, **fields)
-        images = torch.randn(3 * lanes, *network.spec.input_shape).contiguous(memory_format=torch.channels_last)
+        images = torch.randn(2 * lanes, *network.spec.input_shape).contiguous(memory_format=torch.channels_last)
         print(json.dumps(compare(network, images, dtype=dtype, lanes=lanes)))
 
 

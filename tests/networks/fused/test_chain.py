@@ -9,13 +9,13 @@ from tests.networks.fused.interpreting import interpret
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 CASES = [
-    ("cifar-resnet-14", {"input_size": 16}),
+    ("cifar-resnet-8", {"input_size": 16}),
     ("cifar-resnet-8", {"input_size": 8, "zero_padding": "both"}),
     ("cifar-resnet-8", {"input_size": 8, "shortcut": "B"}),
     ("cifar-resnet-8", {"input_size": 8, "shortcut": "C"}),
     ("cifar-plain-8", {"input_size": 8}),
     ("cifar-resnet-8", {"input_size": 8, "channels": 1, "lanes": 2}),
-    ("cifar-resnet-14", {"input_size": 16, "order": "pre", "zero_padding": "both"}),
+    ("cifar-resnet-14", {"input_size": 8, "order": "pre", "zero_padding": "both"}),
     ("cifar-plain-8", {"input_size": 8, "order": "pre"}),
 ]
 
@@ -29,7 +29,7 @@ def test_a_chain_is_its_network() -> None:
 
 def test_in_float16_it_rounds_to_eleven_bits() -> None:
     """The interpreter has no bfloat16 to speak of, and float16 goes the same way through the kernels."""
-    cases = [(name, fields | {"dtype": "float16"}) for name, fields in CASES[2:5] + CASES[6:7]]
+    cases = [(name, fields | {"dtype": "float16"}) for name, fields in (CASES[3], CASES[6])]
     for (name, _), distances in zip(cases, interpret("beside", cases), strict=True):
         assert 1e-5 < distances["features"] < 5e-3, name
         assert sum(distances.values()) / len(distances) < 0.1, (name, distances)

@@ -244,7 +244,7 @@ def test_every_test_has_its_source() -> None:
 
 def test_the_way_of_a_run_goes_through_each_module_once() -> None:
     """The page's modules are there, and none is visited twice."""
-    page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text()
+    page = (SOURCE.parents[1] / "docs" / "inside" / "architecture.md").read_text()
     (way,) = re.findall(r"## The way of a run\n.*?```\n(.*?)```", page, re.DOTALL)
     rooms = "|".join(sorted(name for floor in FLOORS for name in floor))
     visited = re.findall(rf"\b(?:{rooms})(?:/\w+)+", way)

@@ -1,4 +1,4 @@
-"""What docs/extending.md says is done: each of its patches is applied to a copy of the source, and its commands run."""
+"""docs/inside/extending.md: each of its patches is applied to a copy of the source, and its commands run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import pytest
 from tests.photographs import make_photos
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "extending.md").read_text()
+PAGE = (ROOT / "docs" / "inside" / "extending.md").read_text()
 SECTIONS = {section.partition("\n")[0]: section for section in PAGE.split("\n## ")[1:]}
 EXAMPLES = (
     "A network family",

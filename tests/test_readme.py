@@ -75,9 +75,9 @@ def test_the_commands_run(desk: Path) -> None:
 
 
 def test_every_variable_is_told() -> None:
-    """What the code reads from the environment stands in the table of docs/commands.md, and nothing else does."""
+    """What the code reads from the environment stands in the table of docs/reference/commands.md, and nothing else does."""
     told = re.findall(
-        r"^\| `(RESLAB_[A-Z]+)` \|", (REPOSITORY / "docs" / "commands.md").read_text(), flags=re.MULTILINE
+        r"^\| `(RESLAB_[A-Z]+)` \|", (REPOSITORY / "docs" / "reference" / "commands.md").read_text(), flags=re.MULTILINE
     )
     sources = [path.read_text() for path in (REPOSITORY / "src").rglob("*.py")]
     read = {name for source in sources for name in re.findall(r"environ\S*?[\[(]\"(RESLAB_[A-Z]+)\"", source)}

@@ -1,4 +1,4 @@
-"""The shipped weights, told from the files themselves: docs/models.md."""
+"""The shipped weights, told from the files themselves: docs/paper/models.md."""
 
 from __future__ import annotations
 

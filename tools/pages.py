@@ -1,6 +1,6 @@
 """Tell the records and the shipped weights: `make results`, or `python -m tools.pages`.
 
-Writes what README and docs/deviations.md say of them, docs/results.md and docs/models.md. No number in these is typed
+Writes what README and docs/paper say of them: deviations.md, results.md and models.md. No number in these is typed
 by hand, and a test compares them with what the records say.
 """
 
@@ -25,7 +25,7 @@ from reslab.spec import find, name_of
 from tools import REPOSITORY, RESULTS, models, speeds
 
 SUMMED_UP = ("table-6", "fig-1", "fig-6", "fig-7")
-FIGURES = {name: f"pictures/{name}.svg" for name in ("fig-6", "fig-7")}  # which tools/figures.py draws
+FIGURES = {name: f"../pictures/{name}.svg" for name in ("fig-6", "fig-7")}  # which tools/figures.py draws
 ABOUT_RESULTS = """\
 # Results
 
@@ -51,7 +51,7 @@ def render() -> dict[Path, str]:
     judged = judge_runs([claim for members in claims.values() for claim in members], RESULTS)
     tables = {name: [verdict for verdict in judged.verdicts if verdict.claim.table == name] for name in claims}
     summed_up = {name: tables[name] for name in SUMMED_UP}
-    readme, deviations = REPOSITORY / "README.md", REPOSITORY / "docs" / "deviations.md"
+    readme, deviations = REPOSITORY / "README.md", REPOSITORY / "docs" / "paper" / "deviations.md"
     blocks = {
         "table-6": write_verdicts([verdict for verdict in tables["table-6"] if verdict.word != "not run"]),
         "summary": _write_summary(summed_up),
@@ -60,8 +60,8 @@ def render() -> dict[Path, str]:
     return {
         readme: _replace_blocks(readme, blocks),
         deviations: _replace_blocks(deviations, {"deviating": _write_deviating(summed_up)}),
-        REPOSITORY / "docs" / "results.md": _write_results(tables, records),
-        REPOSITORY / "docs" / "models.md": models.write_cards(),
+        REPOSITORY / "docs" / "paper" / "results.md": _write_results(tables, records),
+        REPOSITORY / "docs" / "paper" / "models.md": models.write_cards(),
     }
 
 

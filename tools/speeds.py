@@ -25,28 +25,29 @@ TRAINING_IMAGES = 50_000
 ONE_VIEW = "single_view_error_percent"
 ITERATIONS, BATCH = find_recipe("imagenet-paper").iterations, find_recipe("imagenet-paper").batch
 ABOUT_TRAINING = """\
-Beside the loops people use, in turns in one run each, in bf16 on {device} ([how, and where the time goes](log.md)).
+Beside the loops people use, in turns in one run each, in bf16 on {device}
+([how, and where the time goes](../inside/log.md)).
 The usual loop for CIFAR-10 is eager float32 with PIL images in {workers}; both were given {images}.
 torchvision's compiled ResNet-50 waited for the host in this run; the day before it had 6,481 images a second
-([log](log.md)). For inference both are bfloat16 throughout; ours is folded and captured besides. torchvision's compiled
-was not measured in that run; the day before, ours was 1.29 times as fast with 256 images at once, 1.16 with one."""
+([log](../inside/log.md)). For inference both are bfloat16 throughout; ours is folded and captured besides.
+torchvision's compiled was not measured in that run; the day before, ours was 1.29 times as fast with 256 images at once, 1.16 with one."""
 ABOUT_TESTING = """\
 Testing {images:,} validation photographs of ImageNet with the authors' ResNet-50 on {device} and 16 cores, beside
-torchvision's reference evaluation of one of its own in the same run, after the start ([log](log.md))."""
+torchvision's reference evaluation of one of its own in the same run, after the start ([log](../inside/log.md))."""
 IMAGES = {"cifar10": "its images", "noise": "noise of the same size"}
 ABOUT_FAST = """\
-[`recipe=fast`](training.md#the-fast-recipe), one trial at a time, by `benchmarks/fast.py` (`results/fast`). Training
+[`recipe=fast`](../how-to/fast-cifar.md), one trial at a time, by `benchmarks/fast.py` (`results/fast`). Training
 is from the first iteration to the last weights; preparation (data to the device, kernels, capture) and the test of the
 weights come on top. How many epochs there are was settled by these very test errors: fewer had missed the error wanted
-([log](log.md))."""
+([log](../inside/log.md))."""
 IN_BRIEF = """\
 In bf16 on one {device}, resnet-56 trains on images of CIFAR-10's size **{alone:.0f} times** as fast as by the usual
 loop in eager float32, **{together:.0f} times** with eight trials at once; resnet-50 **{eager:.2f} times** as fast as
 torchvision's, eager, and {compiled:.2f} times as fast as it compiled (1.31 when that did not wait for the host).
-[`recipe=fast`](docs/training.md#the-fast-recipe) takes {sprint.name} to {sprint.error} % test error (n = {sprint.n}) in
+[`recipe=fast`](docs/how-to/fast-cifar.md) takes {sprint.name} to {sprint.error} % test error (n = {sprint.n}) in
 {seconds:.0f} s of training, and in {epochs} epochs {wide.name} to {wide.error} % in {wide_seconds:.0f} s; {peer}, which
 is made for nothing else, takes {peer_seconds:.1f} s for {peer_error} % by several views of each image, {one_view} % by
-one as ours. [All speeds](docs/results.md#speed)"""
+one as ours. [All speeds](docs/paper/results.md#speed)"""
 
 
 @dataclass(frozen=True, kw_only=True)

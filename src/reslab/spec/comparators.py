@@ -124,7 +124,7 @@ class TorchvisionSpec(ImageSpec):
 
 
 def highway(depth: int) -> HighwaySpec:
-    """Return Highway-19 (the authors' layout) or Highway-32 (ours, 1.25M parameters: docs/deviations.md)."""
+    """Return Highway-19 (the authors' layout) or Highway-32 (ours, 1.25M parameters: docs/paper/deviations.md)."""
     layouts = {19: ((4, 32), (5, 80), (5, 128)), 32: ((9, 18), (9, 44), (9, 72))}
     if depth not in layouts:
         raise UserError(f"there is no Highway network of {depth} layers: choose {choices(layouts)}")

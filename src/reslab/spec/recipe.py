@@ -2,7 +2,8 @@
 
 `cifar-paper` is section 4.2 to the letter; `cifar-paper-110` adds its warm-up for 110 layers; `fast` is what was learnt
 since, for the same networks in a fraction of the time; `highway` is how Highway networks were trained, as far as a
-recipe can say it. `imagenet-paper` is section 3.4, `photos` the everyday job. docs/deviations.md lists what was open.
+recipe can say it. `imagenet-paper` is section 3.4, `photos` the everyday job. docs/paper/deviations.md lists what the
+paper leaves open.
 """
 
 from collections.abc import Mapping, Sequence
@@ -216,7 +217,7 @@ class Recipe:
             )
 
 
-# The paper does not say what decays; kernels and matrices alone give its errors and responses (docs/deviations.md).
+# docs/paper/deviations.md: the paper does not say what decays; kernels and matrices alone give its errors.
 PAPER = Recipe(optimizer=OptimizerSpec(decay="weights"))
 RECIPES: dict[str, Recipe] = {
     "cifar-paper": PAPER,
@@ -227,7 +228,7 @@ RECIPES: dict[str, Recipe] = {
         optimizer=OptimizerSpec(learning_rate=0.025, nesterov=True, weight_decay=1e-3, decay="all"),
         schedule=ScheduleSpec(drops=(0.5, 0.75, 0.875)),
     ),
-    # A hundred epochs of CIFAR-10 in one cycle; docs/training.md says what each part is for.
+    # A hundred epochs of CIFAR-10 in one cycle; docs/how-to/fast-cifar.md says what each part is for.
     "fast": Recipe(
         iterations=9_766,
         batch=512,

@@ -131,7 +131,7 @@ class TrialTask:
     def take_exact_norms(self, network: Network) -> None:
         """Give the network its average statistics over one more epoch of training, where the recipe asks for that.
 
-        Images are augmented as they were: of images as they are, networks know too much (docs/log.md).
+        Images are augmented as they were: of images as they are, networks know too much (docs/inside/log.md).
         """
         recipe, processes = self.trial.recipe, self.processes
         if not recipe.exact_norms:

@@ -27,7 +27,7 @@ FIRST_SCALE, SMALLEST_SCALE, LARGEST_SCALE = (
     2.0**10,
     2.0**-14,
     2.0**16,
-)  # docs/log.md has the paper's networks' gradients
+)  # docs/inside/log.md has the paper's networks' gradients
 STEADY = 2000  # iterations without overflow, after which more may be tried
 
 

@@ -28,12 +28,12 @@ RUNNING = [REPOSITORY / "README.md", DOCS / "index.md", DOCS / "how-to" / "pytho
 RUNNING += sorted([*(DOCS / "start").glob("*.md"), *(DOCS / "tutorials").glob("*.md")])
 SHORTER = {
     r"weights=torchvision": "weights=resnet18.pth",
-    r"network=resnet-18": "network=resnet-18 network.input_size=64",
+    r"network=resnet-18": "network=resnet-18 network.input_size=32",
     r"data fetch cifar10": "data check digits",
     r"data=cifar10": "data=digits",
     r"recipe\.(epochs|iterations)=\d+": "recipe.iterations=2",
     r"\"recipe\.(epochs|iterations)\": \d+": '"recipe.iterations": 2',
-    r"\"network\.input_size\": \d+": '"network.input_size": 64',
+    r"\"network\.input_size\": \d+": '"network.input_size": 32',
     r"Recipe\(iterations=\d+": "Recipe(iterations=2",
     r"\"recipe\.evaluate_every\": \d+": '"recipe.evaluate_every": 1',
 }

@@ -75,7 +75,7 @@ def test_the_commands_run(desk: Path) -> None:
 
 
 def test_every_variable_is_told() -> None:
-    """What the code reads from the environment stands in the table of docs/reference/commands.md, and nothing else does."""
+    """What the code reads from the environment stands in the table of docs/reference, and nothing else does."""
     told = re.findall(
         r"^\| `(RESLAB_[A-Z]+)` \|", (REPOSITORY / "docs" / "reference" / "commands.md").read_text(), flags=re.MULTILINE
     )

@@ -31,7 +31,7 @@ def compare(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
     ----------
     words
         Two networks, then fields for both as field=value. Quote a network that has fields of its own:
-        'resnet-34 shortcut=C'. Or two runs, each by its folder, its id or the start of its id.
+        `'resnet-34 shortcut=C'`. Or two runs, each by its folder, its id or the start of its id.
     """
     subjects, fields = split_words(words)
     if len(subjects) != 2:

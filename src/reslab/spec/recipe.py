@@ -343,7 +343,7 @@ RECIPES: dict[str, Recipe] = {
 
 
 def find_recipe(name: str, overrides: Mapping[str, Any] | None = None) -> Recipe:
-    """Return a named recipe, or that of a TOML file, with dotted fields overridden."""
+    """Return the recipe with this name, or from this TOML file, with dotted fields overridden."""
     if name not in RECIPES and not name.endswith(".toml"):
         known = f"; there are {', '.join(RECIPES)}, and files that end in .toml"
         raise UserError(f"there is no recipe '{name}'{suggest(name, RECIPES) or known}")

@@ -107,7 +107,7 @@ def run_command(command: str) -> None:
 
 
 def test_every_variable_is_told() -> None:
-    """What the code reads from the environment stands in the table of the commands, and nothing else does."""
+    """What the code reads from the environment stands in the table of docs/reference, and nothing else does."""
     told = re.findall(
         r"^\| `(RESLAB_[A-Z]+)` \|", (REPOSITORY / "docs" / "reference" / "commands.md").read_text(), flags=re.MULTILINE
     )

@@ -38,7 +38,12 @@ Claims, tolerances and words are explained in [Reproducing](reproducing.md), dif
 
 def main() -> None:
     """Write every page that differs from what it should be."""
-    for path, text in render().items():
+    write_pages(render())
+
+
+def write_pages(pages: Mapping[Path, str]) -> None:
+    """Write every page that differs from what it should be."""
+    for path, text in pages.items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             write_text(path, text)
             print(f"wrote {path.relative_to(REPOSITORY)}")
@@ -60,17 +65,18 @@ def render() -> dict[Path, str]:
         "speed": speeds.write_brief(),
     }
     return {
-        readme: _replace_blocks(readme, blocks),
-        deviations: _replace_blocks(deviations, {"deviating": _write_deviating(summed_up)}),
+        readme: replace_blocks(readme, blocks),
+        deviations: replace_blocks(deviations, {"deviating": _write_deviating(summed_up)}),
         REPOSITORY / "docs" / "paper" / "results.md": _write_results(tables, records),
         REPOSITORY / "docs" / "paper" / "models.md": models.write_cards(),
     }
 
 
-def _replace_blocks(path: Path, blocks: Mapping[str, str]) -> str:
+def replace_blocks(path: Path, blocks: Mapping[str, str], maker: str = "make results") -> str:
+    """Return a page with the blocks between its markers replaced, which name who makes them."""
     page = path.read_text(encoding="utf-8")
     for name, text in blocks.items():
-        opening, closing = f"<!-- {name}: make results -->\n", f"\n<!-- end of {name} -->"
+        opening, closing = f"<!-- {name}: {maker} -->\n", f"\n<!-- end of {name} -->"
         assert opening in page, f"{path.name} has no place for {name}"
         before, _, rest = page.partition(opening)
         page = before + opening + text + closing + rest.partition(closing)[2]

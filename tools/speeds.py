@@ -31,7 +31,8 @@ Beside the loops people use, in turns in one run each, in bf16 on {device}
 The usual loop for CIFAR-10 is eager float32 with PIL images in {workers}; both were given {images}.
 torchvision's compiled ResNet-50 waited for the host in this run; the day before it had 6,481 images a second
 ([log](../inside/log.md)). For inference both are bfloat16 throughout; ours is folded and captured besides.
-torchvision's compiled was not measured in that run; the day before, ours was 1.29 times as fast with 256 images at once, 1.16 with one."""
+torchvision's compiled was not measured in that run; the day before, ours was 1.29 times as fast with 256 images at
+once, 1.16 with one."""
 ABOUT_TESTING = """\
 Testing {images:,} validation photographs of ImageNet with the authors' ResNet-50 on {device} and 16 cores, beside
 torchvision's reference evaluation of one of its own in the same run, after the start ([log](../inside/log.md))."""

@@ -36,11 +36,18 @@ def _demand(spec: object, usual: str, *, positive: Sequence[str] = (), least: Ma
 
 @dataclass(frozen=True, kw_only=True)
 class OptimizerSpec:
-    """SGD as the paper has it: v <- momentum * v + rate * gradient; weights <- weights - v.
+    """SGD as in the paper: v <- momentum * v + rate * gradient; weights <- weights - v.
 
-    `body_rate` is the rate of everything but the classifier, in rates: below one where the body was trained before.
-    `stage_decay` makes it fall stage by stage: each learns at that fraction of the rate of the one behind it, the last
-    at that fraction of the body's.
+    Fields:
+        learning_rate: The learning rate, which the schedule multiplies.
+        body_rate: Learning rate of all layers but the classifier, as a fraction of learning_rate.
+        stage_decay: Each stage learns at this fraction of the rate of the next one; the last at this fraction of the
+            body's. 1 gives all stages the same rate.
+        momentum: The momentum, from 0 up to 1, 1 excluded.
+        nesterov: Use Nesterov momentum.
+        weight_decay: The weight decay, added to the gradient.
+        decay: What decays: `all` parameters, or `weights` for kernels and matrices only.
+        clip_norm: Clip the norm of the gradient to this value. 0 does not clip.
     """
 
     learning_rate: float = 0.1
@@ -63,10 +70,16 @@ class OptimizerSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class ScheduleSpec:
-    """The rate as a function of progress: divided by ten at fractions of the run, a half cosine, or one cycle.
+    """The learning rate as a function of progress.
 
-    One cycle is a linear rise from nothing over the fraction `rise` of the run, then the `fall`. A cosine and a cycle
-    end at `final` times the rate.
+    Fields:
+        kind: `steps` multiplies the rate by `factor` at each drop. `cosine` falls along half a cosine. `one-cycle`
+            rises linearly from zero, then falls. `constant` does not change it.
+        drops: Where the rate drops, as fractions of the run. For steps.
+        factor: What the rate is multiplied by at each drop. For steps.
+        rise: The fraction of the run in which the rate rises. For one-cycle.
+        fall: How the rate falls after the rise. For one-cycle.
+        final: The rate at the end, as a fraction of learning_rate. For cosine and one-cycle.
     """
 
     kind: Literal["steps", "cosine", "constant", "one-cycle"] = "steps"
@@ -97,7 +110,13 @@ KINDS_WITH = {  # fields of a schedule, and the kinds that heed them
 
 @dataclass(frozen=True, kw_only=True)
 class WarmupSpec:
-    """A smaller rate until the training error over the last `window` iterations falls below `until_error_percent`."""
+    """A smaller learning rate at the start, until the training error is low enough (paper, section 4.2).
+
+    Fields:
+        learning_rate: The learning rate during the warm-up.
+        until_error_percent: The warm-up ends when the training error is below this value.
+        window: The training error is the mean over this many iterations.
+    """
 
     learning_rate: float = 0.01
     until_error_percent: float = 80.0
@@ -109,18 +128,25 @@ class WarmupSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class AugmentationSpec:
-    """Crops, horizontal flips, and what else is done to training images.
+    """How training images are cropped, flipped and changed. Some fields are for small images, others for photographs.
 
-    Small images all of one size are cropped out of the `padded` image. The mean is subtracted before the padding or
-    after it; what the padding adds is `zero`, or the image `reflect`ed. Flips are drawn anew each epoch; alternating
-    ones once, and from then on every other epoch an image is flipped. `cutout` is the side of a square of zeros
-    somewhere in each image, 0 for none.
-
-    Photographs are cropped as the paper does it, their `shorter-side` first resized to one within `sides` (for crops
-    of 224 pixels; for others in proportion), or as is common, a part of the image within `areas` being `resized` to
-    the crop. `colour` is the standard deviation of the paper's shifts along the principal components of colour, 0 for
-    none. `policy` adds torchvision's TrivialAugment or RandAugment; `mixup` and `cutmix` are the parameters of their
-    beta distributions, 0 for none, and where both are given each batch draws one of them.
+    Fields:
+        padding: Pixels added on each side before a random crop. For small images.
+        flip: Flip images horizontally at random.
+        mean_first: Subtract the mean before the padding, so that the padding is zero. For small images.
+        edges: What the padding contains: `zero`, or the image reflected (`reflect`). For small images.
+        alternating_flips: Draw flips in the first epoch only, then flip each image every other epoch. For small images.
+        cutout: Side in pixels of a square set to zero in each image. 0 for none. For small images.
+        crop: `padded` for small images. For photographs `shorter-side` (the paper: resize, then crop) or `resized`
+            (crop a random area and resize it).
+        sides: The least and the greatest shorter side, for crops of 224 pixels; other crops scale them. For
+            `shorter-side`.
+        areas: The least and the greatest area of a crop, as fractions of the image. For `resized`.
+        colour: Standard deviation of shifts along the principal components of colour. 0 for none. For photographs.
+        policy: Also apply torchvision's TrivialAugment (`trivial`) or RandAugment (`rand`). For photographs.
+        mixup: Parameter of mixup's beta distribution. 0 for none. With cutmix, each batch draws one of them. For
+            photographs.
+        cutmix: Parameter of CutMix's beta distribution. 0 for none. For photographs.
     """
 
     padding: int = 4
@@ -150,10 +176,11 @@ class AugmentationSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class ResizingSpec:
-    """Progressive resizing of photographs: training crops begin small, which is cheap, and grow to the network's size.
+    """Progressive resizing of photographs: training starts with small crops, which are fast (Tan and Le, 2021).
 
-    The first are `initial` times as wide, 1 for no growth; `stages` of equal length lead to the whole size (Tan and Le,
-    2021), each a multiple of 32 pixels below it.
+    Fields:
+        initial: Side of the first crops, as a fraction of the network's input size. 1 turns progressive resizing off.
+        stages: How many stages of equal length lead to the full size; crops below it are multiples of 32 pixels.
     """
 
     initial: float = 1.0
@@ -167,15 +194,31 @@ class ResizingSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """Everything about a training run that is not the network, the data or the seed.
+    """Everything about a training run except the network, the data and the seed.
 
-    The average of the weights is the weights themselves up to the fraction `average_from` of the run, and decays by
-    `average_decay` an iteration from there on. `centring` says what is subtracted from an image: the mean image of the
-    training images, or ImageNet's mean colour, its deviation then being divided by. `freeze` names the last stage that
-    is left as it was, its statistics included (stem, conv2, ..., or body for all but the classifier).
-    Where classes differ in size, balanced `class_weights` make the rarer ones' images count more in the loss, and
-    balanced `sampling` shows them more often.
-    Where several processes share a batch, each normalizes its own part of it, or all of them the whole: `sync_norms`.
+    Fields:
+        iterations: How many updates of the weights. On the command line, recipe.epochs=N sets it by epochs.
+        batch: Images per update, over all processes.
+        optimizer: Fields of the optimizer.
+        schedule: Fields of the learning rate schedule.
+        warmup: Fields of the warm-up, or none.
+        augmentation: Fields of the augmentation.
+        resizing: Fields of progressive resizing.
+        centring: What is subtracted from images: the `mean-image` of the training images, or the mean colour of
+            `imagenet`, whose standard deviation then divides them.
+        freeze: Keep layers fixed up to this stage (stem, conv2, conv3, ...), statistics included. `body` trains the
+            classifier only.
+        label_smoothing: Label smoothing, from 0 up to 1, 1 excluded.
+        class_weights: `balanced` gives images of rare classes more weight in the loss.
+        sampling: `balanced` shows images of rare classes more often.
+        accumulate: Compute each batch in this many parts. Each part is normalized separately.
+        average_decay: Decay per iteration of the moving average of the weights. 0 for no average.
+        average_from: The fraction of the run after which the average starts.
+        exact_norms: After training, recompute the normalization statistics over training images.
+        sync_norms: With several processes, normalize over the whole batch instead of each process's part.
+        precision: Number format of the forward and backward pass.
+        channels_last: Store images in channels-last order, which is faster on most devices.
+        evaluate_every: Iterations between tests.
     """
 
     iterations: int = 64_000
@@ -300,7 +343,7 @@ RECIPES: dict[str, Recipe] = {
 
 
 def find_recipe(name: str, overrides: Mapping[str, Any] | None = None) -> Recipe:
-    """Return a named recipe, or that of a TOML file, with dotted fields overridden."""
+    """Return the recipe with this name, or from this TOML file, with dotted fields overridden."""
     if name not in RECIPES and not name.endswith(".toml"):
         known = f"; there are {', '.join(RECIPES)}, and files that end in .toml"
         raise UserError(f"there is no recipe '{name}'{suggest(name, RECIPES) or known}")

@@ -36,10 +36,14 @@ USUAL_WORDS = {  # what others call fields of a trial
 
 @dataclass(frozen=True, kw_only=True)
 class DataSpec:
-    """A dataset by what it is, not where it lies. `split` 'tuning' holds the last tenth of training back as test.
+    """A dataset, identified by its contents rather than by its path.
 
-    For folders of photographs: whether a bad image stops the run, or the next one stands in for it; and the seed that
-    draws what is held out where a folder has nothing to test on.
+    Fields:
+        name: Name of the dataset or folder. A run's folder is named after it.
+        fingerprint: Hash of the contents, computed when the data are read.
+        split: `full` uses the dataset's own split. `tuning` tests on the last tenth of the training images.
+        on_bad_image: What to do with a photograph that cannot be read: `stop`, or `skip` and use the next one.
+        held_out_seed: Seed that draws test images from a folder that has no test images of its own.
     """
 
     name: str
@@ -56,7 +60,16 @@ class DataSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """What a run directory is made from, and named after. `start` is the digest of the weights it starts from."""
+    """What a run is made from, and what its folder is named after.
+
+    Fields:
+        data: Fields of the dataset.
+        network: Fields of the network.
+        recipe: Fields of the recipe.
+        seed: Seed of everything random: initial weights, order, augmentation.
+        start: SHA-256 of the weights that training starts from, or none.
+        task: What the network is trained for.
+    """
 
     data: DataSpec
     network: Spec

@@ -102,7 +102,7 @@ def test_the_readmes_first_table_is_the_commands(capsys: pytest.CaptureFixture[s
     for row in rows.values():
         assert " ".join(row).split() in printed
     main(["reproduce", "table-6", "--from", str(RESULTS), "--json"])
-    trained = {judged["row"]: judged for judged in json.loads(capsys.readouterr().out) if judged["runs"]}
+    trained = {judged["claim"]["row"]: judged for judged in json.loads(capsys.readouterr().out) if judged["runs"]}
     assert trained.keys() == rows.keys()
     for name, judged in trained.items():
         for cell in judged["settings"]:

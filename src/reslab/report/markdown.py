@@ -1,10 +1,13 @@
 """Verdicts as Markdown: the tables of the README and the docs."""
 
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from reslab.numbers import signed
 from reslab.report.notation import ours
 from reslab.report.verdicts import Verdict
+
+LONGEST_LINE = 120
 
 
 def write_verdicts(verdicts: Sequence[Verdict]) -> str:
@@ -22,7 +25,10 @@ def write_verdicts(verdicts: Sequence[Verdict]) -> str:
         for verdict in verdicts
     ]
     table = write_table(("", "", "published", "ours, mean ± std", "n", "difference", "verdict"), rows, left=(0, 1, 6))
-    remarks = [f"- {', '.join(rows)}: {remark}." for remark, rows in gather_remarks(verdicts).items()]
+    remarks = [
+        textwrap.fill(f"- {', '.join(rows)}: {remark}.", LONGEST_LINE, subsequent_indent="  ")
+        for remark, rows in gather_remarks(verdicts).items()
+    ]
     return "\n".join([table, *([""] if remarks else []), *remarks])
 
 

@@ -84,10 +84,10 @@ def test_what_is_reproduced() -> None:
     ],
 )
 def test_means_quoted_in_prose_are_the_records(label: str) -> None:
-    """What Deviations says of settings that no table has."""
+    """What the page on differences says of settings that no table has."""
     (group,) = [group for group in group_runs(list(read_all().values())) if group.label == label]
-    page = (RESULTS.parent / "docs" / "paper" / "deviations.md").read_text(encoding="utf-8")
-    prose = page.partition("Why, as far as we know")[2]
+    page = (RESULTS.parent / "docs" / "paper" / "differences.md").read_text(encoding="utf-8")
+    prose = " ".join(page.partition("Why, as far as we know")[2].split())
     assert f" {spread_words(spread([run.test_score for run in group.finished]))}" in prose
 
 

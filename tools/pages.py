@@ -1,6 +1,6 @@
 """Tell the records and the shipped weights: `make results`, or `python -m tools.pages`.
 
-Writes what README and docs/paper say of them: deviations.md, results.md and models.md. No number in these is typed
+Writes what README and docs/paper say of them: differences.md, results.md and models.md. No number in these is typed
 by hand, and a test compares them with what the records say.
 """
 
@@ -25,15 +25,30 @@ from reslab.spec import find, name_of
 from tools import REPOSITORY, RESULTS, models, speeds
 
 REDUCED = "reduced setting"
+PAPER = REPOSITORY / "docs" / "paper"
 SUMMED_UP = ("table-6", "fig-1", "fig-6", "fig-7")
 FIGURES = {name: f"../pictures/{name}.svg" for name in ("fig-6", "fig-7")}  # which tools/figures.py draws
 ABOUT_RESULTS = """\
 # Results
 
-Every claim about CIFAR-10 beside what the records in `results/` say, the tables' networks counted, and speeds beside
-the peers'; `make results` writes this page. Nothing was trained on ImageNet yet: Tables 2 to 5 and Fig. 4 are missing.
-Claims, tolerances and words are explained in [Reproducing](reproducing.md), differences from the paper in
-[Deviations](deviations.md)."""
+Every claim of the paper about CIFAR-10, beside our runs. [Claims and verdicts](claims.md) explains the tolerances and
+the words; [Numbers that differ](differences.md) explains what deviates. Tables 2-5 and Fig. 4 are about ImageNet: they
+have commands but no results yet. [Speed](speed.md) and [all runs](runs.md) have pages of their own.
+
+`make results` writes this page from the records in `results/`."""
+ABOUT_SPEED = """\
+# Speed
+
+Images per second beside the programs that people use, on the same machine. `make results` writes this page from the
+records in `results/`.
+
+## Training and inference"""
+ABOUT_RUNS = """\
+# Runs
+
+The records behind [Results](results.md). Each run is a folder of that name in a folder of `results/`, with its trial,
+command, logs and result. The time is the sum of all sessions of a run, in which it may have shared the device; the
+commits are those of the sessions. `make results` writes this page."""
 
 
 def main() -> None:
@@ -57,7 +72,7 @@ def render() -> dict[Path, str]:
     judged = judge_runs([claim for members in claims.values() for claim in members], RESULTS)
     tables = {name: [verdict for verdict in judged.verdicts if verdict.claim.table == name] for name in claims}
     summed_up = {name: tables[name] for name in SUMMED_UP}
-    readme, deviations = REPOSITORY / "README.md", REPOSITORY / "docs" / "paper" / "deviations.md"
+    readme, differences = REPOSITORY / "README.md", PAPER / "differences.md"
     blocks = {
         "table-6": _write_first(tables["table-6"]),
         "authors": speeds.write_authors(),
@@ -66,9 +81,11 @@ def render() -> dict[Path, str]:
     }
     return {
         readme: replace_blocks(readme, blocks),
-        deviations: replace_blocks(deviations, {"deviating": _write_deviating(summed_up)}),
-        REPOSITORY / "docs" / "paper" / "results.md": _write_results(tables, records),
-        REPOSITORY / "docs" / "paper" / "models.md": models.write_cards(),
+        differences: replace_blocks(differences, {"deviating": _write_deviating(summed_up)}),
+        PAPER / "results.md": _write_results(tables),
+        PAPER / "speed.md": _write_speed(),
+        PAPER / "runs.md": _write_runs(tables, records),
+        PAPER / "models.md": models.write_cards(),
     }
 
 
@@ -151,16 +168,26 @@ def _write_deviating(tables: Mapping[str, Sequence[Verdict]]) -> str:
     return write_table(("", "what", "published", "ours, mean ± std", "every run", "verdict"), rows, left=(0, 1, 5))
 
 
-def _write_results(tables: Mapping[str, Sequence[Verdict]], records: Sequence[RunRecord]) -> str:
-    parts = [ABOUT_RESULTS, "## In short", _write_summary(tables), _write_orders(tables)]
-    parts += ["## Table 1", "`reslab reproduce table-1`", _write_table_1(), speeds.write_depths()]
+def _write_results(tables: Mapping[str, Sequence[Verdict]]) -> str:
+    parts = [ABOUT_RESULTS, "## Summary", _write_summary(tables), _write_orders(tables)]
+    parts += ["## Table 1", "`reslab reproduce table-1`", _write_table_1()]
     for name, verdicts in tables.items():
         parts += [f"## {place(name)}", f"`reslab reproduce {name} --from results`", write_verdicts(verdicts)]
         if name in FIGURES:
             parts += [f"![{place(name)} by our runs]({FIGURES[name]})"]
         if name == "table-6":
-            parts += ["Its networks counted, beside what it prints (`reslab describe NAME`):", _write_counts()]
-    counts = {run: [] for run in (record.id for record in records)}
+            parts += ["Parameters and multiply-adds of its networks (`reslab describe NAME`):", _write_counts()]
+    return "\n\n".join(parts) + "\n"
+
+
+def _write_speed() -> str:
+    parts = [ABOUT_SPEED, speeds.write_training(), "## Testing", speeds.write_testing()]
+    parts += ["## The fast recipe", speeds.write_fast(), "## The networks of Table 1", speeds.write_depths()]
+    return "\n\n".join(parts) + "\n"
+
+
+def _write_runs(tables: Mapping[str, Sequence[Verdict]], records: Sequence[RunRecord]) -> str:
+    counts: dict[str, list[str]] = {record.id: [] for record in records}
     for name, verdicts in tables.items():
         for run in dict.fromkeys(run for verdict in verdicts for run in verdict.runs):
             counts[run].append(place(name).partition(":")[0])
@@ -176,18 +203,8 @@ def _write_results(tables: Mapping[str, Sequence[Verdict]], records: Sequence[Ru
         "commits",
         "in",
     )
-    parts += [
-        "## Speed",
-        speeds.write_training(),
-        speeds.write_testing(),
-        "## The fast recipe",
-        speeds.write_fast(),
-        "## Runs",
-        "Each is a folder of that name in a folder of `results/`, with its trial, command, logs and result. "
-        "The time is that of its sittings, in which it may have shared the device; the commits are theirs.",
-        write_table(heads, [_run_cells(record, counts[record.id]) for record in records], left=(0, 1, 7, 8, 9)),
-    ]
-    return "\n\n".join(parts) + "\n"
+    rows = [_run_cells(record, counts[record.id]) for record in records]
+    return f"{ABOUT_RUNS}\n\n{write_table(heads, rows, left=(0, 1, 7, 8, 9))}\n"
 
 
 def _write_table_1() -> str:

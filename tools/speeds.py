@@ -26,24 +26,26 @@ TRAINING_IMAGES = 50_000
 ONE_VIEW = "single_view_error_percent"
 ITERATIONS, BATCH = find_recipe("imagenet-paper").iterations, find_recipe("imagenet-paper").batch
 ABOUT_TRAINING = """\
-Beside the loops people use, in turns in one run each, in bf16 on {device}
+Measured in bf16 on {device}, taking turns with the peer within one run
 ([how, and where the time goes](../inside/log.md)).
-The usual loop for CIFAR-10 is eager float32 with PIL images in {workers}; both were given {images}.
-torchvision's compiled ResNet-50 waited for the host in this run; the day before it had 6,481 images a second
-([log](../inside/log.md)). For inference both are bfloat16 throughout; ours is folded and captured besides.
-torchvision's compiled was not measured in that run; the day before, ours was 1.29 times as fast with 256 images at
-once, 1.16 with one."""
+
+- The usual loop for CIFAR-10 is eager float32 with PIL images in {workers}. Both got {images}.
+- torchvision's compiled ResNet-50 waited for the host in this run. The day before, it reached 6,481 images per second
+  ([log](../inside/log.md)).
+- Inference is in bfloat16 for both; ours is also folded and captured. The compiled peer was not measured in that run.
+  The day before, ours was 1.29 times as fast with batches of 256, and 1.16 times with single images."""
 ABOUT_TESTING = """\
-Testing {images:,} validation photographs of ImageNet with the authors' ResNet-50 on {device} and 16 cores, beside
-torchvision's reference evaluation of one of its own in the same run, after the start ([log](../inside/log.md))."""
+{images:,} validation images of ImageNet with the authors' ResNet-50, on {device} and 16 cores. The peer is
+torchvision's reference evaluation with a network of its own, in the same run. Start-up is not counted
+([log](../inside/log.md))."""
 IMAGES = {"cifar10": "its images", "noise": "noise of the same size"}
 ABOUT_FAST = """\
-[`recipe=fast`](../how-to/fast-cifar.md), one trial at a time, by `benchmarks/fast.py` (`results/fast`). Training
-is from the first iteration to the last weights; preparation (data to the device, kernels, capture) and the test of the
-weights come on top. How many epochs there are was settled by these very test errors: fewer had missed the error wanted
+[`recipe=fast`](../how-to/fast-cifar.md), one trial at a time, measured by `benchmarks/fast.py` (`results/fast`).
+Training time is from the first iteration to the final weights. Preparation (data to the device, kernels, capture) and
+the test are separate columns. The number of epochs was chosen on these same test errors: fewer missed the target
 ([log](../inside/log.md))."""
 IN_BRIEF = """\
-On one {device}, in bf16 ([all speeds](docs/paper/results.md#speed)):
+On one {device}, in bf16 ([all speeds](docs/paper/speed.md)):
 
 - resnet-56 on images of CIFAR-10's size trains **{alone:.0f} times** as fast as with the usual eager float32 loop, and
   **{together:.0f} times** with eight trials at once.
@@ -155,7 +157,7 @@ def write_testing() -> str:
         for row in record["rows"]
     ]
     about = ABOUT_TESTING.format(images=records[0]["photographs"], device=_device(records[0]))
-    heads = ("protocol", "precision", "ours, images a second", "torchvision, float32", "top-1 / top-5 error %")
+    heads = ("protocol", "precision", "ours, images per second", "torchvision, float32", "top-1 / top-5 error %")
     return f"{about}\n\n{write_table(heads, rows, left=(0, 1))}"
 
 
@@ -183,7 +185,7 @@ def write_fast() -> str:
         for sprint in _read_sprints()
     ]
     rows += [write_peer(record["beside"], device=record["device"]) for record in _read_fast() if "beside" in record]
-    return "\n\n".join([ABOUT_FAST, write_table((*heads, "device"), rows, left=(0, 6))])
+    return "\n\n".join([ABOUT_FAST, write_table(heads, rows, left=(0, 6))])
 
 
 def write_peer(peer: dict[str, Any], *, device: str) -> list[str]:
@@ -215,8 +217,9 @@ def write_depths() -> str:
     (device,) = {one["device"] for one in record["measured"]}
     where = f"{device}, torch {record['versions']['torch']}"
     by = (
-        f"Measured by torch's kernels, uncaptured, on {where} (`{record['command']}`); `reslab train` is "
-        "[faster](#speed). Where batches of 32 are slower in bf16 than in float32 the device may wait for the host:"
+        f"Time and memory with torch's kernels, not captured, on {where}:\n`{record['command']}`.\n"
+        "`reslab train` is [faster](#training-and-inference). Where batches of 32 are slower in bf16 than in float32, "
+        "the device\nmay be waiting for the host."
     )
     return "\n\n".join([by, write_table(heads, rows, left=(0, 1))])
 
@@ -228,7 +231,7 @@ def _write_cifar(record: dict[str, Any]) -> str:
     for one in speeds:
         network, peer = one.pop("network"), one.pop("peer")
         rows.append([f"{network}, batch 128", f"{peer:,.0f}", *[_beside(speed, peer) for speed in one.values()]])
-    heads = ["training, images a second", "the usual loop", *speeds[0]]
+    heads = ["training, images per second", "the usual loop", *speeds[0]]
     return write_table(heads, rows)
 
 
@@ -243,7 +246,7 @@ def _write_resnet50(record: dict[str, Any]) -> str:
     found = {head: speeds[f"training: {label}"] for head, label in names.items()}
     peer = found["torchvision, eager"]
     cells = [f"{speed:,.0f}" if speed == peer else _beside(speed, peer) for speed in found.values()]
-    return write_table(["training, images a second", *found], [["resnet-50-v1.5, 224×224, batch 256", *cells]])
+    return write_table(["training, images per second", *found], [["resnet-50-v1.5, 224×224, batch 256", *cells]])
 
 
 def _write_inference(record: dict[str, Any]) -> str:
@@ -253,7 +256,7 @@ def _write_inference(record: dict[str, Any]) -> str:
     for batch in (256, 1):
         peer, ours = (speeds[f"inference, batch {batch}: {label}"] for label in ("peer, eager", "ours"))
         rows.append([f"resnet-50-v1.5, 224×224, batch {batch}", f"{peer:,.0f}", _beside(ours, peer)])
-    return write_table(["inference, images a second", "torchvision, eager", "ours"], rows)
+    return write_table(["inference, images per second", "torchvision, eager", "ours"], rows)
 
 
 def _beside(speed: float, peer: float) -> str:

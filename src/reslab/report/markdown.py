@@ -1,10 +1,13 @@
 """Verdicts as Markdown: the tables of the README and the docs."""
 
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from reslab.numbers import signed
 from reslab.report.notation import ours
 from reslab.report.verdicts import Verdict
+
+LONGEST_LINE = 120
 
 
 def write_verdicts(verdicts: Sequence[Verdict]) -> str:
@@ -31,7 +34,10 @@ def write_rows(verdicts: Sequence[Verdict]) -> str:
 
 def write_remarks(verdicts: Sequence[Verdict]) -> str:
     """Write what is to be said beside the numbers as a list."""
-    return "\n".join(f"- {', '.join(rows)}: {remark}." for remark, rows in gather_remarks(verdicts).items())
+    return "\n".join(
+        textwrap.fill(f"- {', '.join(rows)}: {remark}.", LONGEST_LINE, subsequent_indent="  ")
+        for remark, rows in gather_remarks(verdicts).items()
+    )
 
 
 def gather_remarks(verdicts: Iterable[Verdict]) -> dict[str, list[str]]:

@@ -12,6 +12,11 @@ LONGEST_LINE = 120
 
 def write_verdicts(verdicts: Sequence[Verdict]) -> str:
     """Write verdicts as a table and, below it, the remarks on them."""
+    return "\n\n".join(filter(None, (write_rows(verdicts), write_remarks(verdicts))))
+
+
+def write_rows(verdicts: Sequence[Verdict]) -> str:
+    """Write verdicts as a table."""
     rows = [
         (
             verdict.claim.row,
@@ -24,12 +29,15 @@ def write_verdicts(verdicts: Sequence[Verdict]) -> str:
         )
         for verdict in verdicts
     ]
-    table = write_table(("", "", "published", "ours, mean ± std", "n", "difference", "verdict"), rows, left=(0, 1, 6))
-    remarks = [
+    return write_table(("", "", "published", "ours, mean ± std", "n", "difference", "verdict"), rows, left=(0, 1, 6))
+
+
+def write_remarks(verdicts: Sequence[Verdict]) -> str:
+    """Write what is to be said beside the numbers as a list."""
+    return "\n".join(
         textwrap.fill(f"- {', '.join(rows)}: {remark}.", LONGEST_LINE, subsequent_indent="  ")
         for remark, rows in gather_remarks(verdicts).items()
-    ]
-    return "\n".join([table, *([""] if remarks else []), *remarks])
+    )
 
 
 def gather_remarks(verdicts: Iterable[Verdict]) -> dict[str, list[str]]:

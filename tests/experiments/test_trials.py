@@ -61,6 +61,27 @@ def test_epochs_count_by_batch_and_split() -> None:
         read_trial(fields | {"recipe.iterations": "100"}, DIGITS)
 
 
+@pytest.mark.parametrize(
+    ("fields", "every"),
+    [
+        ({"recipe.iterations": "60"}, 6),
+        ({"recipe.epochs": "1"}, 2),  # 23 iterations
+        ({"recipe.iterations": "3"}, 1),
+        ({"recipe.iterations": "6400"}, 640),
+        ({"recipe": "photos", "recipe.iterations": "4000"}, 400),
+        ({"recipe": "cifar-paper", "recipe.iterations": "400"}, 40),
+        ({"recipe": "cifar-paper", "recipe.iterations": "100000"}, 1_000),  # whose curves are the paper's
+        ({"recipe": "cifar-paper", "recipe.iterations": "64000"}, 1_000),
+        ({"recipe.iterations": "640", "recipe.batch": "32"}, 40),  # as long as the preset
+        ({"recipe.iterations": "60", "recipe.evaluate_every": "40"}, 40),
+        ({"recipe": replace(RECIPES["digits"], iterations=50)}, 40),  # nobody gave a length here
+    ],
+)
+def test_a_length_of_ones_own_is_evaluated_about_ten_times(fields: dict[str, object], every: int) -> None:
+    """By default, whatever the preset's interval is made for."""
+    assert read_trial({"network": "cifar-resnet-8", **fields}, DIGITS).recipe.evaluate_every == every
+
+
 @pytest.mark.parametrize("epochs", ["0", "-1", r"1e\+300"])
 def test_no_epochs_are_refused(epochs: str) -> None:
     """They are no iterations, and not one either; a part of an epoch is one. Nor is more than anyone can wait for."""

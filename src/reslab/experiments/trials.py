@@ -15,7 +15,7 @@ from reslab.runtime.listener import Listener
 from reslab.spec import NetworkSpec, find
 from reslab.spec.codec import convert, override
 from reslab.spec.network import PRE_REVISION
-from reslab.spec.recipe import Recipe, change_recipe, find_recipe
+from reslab.spec.recipe import Recipe, change_recipe, find_recipe, space_evaluations
 from reslab.spec.task import find_task, tasks_for
 from reslab.spec.toml import read_toml
 from reslab.spec.trial import DataSpec, Trial, change_trial, group_fields, read_seed, trial_from_dict
@@ -32,6 +32,7 @@ def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Pa
 
     Photographs have no size of their own: they are cropped to what the network takes. With `weights` to start from,
     these say what the fields leave open about the network. A network may be given as a spec, a recipe as itself.
+    A length of one's own brings about ten evaluations along, unless the fields say how often.
     """
     fields = dict(fields)
     epochs = take_epochs(fields)
@@ -45,6 +46,7 @@ def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Pa
     if dataset.dimensions != 2:  # which is what every network takes unless told otherwise
         implied["dimensions"] = dataset.dimensions
     network, given, recipe = fields["network"], groups["network"], fields.get("recipe", dataset.usual_recipe)
+    base = recipe if isinstance(recipe, Recipe) else find_recipe(recipe)
     data, changes = _choose_data(dataset, groups["data"]), groups["recipe"]
     if isinstance(network, str):
         spec = find(network, implied | given, where="network.")
@@ -53,11 +55,13 @@ def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Pa
     trial = Trial(
         data=data,
         network=spec,
-        recipe=change_recipe(recipe, changes) if isinstance(recipe, Recipe) else find_recipe(recipe, changes),
+        recipe=change_recipe(base, changes),
         seed=read_seed(fields.get("seed", 0)),
         task=task,
     )
     trial = with_epochs(trial, epochs, dataset)
+    if "evaluate_every" not in changes:
+        trial = replace(trial, recipe=space_evaluations(trial.recipe, base))
     if weights is None:
         return trial
     from reslab.experiments.starting import start_from

@@ -18,6 +18,7 @@ Edges: TypeAlias = Literal["zero", "reflect"]
 Crop: TypeAlias = Literal["padded", "shorter-side", "resized"]
 Precision: TypeAlias = Literal["fp32", "bf16", "fp16"]
 MOST = {"iterations": 1_000_000_000, "batch": 10_000_000}
+EVALUATIONS = 10  # of a run whose length is its user's
 
 
 def _demand(spec: object, usual: str, *, positive: Sequence[str] = (), least: Mapping[str, float] | None = None) -> str:
@@ -318,6 +319,19 @@ def change_recipe(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
     return changed
 
 
+def space_evaluations(recipe: Recipe, base: Recipe) -> Recipe:
+    """Return a recipe that is longer or shorter than its `base` with about ten evaluations.
+
+    A base with more than twice as many draws curves by them, as the paper's do: they become no rarer.
+    """
+    if recipe.iterations == base.iterations:
+        return recipe
+    every = max(1, round(recipe.iterations / EVALUATIONS))
+    if base.iterations > 2 * EVALUATIONS * base.evaluate_every:
+        every = min(every, base.evaluate_every)
+    return replace(recipe, evaluate_every=every)
+
+
 def refuse_unheeded(augmentation: AugmentationSpec, heeded: tuple[str, ...], *, other: str) -> None:
     """Refuse what would be recorded and not be done: all fields but those heeded are for the `other` kind of images."""
     for name, usual in vars(AugmentationSpec()).items():
@@ -334,6 +348,7 @@ def _read_recipe(path: Path) -> Recipe:
     if not isinstance(base, str) or base not in RECIPES:
         raise UserError(f"{path}: base is {base!r}; choose {choices(RECIPES)}")
     try:
-        return decode(Recipe, overlay(encode(RECIPES[base]), fields))
+        recipe = decode(Recipe, overlay(encode(RECIPES[base]), fields))
+        return recipe if "evaluate_every" in fields else space_evaluations(recipe, RECIPES[base])
     except UserError as error:
         raise UserError(f"{path}: {error}") from error

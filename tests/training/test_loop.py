@@ -31,7 +31,8 @@ from torch import Tensor
 from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.runtime.processes import Processes
-from reslab.spec.recipe import OptimizerSpec, Recipe, ScheduleSpec, WarmupSpec
+from reslab.spec.optimization import OptimizerSpec, ScheduleSpec, WarmupSpec
+from reslab.spec.recipe import Recipe
 from reslab.training import loop
 from reslab.training.checkpoint import load_newest, save_checkpoint
 from reslab.training.loop import Stopped, fit
@@ -73,6 +74,7 @@ def assert_same(one: Weights, other: Weights) -> None:
         {"average_decay": 0.7, "average_from": 0.3},
         {"accumulate": 2, "schedule": ScheduleSpec(kind="one-cycle")},
         {"warmup": WarmupSpec(learning_rate=0.01, until_error_percent=70, window=3)},
+        {"optimizer": OptimizerSpec(kind="adamw", decay="weights"), "warmup": WarmupSpec(iterations=5)},
     ],
     ids=str,
 )

@@ -20,7 +20,8 @@ from reslab.runtime.execution import EAGER, Execution
 from reslab.runtime.listener import Listener, Metrics
 from reslab.runtime.processes import ALONE, Processes
 from reslab.spec import find
-from reslab.spec.recipe import OptimizerSpec, Recipe
+from reslab.spec.optimization import OptimizerSpec
+from reslab.spec.recipe import Recipe
 from reslab.training.loop import Surroundings
 from reslab.training.state import TrainingState
 from reslab.training.stepping import Runtime, Stepper

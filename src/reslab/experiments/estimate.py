@@ -16,7 +16,7 @@ from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.arrays.split import ArraySplit
 from reslab.data.dataset import Dataset, count_held_back
 from reslab.data.photos.resizing import crop_stages
-from reslab.experiments.sizes import measure_sizes, part_of, telling_of_memory, trial_bytes
+from reslab.experiments.sizes import MOMENTS, measure_sizes, part_of, telling_of_memory, trial_bytes
 from reslab.networks import build
 from reslab.runs.directory import RunDirectory
 from reslab.runtime.execution import Execution
@@ -90,7 +90,7 @@ def disk_needs(trial: Trial) -> DiskNeeds:
     """Count what a run of a trial comes to on disk."""
     recipe, sizes = trial.recipe, measure_sizes(trial.network)
     average = sizes.weight_bytes if recipe.average_decay else 0
-    checkpoint = sizes.weight_bytes + sizes.parameter_bytes + average
+    checkpoint = sizes.weight_bytes + MOMENTS[recipe.optimizer.kind] * sizes.parameter_bytes + average
     evaluations = -(-recipe.iterations // recipe.evaluate_every)
     papers = evaluations * EVALUATION_BYTES + trial.network.classes**2 * RESULT_BYTES + OTHER_BYTES
     return DiskNeeds(KEPT * checkpoint + sizes.weight_bytes + papers, checkpoint)

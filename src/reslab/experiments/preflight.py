@@ -49,6 +49,11 @@ def list_doubts(trial: Trial, dataset: Dataset, *, device: str) -> list[str]:
             f"recipe.batch is {recipe.batch:,} and there are {images:,} training images, so that some come up again "
             "within a batch; choose a smaller one"
         )
+    if recipe.warmup is not None and recipe.warmup.iterations > recipe.iterations:
+        doubts.append(
+            f"recipe.warmup.iterations is {recipe.warmup.iterations:,} and the run has {recipe.iterations:,} in all, "
+            "so it never reaches its full rate; choose a shorter warm-up"
+        )
     if recipe.freeze is not None and trial.start is None:
         doubts.append("recipe.freeze without weights= keeps what it freezes random; give weights=FILE to start from")
     if recipe.precision == "fp16" and device == "cpu":

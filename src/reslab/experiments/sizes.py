@@ -27,6 +27,7 @@ from reslab.training.stepping import STRETCH_BYTES
 LESS_MEMORY = "recipe.accumulate=2 or network.checkpointing=true need less"
 FAR_MORE = 2  # times the free memory; up to there a count that is only about right may be wrong
 HEADER_BYTES = 110  # a tensor, in a safetensors file
+MOMENTS = {"sgd": 1, "adamw": 2}  # that an optimizer keeps of each parameter
 COPIES = 5  # of a stretch of batches: the one at hand, and the next while it is cropped, scaled and laid out
 
 
@@ -89,7 +90,7 @@ def trial_bytes(trial: Trial, *, device: str) -> int:
     if device.startswith("cuda"):
         batch = recipe.batch * math.prod(trial.network.input_shape) * 4
         batches = COPIES * min(STRETCH_BYTES, recipe.iterations * batch)
-    # Besides the weights: gradients as they arise and gathered, velocities, and room to update in.
+    # Besides the weights: gradients as they arise and gathered, then two moments, or velocities and room to update in.
     return sizes.weight_bytes + 4 * parameters + average + activations + batches
 
 

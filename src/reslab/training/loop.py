@@ -14,7 +14,7 @@ from reslab.networks import Network
 from reslab.runtime.listener import DEAF, Listener
 from reslab.spec.recipe import Recipe
 from reslab.training.checkpoint import Checkpoint, load_newest, save_checkpoint
-from reslab.training.schedule import is_warm, learning_rate
+from reslab.training.schedule import is_warm, learning_rate, warms_by_error
 from reslab.training.state import Tally, TrainingState
 from reslab.training.stepping import Stepper
 from reslab.training.task import Task
@@ -80,7 +80,7 @@ def _advance_to_the_end(stepper: Stepper, position: Position, around: Surroundin
     while position.step < recipe.iterations:
         stepper.advance(position.step, warmed_at=position.warmed_at)
         position.step += 1
-        if recipe.warmup is not None and position.warmed_at is None:
+        if warms_by_error(recipe, position.warmed_at):
             _end_warmup(task, recipe, position, _read(state, task, recipe))
         evaluating = position.step % recipe.evaluate_every == 0 or position.step == recipe.iterations
         due = time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS

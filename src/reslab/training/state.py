@@ -1,4 +1,4 @@
-"""Everything an iteration changes, on the device: weights, velocities, statistics, their average, and a tally.
+"""Everything an iteration changes, on the device: weights, their moments, statistics, their average, and a tally.
 
 A change is made whole or not at all: where the loss or a gradient is not finite, from that iteration on nothing moves
 any more, and the tally says which iteration it was. Nobody need wait for the device to know that. In float16 gradients
@@ -20,7 +20,7 @@ from reslab.networks import Network
 from reslab.networks.freezing import count_stages_ahead
 from reslab.runtime.processes import ALONE, Processes
 from reslab.spec.recipe import Recipe
-from reslab.training.optimizer import FlatTensors, PaperSGD
+from reslab.training.optimizer import FlatTensors, make_optimizer
 
 LOSS, FAILED_AT, FIRST_SUM = range(3)
 FIRST_SCALE, SMALLEST_SCALE, LARGEST_SCALE = (
@@ -88,7 +88,7 @@ class TrainingState:
         self, network: Network, recipe: Recipe, *, tallied: tuple[str, ...] = (), processes: Processes = ALONE
     ) -> None:
         self.network, self.tallied, self.processes = network, tallied, processes
-        self.optimizer = PaperSGD(network, recipe.optimizer, ahead=count_stages_ahead(network))
+        self.optimizer = make_optimizer(network, recipe.optimizer, ahead=count_stages_ahead(network))
         floats = {name: buffer for name, buffer in network.named_buffers() if buffer.is_floating_point()}
         counts = {name: buffer for name, buffer in network.named_buffers() if name not in floats}
         device = self.optimizer.weights.flat.device
@@ -170,7 +170,9 @@ class TrainingState:
     def tensors(self) -> dict[str, Tensor]:
         """Return everything a checkpoint needs, by name."""
         tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
-        tensors |= {f"velocity.{name}": tensor for name, tensor in self.optimizer.velocities.views.items()}
+        for kind, moments in self.optimizer.moments.items():
+            tensors |= {f"{kind}.{name}": tensor for name, tensor in moments.views.items()}
+        tensors |= self.optimizer.counts
         for part in self.averages:
             tensors |= {f"average.{name}": tensor for name, tensor in part.views.items()}
         if self.scale is not None:
@@ -211,6 +213,6 @@ class TrainingState:
         return {name: weight for name, weight in self.network.named_parameters() if not weight.requires_grad}
 
     def _changing(self) -> list[Tensor]:
-        parts = [*self.parts, self.optimizer.velocities, *self.averages]
+        parts = [*self.parts, *self.optimizer.moments.values(), *self.averages]
         scale = [] if self.scale is None else [self.scale.state]
-        return [*[part.flat for part in parts], self.tally, *scale]
+        return [*[part.flat for part in parts], *self.optimizer.counts.values(), self.tally, *scale]

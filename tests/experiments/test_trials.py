@@ -82,6 +82,17 @@ def test_a_length_of_ones_own_is_evaluated_about_ten_times(fields: dict[str, obj
     assert read_trial({"network": "cifar-resnet-8", **fields}, DIGITS).recipe.evaluate_every == every
 
 
+def test_the_best_weights_are_kept_by_the_headline_unless_another_score_is_named() -> None:
+    """By images that the training goes without, which a seed of their own draws."""
+    fields = {"network": "cifar-resnet-8", "recipe.keep_best": "true", "data.validation": "0.2", "recipe.epochs": "2"}
+    trial = read_trial(fields | {"data.held_out_seed": "3"}, DIGITS)
+    assert (trial.recipe.keep_best, trial.data.held_out_seed) == ("error_percent", 3)
+    assert trial.recipe.iterations == round(2 * 0.8 * len(DIGITS.train) / 64)
+    assert read_trial(fields | {"recipe.keep_best": "loss"}, DIGITS).recipe.keep_best == "loss"
+    with pytest.raises(UserError, match=r"recipe\.stop_after is 2 .* add recipe\.keep_best=true"):
+        read_trial({"network": "cifar-resnet-8", "recipe.stop_after": "2"}, DIGITS)
+
+
 @pytest.mark.parametrize("epochs", ["0", "-1", r"1e\+300"])
 def test_no_epochs_are_refused(epochs: str) -> None:
     """They are no iterations, and not one either; a part of an epoch is one. Nor is more than anyone can wait for."""

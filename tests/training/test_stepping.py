@@ -251,7 +251,11 @@ def test_a_compiled_network_trains_alike() -> None:
 @needs_cuda
 @pytest.mark.parametrize("overrides", [{}, {"dropout": 0.2, "stochastic_depth": 0.2}], ids=str)
 @pytest.mark.parametrize(
-    "optimizer", [RECIPE.optimizer, OptimizerSpec(kind="adamw", learning_rate=1e-3, body_rate=0.5)]
+    "optimizer",
+    [
+        RECIPE.optimizer,
+        OptimizerSpec(kind="adamw", learning_rate=1e-3, body_rate=0.5),
+    ],
 )
 def test_a_captured_iteration_is_the_iteration(overrides: dict[str, object], optimizer: OptimizerSpec) -> None:
     """Replayed or run as it stands, dropout included: the same weights, moments, statistics, average and tally."""

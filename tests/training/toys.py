@@ -96,6 +96,9 @@ class Toy:
 
         return evaluate
 
+    def rate_choice(self, metrics: Mapping[str, float]) -> float:
+        return -metrics["test_loss"]
+
     def name_images(self, step: int) -> str:
         return f"{step}.1, {step}.2"
 

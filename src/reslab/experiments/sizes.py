@@ -80,7 +80,7 @@ def check_memory(trial: Trial, dataset: Dataset, *, device: str, num_processes: 
 def trial_bytes(trial: Trial, *, device: str) -> int:
     """Return the memory that a trial has for itself while it trains."""
     recipe, sizes = trial.recipe, measure_sizes(trial.network)
-    parameters, average = sizes.parameter_bytes, sizes.weight_bytes if trial.recipe.average_decay else 0
+    parameters, copies = sizes.parameter_bytes, count_copies(recipe) * sizes.weight_bytes
     # Kept for the backward pass; in 16 bits half of it, and a cast copy of every kernel.
     kept = sizes.activation_bytes * part_of(recipe)
     activations = kept if recipe.precision == "fp32" else (kept + parameters) // 2
@@ -91,7 +91,7 @@ def trial_bytes(trial: Trial, *, device: str) -> int:
         batch = recipe.batch * math.prod(trial.network.input_shape) * 4
         batches = COPIES * min(STRETCH_BYTES, recipe.iterations * batch)
     # Besides the weights: gradients as they arise and gathered, then two moments, or velocities and room to update in.
-    return sizes.weight_bytes + 4 * parameters + average + activations + batches
+    return sizes.weight_bytes + 4 * parameters + copies + activations + batches
 
 
 @functools.cache
@@ -109,6 +109,11 @@ def measure_sizes(network: Spec) -> Sizes:
 def part_of(recipe: Recipe) -> int:
     """Return how many images go through the network at once."""
     return recipe.batch // recipe.accumulate
+
+
+def count_copies(recipe: Recipe) -> int:
+    """Return how often the weights are kept besides those trained: their average, the best of them."""
+    return bool(recipe.average_decay) + (recipe.keep_best is not None)
 
 
 def _count_bytes(tensors: dict[str, Tensor]) -> int:

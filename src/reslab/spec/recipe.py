@@ -91,6 +91,8 @@ class Recipe:
     Where classes differ in size, balanced `class_weights` make the rarer ones' images count more in the loss, and
     balanced `sampling` shows them more often.
     Where several processes share a batch, each normalizes its own part of it, or all of them the whole: `sync_norms`.
+    `keep_best` names a score: the run ends with the weights that had the best on the images that `data.validation`
+    holds back. `stop_after` ends it early, after so many evaluations without a better one; 0 for never.
     """
 
     iterations: int = 64_000
@@ -113,10 +115,12 @@ class Recipe:
     precision: Precision = "fp32"
     channels_last: bool = True
     evaluate_every: int = 1_000
+    keep_best: str | None = None
+    stop_after: int = 0
 
     def __post_init__(self) -> None:
         least: dict[str, float] = dict.fromkeys(("iterations", "batch", "accumulate", "evaluate_every"), 1)
-        where = demand(self, "recipe.", least=least)
+        where = demand(self, "recipe.", least=least | {"stop_after": 0})
         if self.batch % self.accumulate:
             raise UserError(f"{where}accumulate is {self.accumulate}; it must divide the batch of {self.batch}")
         for name, most in MOST.items():
@@ -125,6 +129,10 @@ class Recipe:
         for name in ("label_smoothing", "average_decay", "average_from"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"{where}{name} is {getattr(self, name)}; give a number from 0 up to, not including, 1")
+        if self.stop_after and self.keep_best is None:
+            raise UserError(
+                f"{where}stop_after is {self.stop_after} and nothing says what is better; add {where}keep_best=true"
+            )
         if self.sampling == self.class_weights == "balanced":
             raise UserError(
                 f"{where}class_weights and {where}sampling are both balanced, which would favour rare classes twice; "

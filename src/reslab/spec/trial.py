@@ -38,8 +38,9 @@ USUAL_WORDS = {  # what others call fields of a trial
 class DataSpec:
     """A dataset by what it is, not where it lies. `split` 'tuning' holds the last tenth of training back as test.
 
+    `validation` is the fraction of the training images that is not trained on, for `recipe.keep_best` to choose by.
     For folders of photographs: whether a bad image stops the run, or the next one stands in for it; and the seed that
-    draws what is held out where a folder has nothing to test on.
+    draws what is held out, to choose by, and to test on where a folder has nothing for that.
     """
 
     name: str
@@ -47,11 +48,14 @@ class DataSpec:
     split: SplitName = "full"
     on_bad_image: OnBadImage = "stop"
     held_out_seed: int = 0
+    validation: float = 0.0
 
     def __post_init__(self) -> None:
         normalize(self, usual="data.")
         if not re.fullmatch(r"[\w.-]+", self.name):  # a run's folder is named after it
             raise UserError(f"data.name is {self.name!r}; it takes letters, digits, '.', '_' and '-' only")
+        if not 0 <= self.validation < 1:
+            raise UserError(f"data.validation is {self.validation:g}; give a fraction of the training images, as 0.1")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,124 +6,21 @@ recipe can say it. `imagenet-paper` is section 3.4, `photos` the everyday job. d
 paper leaves open.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from reslab.errors import UserError, choices, suggest
-from reslab.spec.codec import decode, encode, normalize, overlay, override, place
+from reslab.spec.codec import decode, encode, flatten, overlay, override
+from reslab.spec.optimization import USUAL, OptimizerSpec, ScheduleSpec, WarmupSpec, demand, refuse_without_effect
 from reslab.spec.toml import read_toml
 
 Edges: TypeAlias = Literal["zero", "reflect"]
 Crop: TypeAlias = Literal["padded", "shorter-side", "resized"]
 Precision: TypeAlias = Literal["fp32", "bf16", "fp16"]
 MOST = {"iterations": 1_000_000_000, "batch": 10_000_000}
-
-
-def _demand(spec: object, usual: str, *, positive: Sequence[str] = (), least: Mapping[str, float] | None = None) -> str:
-    """Normalize a part of a recipe, refuse a field below what it must be, and return what stands before its fields."""
-    normalize(spec, usual=usual)
-    where = place(usual)
-    for name in positive:
-        if getattr(spec, name) <= 0:
-            raise UserError(f"{where}{name} is {getattr(spec, name):g}; it must be above 0")
-    for name, bound in (least or {}).items():
-        if getattr(spec, name) < bound:
-            raise UserError(f"{where}{name} is {getattr(spec, name):g}; it must be at least {bound:g}")
-    return where
-
-
-@dataclass(frozen=True, kw_only=True)
-class OptimizerSpec:
-    """SGD as in the paper: v <- momentum * v + rate * gradient; weights <- weights - v.
-
-    Fields:
-        learning_rate: The learning rate, which the schedule multiplies.
-        body_rate: Learning rate of all layers but the classifier, as a fraction of learning_rate.
-        stage_decay: Each stage learns at this fraction of the rate of the next one; the last at this fraction of the
-            body's. 1 gives all stages the same rate.
-        momentum: The momentum, from 0 up to 1, 1 excluded.
-        nesterov: Use Nesterov momentum.
-        weight_decay: The weight decay, added to the gradient.
-        decay: What decays: `all` parameters, or `weights` for kernels and matrices only.
-        clip_norm: Clip the norm of the gradient to this value. 0 does not clip.
-    """
-
-    learning_rate: float = 0.1
-    body_rate: float = 1.0
-    stage_decay: float = 1.0
-    momentum: float = 0.9
-    nesterov: bool = False
-    weight_decay: float = 1e-4
-    decay: Literal["all", "weights"] = "all"
-    clip_norm: float = 0.0
-
-    def __post_init__(self) -> None:
-        positive, least = ("learning_rate", "body_rate"), {"weight_decay": 0, "clip_norm": 0}
-        where = _demand(self, "recipe.optimizer.", positive=positive, least=least)
-        if not 0 <= self.momentum < 1:
-            raise UserError(f"{where}momentum is {self.momentum:g}; give a number from 0 up to 1, 1 excluded")
-        if not 0 < self.stage_decay <= 1:
-            raise UserError(f"{where}stage_decay is {self.stage_decay:g}; give a fraction, such as 0.5")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScheduleSpec:
-    """The learning rate as a function of progress.
-
-    Fields:
-        kind: `steps` multiplies the rate by `factor` at each drop. `cosine` falls along half a cosine. `one-cycle`
-            rises linearly from zero, then falls. `constant` does not change it.
-        drops: Where the rate drops, as fractions of the run. For steps.
-        factor: What the rate is multiplied by at each drop. For steps.
-        rise: The fraction of the run in which the rate rises. For one-cycle.
-        fall: How the rate falls after the rise. For one-cycle.
-        final: The rate at the end, as a fraction of learning_rate. For cosine and one-cycle.
-    """
-
-    kind: Literal["steps", "cosine", "constant", "one-cycle"] = "steps"
-    drops: tuple[float, ...] = (0.5, 0.75)
-    factor: float = 0.1
-    rise: float = 0.2
-    fall: Literal["linear", "cosine"] = "linear"
-    final: float = 0.0
-
-    def __post_init__(self) -> None:
-        where = _demand(self, "recipe.schedule.", positive=("factor",))
-        if any(not 0 < drop < 1 for drop in self.drops):
-            raise UserError(f"{where}drops is {self.drops}; drops are fractions of the run, such as 0.5")
-        if not 0 <= self.rise < 1:
-            raise UserError(f"{where}rise is {self.rise:g}; it is a fraction of the run, from 0 up to 1")
-        if not 0 <= self.final <= 1:
-            raise UserError(f"{where}final is {self.final:g}; it is a fraction of the rate, from 0 to 1")
-
-
-KINDS_WITH = {  # fields of a schedule, and the kinds that heed them
-    "drops": ("steps",),
-    "factor": ("steps",),
-    "rise": ("one-cycle",),
-    "fall": ("one-cycle",),
-    "final": ("cosine", "one-cycle"),
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class WarmupSpec:
-    """A smaller learning rate at the start, until the training error is low enough (paper, section 4.2).
-
-    Fields:
-        learning_rate: The learning rate during the warm-up.
-        until_error_percent: The warm-up ends when the training error is below this value.
-        window: The training error is the mean over this many iterations.
-    """
-
-    learning_rate: float = 0.01
-    until_error_percent: float = 80.0
-    window: int = 100
-
-    def __post_init__(self) -> None:
-        _demand(self, "recipe.warmup.", positive=("learning_rate", "until_error_percent"), least={"window": 1})
+EVALUATIONS = 10  # of a run whose length is its user's
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +62,7 @@ class AugmentationSpec:
 
     def __post_init__(self) -> None:
         least: dict[str, float] = dict.fromkeys(("padding", "cutout", "colour", "mixup", "cutmix"), 0)
-        where = _demand(self, "recipe.augmentation.", least=least)
+        where = demand(self, "recipe.augmentation.", least=least)
         if len(self.sides) != 2 or not 0 < self.sides[0] <= self.sides[1]:
             raise UserError(f"{where}sides is {self.sides}; give the least and the greatest, as [256,480]")
         if len(self.areas) != 2 or not 0 < self.areas[0] <= self.areas[1] <= 1:
@@ -187,7 +84,7 @@ class ResizingSpec:
     stages: int = 4
 
     def __post_init__(self) -> None:
-        where = _demand(self, "recipe.resizing.", least={"stages": 2})
+        where = demand(self, "recipe.resizing.", least={"stages": 2})
         if not 0 < self.initial <= 1:
             raise UserError(f"{where}initial is {self.initial:g}; give a fraction of the side, such as 0.5")
 
@@ -219,6 +116,9 @@ class Recipe:
         precision: Number format of the forward and backward pass.
         channels_last: Store images in channels-last order, which is faster on most devices.
         evaluate_every: Iterations between tests.
+        keep_best: Name of a score. The run ends with the weights that were best by it on the images that
+            data.validation holds out.
+        stop_after: Stop after this many evaluations without a better score for keep_best. 0 never stops early.
     """
 
     iterations: int = 64_000
@@ -241,10 +141,12 @@ class Recipe:
     precision: Precision = "fp32"
     channels_last: bool = True
     evaluate_every: int = 1_000
+    keep_best: str | None = None
+    stop_after: int = 0
 
     def __post_init__(self) -> None:
         least: dict[str, float] = dict.fromkeys(("iterations", "batch", "accumulate", "evaluate_every"), 1)
-        where = _demand(self, "recipe.", least=least)
+        where = demand(self, "recipe.", least=least | {"stop_after": 0})
         if self.batch % self.accumulate:
             raise UserError(f"{where}accumulate is {self.accumulate}; it must divide the batch of {self.batch}")
         for name, most in MOST.items():
@@ -253,6 +155,10 @@ class Recipe:
         for name in ("label_smoothing", "average_decay", "average_from"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"{where}{name} is {getattr(self, name)}; give a number from 0 up to, not including, 1")
+        if self.stop_after and self.keep_best is None:
+            raise UserError(
+                f"{where}stop_after is {self.stop_after} and nothing says what is better; add {where}keep_best=true"
+            )
         if self.sampling == self.class_weights == "balanced":
             raise UserError(
                 f"{where}class_weights and {where}sampling are both balanced, which would favour rare classes twice; "
@@ -351,15 +257,32 @@ def find_recipe(name: str, overrides: Mapping[str, Any] | None = None) -> Recipe
 
 
 def change_recipe(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
-    """Return a recipe with dotted fields overridden; refuse those of a schedule that its kind does not heed."""
-    changed = override(recipe, changes, where="recipe.")
-    for name, kinds in KINDS_WITH.items():
-        if f"schedule.{name}" in changes and changed.schedule.kind not in kinds:
-            raise UserError(
-                f"recipe.schedule.{name} means nothing to a {changed.schedule.kind} schedule; "
-                f"leave it out, or write recipe.schedule.kind={kinds[-1]}"
-            )
+    """Return a recipe with dotted fields overridden; refuse those without effect on its kinds of optimizer and such."""
+    changed = _with_usual_rate(override(recipe, changes, where="recipe."), recipe, changes)
+    refuse_without_effect(changes, optimizer=changed.optimizer, schedule=changed.schedule, warmup=changed.warmup)
     return changed
+
+
+def _with_usual_rate(recipe: Recipe, base: Recipe, given: Collection[str]) -> Recipe:
+    """Return a recipe with the usual rate and decay of its optimizer, where that is no longer its base's kind."""
+    optimizer = recipe.optimizer
+    if optimizer.kind == base.optimizer.kind:
+        return recipe
+    usual = {name: value for name, value in USUAL[optimizer.kind].items() if f"optimizer.{name}" not in given}
+    return replace(recipe, optimizer=replace(optimizer, **usual))
+
+
+def space_evaluations(recipe: Recipe, base: Recipe) -> Recipe:
+    """Return a recipe that is longer or shorter than its `base` with about ten evaluations.
+
+    A base with more than twice as many draws curves by them, as the paper's do: they become no rarer.
+    """
+    if recipe.iterations == base.iterations:
+        return recipe
+    every = max(1, round(recipe.iterations / EVALUATIONS))
+    if base.iterations > 2 * EVALUATIONS * base.evaluate_every:
+        every = min(every, base.evaluate_every)
+    return replace(recipe, evaluate_every=every)
 
 
 def refuse_unheeded(augmentation: AugmentationSpec, heeded: tuple[str, ...], *, other: str) -> None:
@@ -378,6 +301,9 @@ def _read_recipe(path: Path) -> Recipe:
     if not isinstance(base, str) or base not in RECIPES:
         raise UserError(f"{path}: base is {base!r}; choose {choices(RECIPES)}")
     try:
-        return decode(Recipe, overlay(encode(RECIPES[base]), fields))
+        recipe = _with_usual_rate(
+            decode(Recipe, overlay(encode(RECIPES[base]), fields)), RECIPES[base], flatten(fields)
+        )
+        return recipe if "evaluate_every" in fields else space_evaluations(recipe, RECIPES[base])
     except UserError as error:
         raise UserError(f"{path}: {error}") from error

@@ -43,7 +43,8 @@ class DataSpec:
         fingerprint: Hash of the contents, computed when the data are read.
         split: `full` uses the dataset's own split. `tuning` tests on the last tenth of the training images.
         on_bad_image: What to do with a photograph that cannot be read: `stop`, or `skip` and use the next one.
-        held_out_seed: Seed that draws test images from a folder that has no test images of its own.
+        held_out_seed: Seed that draws the images held out: for `validation`, and for tests where a folder has none.
+        validation: Fraction of the training images that is held out, for recipe.keep_best to choose by.
     """
 
     name: str
@@ -51,11 +52,14 @@ class DataSpec:
     split: SplitName = "full"
     on_bad_image: OnBadImage = "stop"
     held_out_seed: int = 0
+    validation: float = 0.0
 
     def __post_init__(self) -> None:
         normalize(self, usual="data.")
         if not re.fullmatch(r"[\w.-]+", self.name):  # a run's folder is named after it
             raise UserError(f"data.name is {self.name!r}; it takes letters, digits, '.', '_' and '-' only")
+        if not 0 <= self.validation < 1:
+            raise UserError(f"data.validation is {self.validation:g}; give a fraction of the training images, as 0.1")
 
 
 @dataclass(frozen=True, kw_only=True)

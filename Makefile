@@ -4,7 +4,7 @@ BIN := .venv/bin
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test faults check docs results bench wheel clean
+.PHONY: demo test faults check docs results reference bench wheel clean
 
 demo: .venv/ready
 	$(BIN)/reslab demo
@@ -27,6 +27,9 @@ docs: .venv/ready-dev
 results: .venv/ready-dev
 	$(BIN)/python -m tools.pages
 	$(BIN)/python -m tools.figures
+
+reference: .venv/ready-dev
+	$(BIN)/python -m tools.reference
 
 bench: .venv/ready-dev
 	$(BIN)/python benchmarks/networks.py

@@ -81,7 +81,7 @@ def train(trial: Trial, dataset: ArrayDataset, *, device: str, compile: bool) ->
         stepper.advance(step, warmed_at=None)
     tally = state.read_tally()
     stepper.leave()
-    state.adopt_average()
+    state.adopt()
     task.take_exact_norms(network)
     _wait(device)
     moments.append(time.perf_counter())

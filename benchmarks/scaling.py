@@ -1,6 +1,6 @@
 """How training would scale to many GPUs: the bytes of a step counted, the time by a small model.
 
-`python benchmarks/scaling.py` prints the tables of docs/scaling.md, which says what is assumed.
+`python benchmarks/scaling.py` prints the tables of docs/inside/scaling.md, which says what is assumed.
 """
 
 from __future__ import annotations

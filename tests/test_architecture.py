@@ -83,6 +83,7 @@ OF_THE_WHOLE = {
     "results",
     "same_numbers",
     "scaling",
+    "site",
     "wheel",
 }
 # In a process of its own: whoever imports torch fails, wherever that stands, and whatever it would catch.
@@ -242,15 +243,27 @@ def test_every_test_has_its_source() -> None:
             assert rooms or room in OF_THE_WHOLE, f"{relative} tests nothing: there is no {room}"
 
 
-def test_the_way_of_a_run_goes_through_each_module_once() -> None:
+def test_the_path_of_a_run_visits_each_module_once() -> None:
     """The page's modules are there, and none is visited twice."""
-    page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text()
-    (way,) = re.findall(r"## The way of a run\n.*?```\n(.*?)```", page, re.DOTALL)
+    page = (SOURCE.parents[1] / "docs" / "inside" / "architecture.md").read_text()
+    (path,) = re.findall(r"## The path of a run\n.*?```\n(.*?)```", page, re.DOTALL)
     rooms = "|".join(sorted(name for floor in FLOORS for name in floor))
-    visited = re.findall(rf"\b(?:{rooms})(?:/\w+)+", way)
+    visited = re.findall(rf"\b(?:{rooms})(?:/\w+)+", path)
     assert len(visited) > 15
     assert sorted(set(visited)) == sorted(visited)
     missing = [
         name for name in visited if not any((SOURCE / f"{name}{end}").exists() for end in (".py", "/__init__.py"))
     ]
     assert not missing
+
+
+def test_the_pages_tree_names_files_that_exist() -> None:
+    """Every file and folder on the page of modules is somewhere in the source, or a tool."""
+    page = (SOURCE.parents[1] / "docs" / "inside" / "modules.md").read_text()
+    blocks = "".join(re.findall(r"```\n(.*?)```", page, re.DOTALL))
+    columns = [line.strip().split("   ")[0] for line in blocks.splitlines() if line.strip()]
+    named = {name for column in columns for name in re.findall(r"^\w+/|\w+\.py", column)}
+    there = {path.name for path in (*SOURCE.rglob("*.py"), *(SOURCE.parents[1] / "tools").glob("*.py"))}
+    folders = {f"{path.name}/" for path in SOURCE.rglob("*") if path.is_dir()}
+    assert len(named) > 100
+    assert named - there - folders == set()

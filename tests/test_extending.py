@@ -1,4 +1,4 @@
-"""What docs/extending.md says is done: each of its patches is applied to a copy of the source, and its commands run."""
+"""docs/inside/extending.md: each of its patches is applied to a copy of the source, and its commands run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import pytest
 from tests.photographs import make_photos
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "extending.md").read_text()
+PAGE = (ROOT / "docs" / "inside" / "extending.md").read_text()
 SECTIONS = {section.partition("\n")[0]: section for section in PAGE.split("\n## ")[1:]}
 EXAMPLES = (
     "A network family",
@@ -119,7 +119,8 @@ class Copy:
 
     def follow_page(self, section: str) -> None:
         """Run the commands of a section; each says what the page shows, up to numbers; `…` is whatever comes there."""
-        parts = [part.splitlines() for part in find_block(section, "console").split("$ ")[1:]]
+        commands = re.sub(r" \\\n +", " ", find_block(section, "console"))  # which may go on in the next line
+        parts = [part.splitlines() for part in commands.split("$ ")[1:]]
         for (command, *shown), (code, said) in zip(parts, self.run_all([part[0] for part in parts]), strict=True):
             assert code == (2 if shown[0].startswith("reslab: ") else 0), said
             lines = [mask(line) for line in said.splitlines()]
@@ -223,7 +224,7 @@ def test_a_verb(tmp_path: Path) -> None:
     """It is in the help, and names the run with the lowest error."""
     copy = copy_source(tmp_path / "copy", "A verb")
     copy.follow_page("A verb")
-    assert "The best run on each dataset." in copy.run("--help")
+    assert "Print the best run on each dataset." in copy.run("--help")
     errors = {
         path.parent.name: json.loads(path.read_text())["error_percent"]
         for path in copy.folder.glob("runs/*/result.json")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 from pathlib import Path
 
@@ -85,28 +84,44 @@ def test_what_is_reproduced() -> None:
     ],
 )
 def test_means_quoted_in_prose_are_the_records(label: str) -> None:
-    """What Deviations says of settings that no table has."""
+    """What the page on differences says of settings that no table has."""
     (group,) = [group for group in group_runs(list(read_all().values())) if group.label == label]
-    prose = (
-        (RESULTS.parent / "docs" / "deviations.md").read_text(encoding="utf-8").partition("Why, as far as we know")[2]
-    )
+    page = (RESULTS.parent / "docs" / "paper" / "differences.md").read_text(encoding="utf-8")
+    prose = " ".join(page.partition("Why, as far as we know")[2].split())
     assert f" {spread_words(spread([run.test_score for run in group.finished]))}" in prose
+
+
+@pytest.mark.parametrize("label", ["resnet-56", "resnet-56 accumulate=2", "resnet-110", "resnet-110 precision=bf16"])
+def test_means_quoted_in_how_tos_are_the_records(label: str) -> None:
+    """What the page on speed says of precision and of batches in parts."""
+    (group,) = [group for group in group_runs(list(read_all().values())) if group.label == label]
+    page = (RESULTS.parent / "docs" / "how-to" / "speed.md").read_text(encoding="utf-8")
+    assert spread_words(spread([run.test_score for run in group.finished])) in page
 
 
 def test_the_readmes_first_table_is_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     """`reslab reproduce table-6 --from results` prints those cells, and its JSON names the runs behind each number."""
     readme = (RESULTS.parent / "README.md").read_text(encoding="utf-8")
-    lines = itertools.takewhile(bool, itertools.dropwhile(lambda line: line[:1] != "|", readme.splitlines()))
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines][2:]
+    block = readme.partition("<!-- table-6: make results -->")[2].partition("<!-- end of table-6 -->")[0]
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in block.splitlines() if line[:2] == "| "]
+    rows = {row[0]: row for row in cells if row[0]}
     main(["reproduce", "table-6", "--from", str(RESULTS)])
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]
-    for row in rows:
+    for row in rows.values():
         assert " ".join(row).split() in printed
     main(["reproduce", "table-6", "--from", str(RESULTS), "--json"])
-    trained = [judged for judged in json.loads(capsys.readouterr().out) if judged["runs"]]
-    for judged, row in zip(trained, rows, strict=True):
+    trained = {judged["claim"]["row"]: judged for judged in json.loads(capsys.readouterr().out) if judged["runs"]}
+    assert trained.keys() == rows.keys()
+    for name, judged in trained.items():
         for cell in judged["settings"]:
-            for value, name in zip(cell["values"], cell["runs"], strict=True):
-                (run,) = [run for run in RUNS if run.path.name == name]
+            for value, run_id in zip(cell["values"], cell["runs"], strict=True):
+                (run,) = [run for run in RUNS if run.path.name == run_id]
                 assert run.result()["error_percent"] == value
-        assert row[4] == str(len(judged["runs"]))
+        assert rows[name][4] == str(len(judged["runs"]))
+
+
+def test_the_readme_shows_whole_settings_first() -> None:
+    """What was shortened comes after everything that was trained as in the paper."""
+    readme = (RESULTS.parent / "README.md").read_text(encoding="utf-8")
+    assert readme.index("| reproduced |") < readme.index("<details>") < readme.index("| reduced setting |")
+    assert "| reproduced |" not in readme.partition("<details>")[2].partition("</details>")[0]

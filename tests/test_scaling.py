@@ -1,4 +1,4 @@
-"""The model of docs/scaling.md: bytes counted by hand, limits that must hold, and the page's own tables."""
+"""The model of docs/inside/scaling.md: bytes counted by hand, limits that must hold, and the page's own tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.scaling import (
     time_table,
 )
 
-PAGE = Path(__file__).parent.parent / "docs" / "scaling.md"
+PAGE = Path(__file__).parent.parent / "docs" / "inside" / "scaling.md"
 
 
 def test_the_bytes_are_those_of_gradients_and_statistics() -> None:

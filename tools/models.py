@@ -1,4 +1,4 @@
-"""The shipped weights, told from the files themselves: docs/models.md."""
+"""docs/paper/models.md: a card for each shipped network, written from its file."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ DECAYED = {"weights": "kernels and matrices", "all": "all parameters"}
 ABOUT = """\
 # Models
 
-Weights that come with the package, trained by us on the 50,000 training images of CIFAR-10 by the paper's recipe
-(section 4.2): of each network the seed nearest the mean test error of all its seeds by this recipe, at the end of
-training. `python -m tools.ship` chose and tested them; `make results` writes this page from the files themselves.
+These trained networks come with the package. We trained them on the 50,000 training images of CIFAR-10 with the paper's
+recipe (section 4.2). For each network we ship the seed whose test error at the end is nearest to the mean of all seeds.
+`python -m tools.ship` chose and tested the weights; `make results` writes this page from the files.
 
 {table}
 
@@ -33,11 +33,11 @@ reslab.list_models(pretrained=True)
 reslab evaluate resnet-20 weights=cifar10
 ```
 
-- **Input:** 32×32 RGB, pixels from 0 to 1, less the mean image of the training images (`network.mean_image`).
+- **Input:** 32×32 RGB, pixels from 0 to 1, minus the mean image of the training images (`network.mean_image`).
 - **Output:** ten logits, in the order of `network.class_names`.
-- **Use:** to study and compare. Ten kinds of things on photographs 32 pixels wide are all they know.
-- **Licence:** Apache-2.0, as reslab itself. Trained on CIFAR-10 (Krizhevsky, 2009), which comes without a licence of
-  its own; no image of it is in the files, only the mean of all."""
+- **Use:** study and comparison. The networks know ten classes, on images 32 pixels wide.
+- **Licence:** Apache-2.0, like reslab. The networks were trained on CIFAR-10 (Krizhevsky, 2009), which has no licence
+  of its own. The files contain none of its images, only their mean."""
 
 
 def write_cards() -> str:
@@ -68,13 +68,13 @@ def _write_card(name: str, weights: Weights) -> str:
         (
             "recipe",
             f"SGD, momentum {optimizer['momentum']:g}, weight decay {optimizer['weight_decay']:g}"
-            f" of {DECAYED[optimizer['decay']]}, batches of "
+            f" on {DECAYED[optimizer['decay']]}, batches of "
             f"{recipe['batch']}, {rate}{_warmup(warmup)}; padded crops and flips",
         ),
         ("iterations", count(recipe["iterations"])),
         ("seed", str(about["seed"])),
         ("trained on", f"{about['device']}, {recipe['precision']}, commit {commit_words(about['commit'].split(', '))}"),
-        ("test error %, there", percent(metrics["recorded_error_percent"])),
+        ("test error %, on that device", percent(metrics["recorded_error_percent"])),
         ("test error %, float32 on a CPU", percent(metrics[ERROR.name])),
         ("test error % of all seeds, mean ± std (n)", _spread(weights)),
         ("parameters", count(sum(p.numel() for p in create_model(name).parameters()))),
@@ -88,7 +88,7 @@ def _warmup(warmup: Mapping[str, float] | None) -> str:
     if warmup is None:
         return ""
     below = f"training error of {warmup['window']:g} iterations is below {warmup['until_error_percent']:g} %"
-    return f", and {warmup['learning_rate']:g} at first until the {below}"
+    return f"; warm-up at {warmup['learning_rate']:g} until the {below}"
 
 
 def _spread(weights: Weights) -> str:

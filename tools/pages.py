@@ -1,6 +1,6 @@
 """Tell the records and the shipped weights: `make results`, or `python -m tools.pages`.
 
-Writes what README and docs/deviations.md say of them, docs/results.md and docs/models.md. No number in these is typed
+Writes what README and docs/paper say of them: differences.md, results.md and models.md. No number in these is typed
 by hand, and a test compares them with what the records say.
 """
 
@@ -15,7 +15,7 @@ from reslab.files import write_text
 from reslab.networks import measure_cost
 from reslab.numbers import count, duration, percent, printed, write_size
 from reslab.paper.tables import TABLE_6
-from reslab.report.markdown import write_table, write_verdicts
+from reslab.report.markdown import write_remarks, write_rows, write_table, write_verdicts
 from reslab.report.notation import commit_words, ours, place
 from reslab.report.pages import WORDS
 from reslab.report.records import RunRecord, read_records
@@ -24,20 +24,41 @@ from reslab.report.verdicts import Verdict
 from reslab.spec import find, name_of
 from tools import REPOSITORY, RESULTS, models, speeds
 
+REDUCED = "reduced setting"
+PAPER = REPOSITORY / "docs" / "paper"
 SUMMED_UP = ("table-6", "fig-1", "fig-6", "fig-7")
-FIGURES = {name: f"pictures/{name}.svg" for name in ("fig-6", "fig-7")}  # which tools/figures.py draws
+FIGURES = {name: f"../pictures/{name}.svg" for name in ("fig-6", "fig-7")}  # which tools/figures.py draws
 ABOUT_RESULTS = """\
 # Results
 
-Every claim about CIFAR-10 beside what the records in `results/` say, the tables' networks counted, and speeds beside
-the peers'; `make results` writes this page. Nothing was trained on ImageNet yet: Tables 2 to 5 and Fig. 4 are missing.
-Claims, tolerances and words are explained in [Reproducing](reproducing.md), differences from the paper in
-[Deviations](deviations.md)."""
+Every claim of the paper about CIFAR-10, beside our runs. [Claims and verdicts](claims.md) explains the tolerances and
+the words; [Numbers that differ](differences.md) explains what deviates. Tables 2-5 and Fig. 4 are about ImageNet: they
+have commands but no results yet. [Speed](speed.md) and [all runs](runs.md) have pages of their own.
+
+`make results` writes this page from the records in `results/`."""
+ABOUT_SPEED = """\
+# Speed
+
+Images per second beside the programs that people use, on the same machine. `make results` writes this page from the
+records in `results/`.
+
+## Training and inference"""
+ABOUT_RUNS = """\
+# Runs
+
+The records behind [Results](results.md). Each run is a folder of that name in a folder of `results/`, with its trial,
+command, logs and result. The time is the sum of all sessions of a run, in which it may have shared the device; the
+commits are those of the sessions. `make results` writes this page."""
 
 
 def main() -> None:
     """Write every page that differs from what it should be."""
-    for path, text in render().items():
+    write_pages(render())
+
+
+def write_pages(pages: Mapping[Path, str]) -> None:
+    """Write every page that differs from what it should be."""
+    for path, text in pages.items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             write_text(path, text)
             print(f"wrote {path.relative_to(REPOSITORY)}")
@@ -51,28 +72,41 @@ def render() -> dict[Path, str]:
     judged = judge_runs([claim for members in claims.values() for claim in members], RESULTS)
     tables = {name: [verdict for verdict in judged.verdicts if verdict.claim.table == name] for name in claims}
     summed_up = {name: tables[name] for name in SUMMED_UP}
-    readme, deviations = REPOSITORY / "README.md", REPOSITORY / "docs" / "deviations.md"
+    readme, differences = REPOSITORY / "README.md", PAPER / "differences.md"
     blocks = {
-        "table-6": write_verdicts([verdict for verdict in tables["table-6"] if verdict.word != "not run"]),
+        "table-6": _write_first(tables["table-6"]),
+        "authors": speeds.write_authors(),
         "summary": _write_summary(summed_up),
         "speed": speeds.write_brief(),
     }
     return {
-        readme: _replace_blocks(readme, blocks),
-        deviations: _replace_blocks(deviations, {"deviating": _write_deviating(summed_up)}),
-        REPOSITORY / "docs" / "results.md": _write_results(tables, records),
-        REPOSITORY / "docs" / "models.md": models.write_cards(),
+        readme: replace_blocks(readme, blocks),
+        differences: replace_blocks(differences, {"deviating": _write_deviating(summed_up)}),
+        PAPER / "results.md": _write_results(tables),
+        PAPER / "speed.md": _write_speed(),
+        PAPER / "runs.md": _write_runs(tables, records),
+        PAPER / "models.md": models.write_cards(),
     }
 
 
-def _replace_blocks(path: Path, blocks: Mapping[str, str]) -> str:
+def replace_blocks(path: Path, blocks: Mapping[str, str], maker: str = "make results") -> str:
+    """Return a page with the blocks between its markers replaced, which name who makes them."""
     page = path.read_text(encoding="utf-8")
     for name, text in blocks.items():
-        opening, closing = f"<!-- {name}: make results -->\n", f"\n<!-- end of {name} -->"
+        opening, closing = f"<!-- {name}: {maker} -->\n", f"\n<!-- end of {name} -->"
         assert opening in page, f"{path.name} has no place for {name}"
         before, _, rest = page.partition(opening)
         page = before + opening + text + closing + rest.partition(closing)[2]
     return page
+
+
+def _write_first(verdicts: Sequence[Verdict]) -> str:
+    """Write what was trained as the paper did, and fold what was shortened, with the remarks, below."""
+    run = [verdict for verdict in verdicts if verdict.word != "not run"]
+    whole = [verdict for verdict in run if verdict.word != REDUCED]
+    folded = [write_rows([verdict for verdict in run if verdict.word == REDUCED]), write_remarks(run)]
+    summary = "<details><summary>Shortened runs of other rows, and remarks</summary>"
+    return "\n\n".join([write_rows(whole), summary, *folded, "</details>"])
 
 
 def _write_summary(tables: Mapping[str, Sequence[Verdict]]) -> str:
@@ -129,21 +163,31 @@ def _write_deviating(tables: Mapping[str, Sequence[Verdict]]) -> str:
         ]
         for verdicts in tables.values()
         for verdict in verdicts
-        if verdict.word in ("deviates", "reduced setting")
+        if verdict.word in ("deviates", REDUCED)
     ]
     return write_table(("", "what", "published", "ours, mean ± std", "every run", "verdict"), rows, left=(0, 1, 5))
 
 
-def _write_results(tables: Mapping[str, Sequence[Verdict]], records: Sequence[RunRecord]) -> str:
-    parts = [ABOUT_RESULTS, "## In short", _write_summary(tables), _write_orders(tables)]
-    parts += ["## Table 1", "`reslab reproduce table-1`", _write_table_1(), speeds.write_depths()]
+def _write_results(tables: Mapping[str, Sequence[Verdict]]) -> str:
+    parts = [ABOUT_RESULTS, "## Summary", _write_summary(tables), _write_orders(tables)]
+    parts += ["## Table 1", "`reslab reproduce table-1`", _write_table_1()]
     for name, verdicts in tables.items():
         parts += [f"## {place(name)}", f"`reslab reproduce {name} --from results`", write_verdicts(verdicts)]
         if name in FIGURES:
             parts += [f"![{place(name)} by our runs]({FIGURES[name]})"]
         if name == "table-6":
-            parts += ["Its networks counted, beside what it prints (`reslab describe NAME`):", _write_counts()]
-    counts = {run: [] for run in (record.id for record in records)}
+            parts += ["Parameters and multiply-adds of its networks (`reslab describe NAME`):", _write_counts()]
+    return "\n\n".join(parts) + "\n"
+
+
+def _write_speed() -> str:
+    parts = [ABOUT_SPEED, speeds.write_training(), "## Testing", speeds.write_testing()]
+    parts += ["## The fast recipe", speeds.write_fast(), "## The networks of Table 1", speeds.write_depths()]
+    return "\n\n".join(parts) + "\n"
+
+
+def _write_runs(tables: Mapping[str, Sequence[Verdict]], records: Sequence[RunRecord]) -> str:
+    counts: dict[str, list[str]] = {record.id: [] for record in records}
     for name, verdicts in tables.items():
         for run in dict.fromkeys(run for verdict in verdicts for run in verdict.runs):
             counts[run].append(place(name).partition(":")[0])
@@ -159,18 +203,8 @@ def _write_results(tables: Mapping[str, Sequence[Verdict]], records: Sequence[Ru
         "commits",
         "in",
     )
-    parts += [
-        "## Speed",
-        speeds.write_training(),
-        speeds.write_testing(),
-        "## The fast recipe",
-        speeds.write_fast(),
-        "## Runs",
-        "Each is a folder of that name in a folder of `results/`, with its trial, command, logs and result. "
-        "The time is that of its sittings, in which it may have shared the device; the commits are theirs.",
-        write_table(heads, [_run_cells(record, counts[record.id]) for record in records], left=(0, 1, 7, 8, 9)),
-    ]
-    return "\n\n".join(parts) + "\n"
+    rows = [_run_cells(record, counts[record.id]) for record in records]
+    return f"{ABOUT_RUNS}\n\n{write_table(heads, rows, left=(0, 1, 7, 8, 9))}\n"
 
 
 def _write_table_1() -> str:

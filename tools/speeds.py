@@ -14,6 +14,7 @@ from typing import Any
 
 from reslab.experiments.costs import write_largest
 from reslab.numbers import percent, write_size
+from reslab.paper.claims import CLAIMS
 from reslab.report.markdown import write_table
 from reslab.spec import name_of
 from reslab.spec.recipe import find_recipe
@@ -25,28 +26,39 @@ TRAINING_IMAGES = 50_000
 ONE_VIEW = "single_view_error_percent"
 ITERATIONS, BATCH = find_recipe("imagenet-paper").iterations, find_recipe("imagenet-paper").batch
 ABOUT_TRAINING = """\
-Beside the loops people use, in turns in one run each, in bf16 on {device} ([how, and where the time goes](log.md)).
-The usual loop for CIFAR-10 is eager float32 with PIL images in {workers}; both were given {images}.
-torchvision's compiled ResNet-50 waited for the host in this run; the day before it had 6,481 images a second
-([log](log.md)). For inference both are bfloat16 throughout; ours is folded and captured besides. torchvision's compiled
-was not measured in that run; the day before, ours was 1.29 times as fast with 256 images at once, 1.16 with one."""
+Measured in bf16 on {device}, taking turns with the peer within one run
+([how, and where the time goes](../inside/log.md)).
+
+- The usual loop for CIFAR-10 is eager float32 with PIL images in {workers}. Both got {images}.
+- torchvision's compiled ResNet-50 waited for the host in this run. The day before, it reached 6,481 images per second
+  ([log](../inside/log.md)).
+- Inference is in bfloat16 for both; ours is also folded and captured. The compiled peer was not measured in that run.
+  The day before, ours was 1.29 times as fast with batches of 256, and 1.16 times with single images."""
 ABOUT_TESTING = """\
-Testing {images:,} validation photographs of ImageNet with the authors' ResNet-50 on {device} and 16 cores, beside
-torchvision's reference evaluation of one of its own in the same run, after the start ([log](log.md))."""
+{images:,} validation images of ImageNet with the authors' ResNet-50, on {device} and 16 cores. The peer is
+torchvision's reference evaluation with a network of its own, in the same run. Start-up is not counted
+([log](../inside/log.md))."""
 IMAGES = {"cifar10": "its images", "noise": "noise of the same size"}
 ABOUT_FAST = """\
-[`recipe=fast`](training.md#the-fast-recipe), one trial at a time, by `benchmarks/fast.py` (`results/fast`). Training
-is from the first iteration to the last weights; preparation (data to the device, kernels, capture) and the test of the
-weights come on top. How many epochs there are was settled by these very test errors: fewer had missed the error wanted
-([log](log.md))."""
+[`recipe=fast`](../how-to/fast-cifar.md), one trial at a time, measured by `benchmarks/fast.py` (`results/fast`).
+Training time is from the first iteration to the final weights. Preparation (data to the device, kernels, capture) and
+the test are separate columns. The number of epochs was chosen on these same test errors: fewer missed the target
+([log](../inside/log.md))."""
 IN_BRIEF = """\
-In bf16 on one {device}, resnet-56 trains on images of CIFAR-10's size **{alone:.0f} times** as fast as by the usual
-loop in eager float32, **{together:.0f} times** with eight trials at once; resnet-50 **{eager:.2f} times** as fast as
-torchvision's, eager, and {compiled:.2f} times as fast as it compiled (1.31 when that did not wait for the host).
-[`recipe=fast`](docs/training.md#the-fast-recipe) takes {sprint.name} to {sprint.error} % test error (n = {sprint.n}) in
-{seconds:.0f} s of training, and in {epochs} epochs {wide.name} to {wide.error} % in {wide_seconds:.0f} s; {peer}, which
-is made for nothing else, takes {peer_seconds:.1f} s for {peer_error} % by several views of each image, {one_view} % by
-one as ours. [All speeds](docs/results.md#speed)"""
+On one {device}, in bf16 ([all speeds](docs/paper/speed.md)):
+
+- resnet-56 on images of CIFAR-10's size trains **{alone:.0f} times** as fast as with the usual eager float32 loop, and
+  **{together:.0f} times** with eight trials at once.
+- resnet-50 trains **{eager:.2f} times** as fast as torchvision's in eager mode and {compiled:.2f} times as fast as
+  compiled (1.31 when the compiled one did not wait for the host).
+- With [`recipe=fast`](docs/how-to/fast-cifar.md), {sprint.name} reaches {sprint.error} % test error on CIFAR-10
+  (n = {sprint.n}) in {seconds:.0f} s of training; {wide.name} reaches {wide.error} % in {wide_seconds:.0f} s
+  ({epochs} epochs). For comparison, {peer}, built for this task alone, takes {peer_seconds:.1f} s for
+  {peer_error} % with several views of each test image, {one_view} % with one view, as ours."""
+IN_AUTHORS = """\
+**The authors' ResNet-50, tested with reslab** on {images:,} validation photographs of ImageNet, top-1 / top-5 error:
+**{one_crop} %** with one crop (the authors' page: 24.7 / 7.8), **{ten_crops} %** with ten
+(Table 3: {table_3}), **{multi_scale} %** at five scales (Table 4: {table_4})."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +118,18 @@ def write_brief() -> str:
     )
 
 
+def write_authors() -> str:
+    """Say what the authors' own ResNet-50 errs by here, beside what they published."""
+    tested = {(row["protocol"], row["precision"]): row for record in _read_testing() for row in record["rows"]}
+    return IN_AUTHORS.format(
+        images=_read_testing()[0]["photographs"],
+        one_crop=_errors(tested["1-crop", "fp32"]),
+        ten_crops=_errors(tested["10-crop", "fp32"]),
+        multi_scale=_errors(tested["multi-scale", "bf16"]),
+        **{name.replace("-", "_"): _published(name, "ResNet-50") for name in ("table-3", "table-4")},
+    )
+
+
 def write_training() -> str:
     """Write images a second, the peer's first, and how many times the peer's ours are."""
     record = _read("speed/cifar")
@@ -117,20 +141,20 @@ def write_training() -> str:
 
 def write_testing() -> str:
     """Write images a second of tests of photographs by protocol, beside torchvision's, and the errors they gave."""
-    records = [_read("speed/testing"), _read("speed/testing-multi-scale")]
+    records = _read_testing()
     rows = [
         (
             row["protocol"],
             row["precision"],
             f"{row['images_per_second']:,.0f}",
             f"{row['peer']:,.0f}" if row["peer"] else "",
-            f"{row[ERROR.name]:.2f} / {row[TOP5_ERROR.name]:.2f}",
+            _errors(row),
         )
         for record in records
         for row in record["rows"]
     ]
     about = ABOUT_TESTING.format(images=records[0]["photographs"], device=_device(records[0]))
-    heads = ("protocol", "precision", "ours, images a second", "torchvision, float32", "top-1 / top-5 error %")
+    heads = ("protocol", "precision", "ours, images per second", "torchvision, float32", "top-1 / top-5 error %")
     return f"{about}\n\n{write_table(heads, rows, left=(0, 1))}"
 
 
@@ -158,7 +182,7 @@ def write_fast() -> str:
         for sprint in _read_sprints()
     ]
     rows += [write_peer(record["beside"], device=record["device"]) for record in _read_fast() if "beside" in record]
-    return "\n\n".join([ABOUT_FAST, write_table((*heads, "device"), rows, left=(0, 6))])
+    return "\n\n".join([ABOUT_FAST, write_table(heads, rows, left=(0, 6))])
 
 
 def write_peer(peer: dict[str, Any], *, device: str) -> list[str]:
@@ -190,8 +214,9 @@ def write_depths() -> str:
     (device,) = {one["device"] for one in record["measured"]}
     where = f"{device}, torch {record['versions']['torch']}"
     by = (
-        f"Measured by torch's kernels, uncaptured, on {where} (`{record['command']}`); `reslab train` is "
-        "[faster](#speed). Where batches of 32 are slower in bf16 than in float32 the device may wait for the host:"
+        f"Time and memory with torch's kernels, not captured, on {where}:\n`{record['command']}`.\n"
+        "`reslab train` is [faster](#training-and-inference). Where batches of 32 are slower in bf16 than in float32, "
+        "the device\nmay be waiting for the host."
     )
     return "\n\n".join([by, write_table(heads, rows, left=(0, 1))])
 
@@ -203,7 +228,7 @@ def _write_cifar(record: dict[str, Any]) -> str:
     for one in speeds:
         network, peer = one.pop("network"), one.pop("peer")
         rows.append([f"{network}, batch 128", f"{peer:,.0f}", *[_beside(speed, peer) for speed in one.values()]])
-    heads = ["training, images a second", "the usual loop", *speeds[0]]
+    heads = ["training, images per second", "the usual loop", *speeds[0]]
     return write_table(heads, rows)
 
 
@@ -218,7 +243,7 @@ def _write_resnet50(record: dict[str, Any]) -> str:
     found = {head: speeds[f"training: {label}"] for head, label in names.items()}
     peer = found["torchvision, eager"]
     cells = [f"{speed:,.0f}" if speed == peer else _beside(speed, peer) for speed in found.values()]
-    return write_table(["training, images a second", *found], [["resnet-50-v1.5, 224×224, batch 256", *cells]])
+    return write_table(["training, images per second", *found], [["resnet-50-v1.5, 224×224, batch 256", *cells]])
 
 
 def _write_inference(record: dict[str, Any]) -> str:
@@ -228,15 +253,27 @@ def _write_inference(record: dict[str, Any]) -> str:
     for batch in (256, 1):
         peer, ours = (speeds[f"inference, batch {batch}: {label}"] for label in ("peer, eager", "ours"))
         rows.append([f"resnet-50-v1.5, 224×224, batch {batch}", f"{peer:,.0f}", _beside(ours, peer)])
-    return write_table(["inference, images a second", "torchvision, eager", "ours"], rows)
+    return write_table(["inference, images per second", "torchvision, eager", "ours"], rows)
 
 
 def _beside(speed: float, peer: float) -> str:
     return f"{speed:,.0f} ({speed / peer:.2f}×)"
 
 
+def _published(table: str, row: str) -> str:
+    return " / ".join(claim.published_words for claim in CLAIMS[table] if claim.row == row)
+
+
+def _errors(row: Mapping[str, float]) -> str:
+    return f"{row[ERROR.name]:.2f} / {row[TOP5_ERROR.name]:.2f}"
+
+
 def _device(record: dict[str, Any]) -> str:
     return record["about"].partition(",")[0]
+
+
+def _read_testing() -> list[dict[str, Any]]:
+    return [_read("speed/testing"), _read("speed/testing-multi-scale")]
 
 
 def _read_sprints() -> list[Sprint]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 
 class UserError(ValueError):
-    """A mistake in what was asked for, told in one sentence that names the thing and the remedy."""
+    """A mistake of the user's. The message is one sentence that names the problem and the remedy."""
 
 
 def suggest(word: str, known: Iterable[str], *, where: str = "") -> str:

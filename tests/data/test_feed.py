@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,20 @@ def test_all_that_is_named_is_there(given: Given) -> None:
     assert (feed.num_tests, feed.tested) == (len(dataset.test), range(len(dataset.test)))
     assert (feed.num_skipped_tests, feed.share_skipped(), feed.is_resident) == (0, 0, False)
     assert feed.name_images(0) != feed.name_images(1)
+
+
+def test_images_to_choose_by_are_held_back_from_training(given: Given) -> None:
+    """They are tested as test images are, which stay what they were; nothing else is chosen by."""
+    (trial, dataset), whole = given, feed_of(given)
+    assert whole.validation is None
+    feed = feed_of((replace(trial, data=replace(trial.data, validation=0.25)), dataset))
+    assert feed.validation is not None
+    held = torch.cat([targets for _, targets in feed.validation.tests()])
+    assert len(held) == feed.validation.num_tests == round(0.25 * len(dataset.train))
+    assert len(feed.targets) == len(dataset.train) - len(held)
+    assert np.array_equal(np.sort(np.concatenate([feed.targets, held.numpy()]), 0), np.sort(dataset.train.targets, 0))
+    assert feed.num_tests == whole.num_tests == len(dataset.test)
+    assert next(iter(feed.validation.tests()))[0].shape[1:] == feed.image_shape
 
 
 def test_batches_are_a_function_of_their_step(given: Given) -> None:

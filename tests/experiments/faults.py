@@ -40,6 +40,7 @@ EVERYTHING = OPTIONS | {
     "average_decay": 0.9,
     "accumulate": 2,
     "exact_norms": True,
+    "keep_best": "loss",
     "warmup": {"learning_rate": 0.01, "until_error_percent": 95.0, "window": 5},
 }
 # Moments inside the write of a checkpoint, in their order.
@@ -60,10 +61,11 @@ class Kill:
 
 def make_trial(recipe: Recipe | None = None, name: str = "cifar-resnet-8", **network: object) -> Trial:
     """A trial of a second or two, with everything random in it."""
+    recipe = recipe or find_recipe("digits", EVERYTHING)
     return Trial(
-        data=DataSpec(name="digits", fingerprint=DIGITS.fingerprint),
+        data=DataSpec(name="digits", fingerprint=DIGITS.fingerprint, validation=0.1 if recipe.keep_best else 0),
         network=find(name, SMALL | network),
-        recipe=recipe or find_recipe("digits", EVERYTHING),
+        recipe=recipe,
         seed=3,
     )
 

@@ -75,10 +75,10 @@ def test_what_is_done_is_not_counted_again(tmp_path: Path) -> None:
     assert estimate.seconds == pytest.approx(8 * 2.0 + 3 * 355 * 0.1)
 
 
-@pytest.mark.parametrize("average_decay", [0.0, 0.9])
-def test_disk_is_what_a_run_takes(average_decay: float, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fields", [{}, {"average_decay": 0.9, "optimizer.kind": "adamw"}], ids=str)
+def test_disk_is_what_a_run_takes(fields: dict[str, object], tmp_path: Path) -> None:
     """Within a fifth."""
-    trial = make_trial(average_decay=average_decay)
+    trial = make_trial(**fields)
     run = run_trial(trial, DIGITS, tmp_path)
     taken = sum(path.stat().st_size for path in run.path.rglob("*") if path.is_file())
     estimate = estimate_run(trial, DIGITS, RunDirectory(tmp_path / "new"), speed=SPEED, device="cpu")

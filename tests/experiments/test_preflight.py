@@ -186,3 +186,25 @@ def test_outputs_that_mean_something_else_are_refused(known: str, sentence: str)
     network.class_names = tuple(known)
     with pytest.raises(UserError, match=f"{sentence}; give the data it was trained for"):
         refuse_other_classes("it", network, DIGITS, DIGITS.class_names)
+
+
+@pytest.mark.parametrize(
+    ("score", "validation", "sentence"),
+    [
+        ("loss", 0.0, r"needs held-out images to choose by, .* add data\.validation=0\.1"),
+        ("accuracy", 0.1, r"recipe\.keep_best is 'accuracy'; choose error_percent, top5_error_percent or loss"),
+        ("loss", 0.9999, r"data\.validation is 0\.9999, which leaves none of 1,442 images to train on"),
+    ],
+)
+def test_the_best_weights_need_a_score_and_images(score: str, validation: float, sentence: str) -> None:
+    """Test images are never what is chosen by."""
+    trial = make_digits_trial(keep_best=score)
+    with pytest.raises(UserError, match=sentence):
+        refuse_unfit_trial(replace(trial, data=replace(trial.data, validation=validation)), DIGITS)
+
+
+def test_a_warm_up_longer_than_the_run_is_doubted() -> None:
+    """It never reaches its rate."""
+    trial = make_digits_trial(**{"warmup.iterations": 700})
+    (doubt,) = looking.list_doubts(trial, DIGITS, device="cpu")
+    assert doubt.startswith("recipe.warmup.iterations is 700 and the run has 640 in all")

@@ -35,6 +35,7 @@ from reslab.experiments.trained import choose_inputs, load_file, load_run
 from reslab.experiments.trials import read_trial
 from reslab.files import leftovers
 from reslab.networks import Network, load_model, measure_cost
+from reslab.report.records import read_record
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.runs.log import StepLog
 from reslab.runtime.listener import Listener
@@ -142,6 +143,7 @@ def test_resident_data_is_the_same_run(
         {"accumulate": 2, "label_smoothing": 0.1, "optimizer.clip_norm": 1.0},
         {"precision": "fp32", "channels_last": False, "schedule.kind": "cosine", "exact_norms": True},
         {"warmup": {"learning_rate": 0.01, "until_error_percent": 95.0, "window": 5}},
+        {"optimizer.kind": "adamw", "warmup.iterations": 9, "keep_best": "loss"},
         {
             "schedule.kind": "one-cycle",
             "augmentation": {"padding": 2, "edges": "reflect", "flip": True, "alternating_flips": True, "cutout": 3},
@@ -266,6 +268,30 @@ def test_exact_norms_are_those_of_all_processes(tmp_path: Path) -> None:
     mean, variance = statistics_to_come(trial, network)
     torch.testing.assert_close(network.get_buffer("stem.norm.running_mean"), mean, rtol=1e-4, atol=1e-6)
     torch.testing.assert_close(network.get_buffer("stem.norm.running_var"), variance, rtol=0.05, atol=0)
+
+
+def test_the_best_weights_by_held_out_images_are_tested(tmp_path: Path) -> None:
+    """Its scores are the log's at the best step, it says which, and the record agrees; the test is not looked at."""
+    stopping = {"keep_best": "loss", "stop_after": 1, "optimizer.learning_rate": 0.3, "evaluate_every": 1}
+    trial = make_trial(find_recipe("digits", OPTIONS | stopping), dropout=0.0)
+    run = run_trial(trial, DIGITS, tmp_path)
+    result, log = run.result(), run.log()
+    losses = [entry["validation_loss"] for entry in log]
+    best = log[int(np.argmin(losses))]
+    assert result["best_step"] == best["step"] == len(log) - 1 < trial.recipe.iterations
+    assert result["step"] == len(log)
+    for name in ("test_error_percent", "test_loss", "validation_loss"):
+        assert result[name] == best[name]
+    assert sum(map(sum, result["confusion"])) == len(DIGITS.test)
+    record, damage = read_record(run)
+    assert (record.test_score, damage) == (best["test_error_percent"], [])
+    run.weights.unlink()
+    told: list[str] = []
+    assert outcome(run_trial(trial, DIGITS, tmp_path, listener=Listener(warn=told.append)))[1:] == outcome(run)[1:]
+    assert told == [f"{run.path} is finished, but its weights are gone; making them again from its last checkpoint"]
+    (run.path / "metrics.jsonl").write_text((run.path / "metrics.jsonl").read_text().rsplit("\n", 2)[0] + "\n")
+    with pytest.raises(UserError, match="its log ends at"):
+        read_record(run)
 
 
 def test_tuning_holds_training_images_back(tmp_path: Path) -> None:

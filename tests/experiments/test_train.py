@@ -70,7 +70,7 @@ def test_values_are_taken_as_they_are(tmp_path: Path) -> None:
     assert runs[0].trial().recipe.optimizer == find_recipe("cifar-paper").optimizer != find_recipe("digits").optimizer
     (tmp_path / "mine.toml").write_text('base = "digits"\niterations = 1\nbatch = 8\n')
     run = reslab.train("digits", "cifar-resnet-8", recipe=tmp_path / "mine.toml", runs=tmp_path)
-    assert run.trial().recipe == find_recipe("digits", {"iterations": 1, "batch": 8})
+    assert run.trial().recipe == find_recipe("digits", {"iterations": 1, "batch": 8, "evaluate_every": 1})
 
 
 def test_specs_and_recipes_are_taken_as_they_are(tmp_path: Path) -> None:

@@ -61,6 +61,38 @@ def test_epochs_count_by_batch_and_split() -> None:
         read_trial(fields | {"recipe.iterations": "100"}, DIGITS)
 
 
+@pytest.mark.parametrize(
+    ("fields", "every"),
+    [
+        ({"recipe.iterations": "60"}, 6),
+        ({"recipe.epochs": "1"}, 2),  # 23 iterations
+        ({"recipe.iterations": "3"}, 1),
+        ({"recipe.iterations": "6400"}, 640),
+        ({"recipe": "photos", "recipe.iterations": "4000"}, 400),
+        ({"recipe": "cifar-paper", "recipe.iterations": "400"}, 40),
+        ({"recipe": "cifar-paper", "recipe.iterations": "100000"}, 1_000),  # whose curves are the paper's
+        ({"recipe": "cifar-paper", "recipe.iterations": "64000"}, 1_000),
+        ({"recipe.iterations": "640", "recipe.batch": "32"}, 40),  # as long as the preset
+        ({"recipe.iterations": "60", "recipe.evaluate_every": "40"}, 40),
+        ({"recipe": replace(RECIPES["digits"], iterations=50)}, 40),  # nobody gave a length here
+    ],
+)
+def test_a_length_of_ones_own_is_evaluated_about_ten_times(fields: dict[str, object], every: int) -> None:
+    """By default, whatever the preset's interval is made for."""
+    assert read_trial({"network": "cifar-resnet-8", **fields}, DIGITS).recipe.evaluate_every == every
+
+
+def test_the_best_weights_are_kept_by_the_headline_unless_another_score_is_named() -> None:
+    """By images that the training goes without, which a seed of their own draws."""
+    fields = {"network": "cifar-resnet-8", "recipe.keep_best": "true", "data.validation": "0.2", "recipe.epochs": "2"}
+    trial = read_trial(fields | {"data.held_out_seed": "3"}, DIGITS)
+    assert (trial.recipe.keep_best, trial.data.held_out_seed) == ("error_percent", 3)
+    assert trial.recipe.iterations == round(2 * 0.8 * len(DIGITS.train) / 64)
+    assert read_trial(fields | {"recipe.keep_best": "loss"}, DIGITS).recipe.keep_best == "loss"
+    with pytest.raises(UserError, match=r"recipe\.stop_after is 2 .* add recipe\.keep_best=true"):
+        read_trial({"network": "cifar-resnet-8", "recipe.stop_after": "2"}, DIGITS)
+
+
 @pytest.mark.parametrize("epochs", ["0", "-1", r"1e\+300"])
 def test_no_epochs_are_refused(epochs: str) -> None:
     """They are no iterations, and not one either; a part of an epoch is one. Nor is more than anyone can wait for."""

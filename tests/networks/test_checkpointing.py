@@ -94,7 +94,7 @@ def _added(checkpointing: bool) -> float:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_602_layers_train_in_a_third_of_the_memory() -> None:
-    """What one step at batch 24 added to the process (docs/log.md has 1202 layers)."""
+    """What one step at batch 24 added to the process (docs/inside/log.md has 1202 layers)."""
     usual, checkpointed = _added(False), _added(True)
     print(f"cifar-resnet-602, batch 24, GiB added: {usual:.2f} without, {checkpointed:.2f} with checkpointing")
     assert checkpointed < usual / 3

@@ -406,6 +406,7 @@ def test_nothing_material_can_differ_and_read_as_reproduced(changed: list[tuple[
 OTHER = {
     "data.fingerprint": "0" * 64,
     "data.split": "tuning",
+    "data.validation": 0.1,
     "network.stem.kernel": 5,
     "network.dropout": 0.1,
     "network.init": "xavier",
@@ -417,6 +418,9 @@ OTHER = {
     "recipe.optimizer.weight_decay": 5e-4,
     "recipe.optimizer.decay": "all",
     "recipe.optimizer.clip_norm": 1.0,
+    "recipe.optimizer.kind": "adamw",
+    "recipe.optimizer.betas": [0.9, 0.99],
+    "recipe.optimizer.epsilon": 1e-6,
     "recipe.schedule.kind": "cosine",
     "recipe.schedule.drops": [0.5],
     "recipe.schedule.factor": 0.2,
@@ -450,13 +454,16 @@ OTHER = {
     "recipe.average_decay": 0.99,
     "recipe.average_from": 0.5,
     "recipe.exact_norms": True,
+    "recipe.keep_best": "loss",
+    "recipe.stop_after": 3,
 }
 
 
 @pytest.mark.parametrize(("leaf", "value"), OTHER.items())
 def test_each_material_field_alone_prevents_it(leaf: str, value: object, tmp_path: Path) -> None:
     """One by one, so that none is missed by chance."""
-    record(tmp_path, mutate(BASE, leaf, value), 6.61)
+    base = mutate(BASE, "recipe.keep_best", "loss") if leaf == "recipe.stop_after" else trial_from_dict(BASE)
+    record(tmp_path, mutate(trial_to_dict(base), leaf, value), 6.61)
     assert judge_one(TABLE_6["ResNet-110"], tmp_path).word in ("reduced setting", "not run")
 
 

@@ -14,7 +14,8 @@ from reslab.errors import UserError
 from reslab.spec import LeNetSpec, NetworkSpec, Preprocess, StageSpec, StemSpec, TorchvisionSpec, cifar
 from reslab.spec.codec import decode, encode, flatten, normalize, override
 from reslab.spec.comparators import highway
-from reslab.spec.recipe import AugmentationSpec, OptimizerSpec, Recipe, ResizingSpec, ScheduleSpec, WarmupSpec
+from reslab.spec.optimization import OptimizerSpec, ScheduleSpec, WarmupSpec
+from reslab.spec.recipe import AugmentationSpec, Recipe, ResizingSpec
 from reslab.spec.trial import DataSpec
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from reslab.errors import UserError
 from reslab.spec.codec import encode
-from reslab.spec.recipe import RECIPES, AugmentationSpec, OptimizerSpec, Recipe, ScheduleSpec, find_recipe
+from reslab.spec.optimization import OptimizerSpec, ScheduleSpec, WarmupSpec
+from reslab.spec.recipe import RECIPES, AugmentationSpec, Recipe, find_recipe
 from reslab.spec.toml import write_toml
 
 
@@ -32,7 +33,7 @@ def test_what_a_schedule_does_not_heed_is_refused(name: str, field: str, kind: s
     """It would be recorded and not be done; another kind may be asked for all the same."""
     value = "[0.5]" if field == "drops" else "0.5"
     with pytest.raises(
-        UserError, match=rf"schedule\.{field} means nothing to a .* write recipe\.schedule\.kind={kind}"
+        UserError, match=rf"schedule\.{field} has no effect with .* write recipe\.schedule\.kind={kind}"
     ):
         find_recipe(name, {f"schedule.{field}": value})
     assert find_recipe(name, {"schedule.kind": kind, f"schedule.{field}": value}).schedule.kind == kind
@@ -45,11 +46,10 @@ def test_110_layers_warm_up() -> None:
     assert (warmup.learning_rate, warmup.until_error_percent, warmup.window) == (0.01, 80.0, 391)
 
 
-def test_a_part_that_is_not_there_has_no_fields() -> None:
-    """The paper's recipe has no warm-up to change."""
-    sentence = r"'recipe\.warmup' is none here, so 'recipe\.warmup\.window' cannot be set; start from a recipe"
-    with pytest.raises(UserError, match=sentence):
-        find_recipe("cifar-paper", {"warmup.window": 391})
+def test_a_part_that_is_not_there_begins_with_its_usual_fields() -> None:
+    """The paper's recipe has no warm-up, and gets one by any of its fields, as in a file."""
+    assert find_recipe("cifar-paper", {"warmup.window": 391}) == find_recipe("cifar-paper-110")
+    assert find_recipe("cifar-paper", {"warmup.iterations": "400"}).warmup == WarmupSpec(iterations=400)
 
 
 def test_highways_have_their_authors_recipe() -> None:

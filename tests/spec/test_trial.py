@@ -10,7 +10,8 @@ import pytest
 
 from reslab.errors import UserError
 from reslab.spec import find
-from reslab.spec.recipe import OptimizerSpec, Recipe, ScheduleSpec, find_recipe
+from reslab.spec.optimization import OptimizerSpec, ScheduleSpec
+from reslab.spec.recipe import Recipe, find_recipe
 from reslab.spec.task import Classification, MultiLabel
 from reslab.spec.trial import DataSpec, Trial, change_trial, trial_differences, trial_from_dict, trial_to_dict
 

@@ -10,7 +10,7 @@ from tools import figures
 
 
 def test_both_figures_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As README and docs/results.md show them: lines of five residual networks, and the same bytes each time."""
+    """As README and docs/paper/results.md show them: lines of five residual networks, and the same bytes each time."""
     monkeypatch.setattr(figures, "REPOSITORY", tmp_path)
     (tmp_path / "docs" / "pictures").mkdir(parents=True)
     drawings = []

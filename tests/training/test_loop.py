@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable
-from dataclasses import replace
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,7 +32,8 @@ from torch import Tensor
 from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.runtime.processes import Processes
-from reslab.spec.recipe import OptimizerSpec, Recipe, ScheduleSpec, WarmupSpec
+from reslab.spec.optimization import OptimizerSpec, ScheduleSpec, WarmupSpec
+from reslab.spec.recipe import Recipe
 from reslab.training import loop
 from reslab.training.checkpoint import load_newest, save_checkpoint
 from reslab.training.loop import Stopped, fit
@@ -73,6 +75,8 @@ def assert_same(one: Weights, other: Weights) -> None:
         {"average_decay": 0.7, "average_from": 0.3},
         {"accumulate": 2, "schedule": ScheduleSpec(kind="one-cycle")},
         {"warmup": WarmupSpec(learning_rate=0.01, until_error_percent=70, window=3)},
+        {"optimizer": OptimizerSpec(kind="adamw", decay="weights"), "warmup": WarmupSpec(iterations=5)},
+        {"keep_best": "loss", "stop_after": 3, "average_decay": 0.7},
     ],
     ids=str,
 )
@@ -215,6 +219,45 @@ def test_the_average_is_evaluated_and_left_in_the_end(tmp_path: Path) -> None:
     sit(Slope(), journal, recipe, network=network)
     assert [record["test_loss"] for record in journal.records] == pytest.approx([averages[i] for i in (2, 5, 7)])
     assert network.get_parameter("steps.logits.bias").item() == pytest.approx(averages[-1])
+
+
+@dataclass
+class Rated(Toy):
+    """Evaluations with these ratings, one an iteration."""
+
+    ratings: tuple[float, ...] = ()
+
+    def rate_choice(self, metrics: Mapping[str, float]) -> float:
+        return self.ratings[int(metrics["step"]) - 1]
+
+
+@pytest.mark.parametrize("average_decay", [0.0, 0.7])
+@pytest.mark.parametrize(
+    ("ratings", "best", "ends"),
+    [
+        ((1, 3, 2, 3, 5, 4, 6, 4), 7, 8),
+        ((1, 3, 2, 3, 1, 9, 9, 9), 2, 5),  # three evaluations without a better one
+        ((math.nan, -1, math.nan, math.inf, -3), 2, 5),  # no number is ever better
+        ((math.nan,) * 3, None, 3),
+    ],
+)
+def test_the_best_weights_are_kept_and_it_stops_early(
+    ratings: tuple[float, ...], best: int | None, ends: int, average_decay: float, tmp_path: Path
+) -> None:
+    """What was judged at the best step, or the last where none was; stopped after every iteration, to the bit."""
+    plain = replace(LEARNING, evaluate_every=1, average_decay=average_decay)
+    recipe = replace(plain, keep_best="loss", stop_after=3)
+    until = Journal(tmp_path / "until", snapshot_at=frozenset({best or ends}))
+    sit(Toy(), until, plain)
+    whole, pieces = Journal(tmp_path / "whole"), Journal(tmp_path / "pieces")
+    weights = sit(Rated(ratings=ratings), whole, recipe)
+    assert_same(weights, until.snapshots[0][1])
+    assert (whole.records[-1]["step"], whole.records[-1].get("best_step")) == (ends, best)
+    for step in range(1, ends + 1):
+        pieces.stop_at = step
+        weights = sit(Rated(ratings=ratings), pieces, recipe, network=make_learner(seed=step))
+    assert_same(weights, until.snapshots[0][1])
+    assert pieces.records == whole.records
 
 
 def test_a_stopped_run_keeps_its_own_weights_beside_their_average(tmp_path: Path) -> None:

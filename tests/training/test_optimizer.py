@@ -1,16 +1,18 @@
-"""The paper's SGD against torch's and against the formula."""
+"""The paper's SGD against torch's and against the formula; AdamW against torch's."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import pytest
 import torch
 from torch import nn
 
-from reslab.spec.recipe import OptimizerSpec
-from reslab.training.optimizer import FlatTensors, PaperSGD, flatten
+from reslab.spec.optimization import OptimizerSpec
+from reslab.training.optimizer import AdamW, FlatTensors, Optimizer, PaperSGD, flatten
 
 
-def advance(paper: PaperSGD, rate: float, *, allowed: bool = True) -> None:
+def advance(paper: Optimizer, rate: float, *, allowed: bool = True) -> None:
     paper.gather()
     paper.measure()
     paper.step(torch.tensor(rate, dtype=torch.float64), torch.tensor(allowed))
@@ -65,18 +67,54 @@ def test_gradients_are_clipped_together() -> None:
     assert (network.weight - before).norm().item() == pytest.approx(1.0, rel=1e-4)
 
 
-def test_nothing_moves_unless_allowed() -> None:
-    """Weights and velocities stay to the bit, even where gradients are not numbers."""
+@pytest.mark.parametrize("kind", [PaperSGD, AdamW])
+def test_nothing_moves_unless_allowed(kind: type[Optimizer]) -> None:
+    """Weights, moments and counts stay to the bit, even where gradients are not numbers."""
     network = nn.Linear(2, 2)
-    paper = PaperSGD(network, OptimizerSpec())
+    optimizer = kind(network, OptimizerSpec())
+
+    def state() -> list[torch.Tensor]:
+        moments = [moment.flat for moment in optimizer.moments.values()]
+        return [tensor.clone() for tensor in (optimizer.weights.flat, *moments, *optimizer.counts.values())]
+
     descend(network, torch.randn(4, 2))
-    advance(paper, 0.1)
-    before = paper.weights.flat.clone(), paper.velocities.flat.clone()
+    advance(optimizer, 0.1)
+    before = state()
     descend(network, torch.full((4, 2), torch.nan))
-    advance(paper, 0.1, allowed=False)
-    assert torch.equal(paper.weights.flat, before[0])
-    assert torch.equal(paper.velocities.flat, before[1])
+    advance(optimizer, 0.1, allowed=False)
+    assert all(torch.equal(now, then) for now, then in zip(state(), before, strict=True))
     assert network.weight.grad is None
+
+
+@pytest.mark.parametrize("decay", ["all", "weights"])
+def test_adamw_is_torchs_with_groups_of_their_own(decay: Literal["all", "weights"]) -> None:
+    """Rates by stage, decay by axes, clipping and a falling rate agree with torch's parameter groups."""
+    ours, theirs = (nn.Sequential(nn.Linear(5, 4), nn.Linear(4, 4), nn.Linear(4, 3)).double() for _ in range(2))
+    theirs.load_state_dict(ours.state_dict())
+    spec = OptimizerSpec(
+        kind="adamw", weight_decay=0.1, decay=decay, body_rate=0.5, stage_decay=0.5, clip_norm=0.5, betas=(0.8, 0.95)
+    )
+    ahead = {name: 2 - int(name[0]) for name, _ in ours.named_parameters()}
+    optimizer = AdamW(ours, spec, ahead=ahead)
+    factors = {0: 0.125, 1: 0.25, 2: 1.0}
+    groups = [
+        {"params": [weight], "part": factors[int(name[0])]}
+        | ({"weight_decay": 0.0} if decay == "weights" and weight.dim() == 1 else {})
+        for name, weight in theirs.named_parameters()
+    ]
+    peer = torch.optim.AdamW(groups, betas=(0.8, 0.95), weight_decay=0.1)
+    for rate in (2**-6, 2**-6, 2**-7):
+        x = torch.randn(4, 5, dtype=torch.double)
+        descend(ours, x)
+        advance(optimizer, rate)
+        descend(theirs, x)
+        nn.utils.clip_grad_norm_(theirs.parameters(), 0.5)
+        for group in peer.param_groups:
+            group["lr"] = rate * group["part"]
+        peer.step()
+        peer.zero_grad()
+    for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert torch.allclose(one, other, rtol=1e-12)
 
 
 def test_kernels_in_any_layout_are_updated_in_place() -> None:

@@ -36,6 +36,19 @@ def test_a_late_warm_up_joins_the_schedule() -> None:
     assert learning_rate(recipe, 80, warmed_at=55) == pytest.approx(0.001)
 
 
+@pytest.mark.parametrize("kind", ["steps", "cosine", "constant", "one-cycle"])
+def test_a_warm_up_by_iterations_rises_to_the_rate_of_any_schedule(kind: str) -> None:
+    """In a straight line from its fraction; from its last iteration on the rate is the schedule's."""
+    schedule = {"iterations": 100, "schedule.kind": kind}
+    plain = find_recipe("cifar-paper", schedule)
+    warming = find_recipe("cifar-paper", schedule | {"warmup.iterations": 10, "warmup.initial": 0.2})
+    shares = [
+        learning_rate(warming, step, warmed_at=None) / learning_rate(plain, step, warmed_at=None) for step in range(100)
+    ]
+    assert shares[:11] == pytest.approx([0.2 + 0.08 * step for step in range(11)])
+    assert set(shares[10:]) == {1.0}
+
+
 def test_cosine_and_constant() -> None:
     """From the full rate to none or the final one, and not at all."""
     cosine = find_recipe("cifar-paper", {"schedule.kind": "cosine"})

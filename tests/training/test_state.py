@@ -196,7 +196,7 @@ def test_what_is_judged_is_the_network_or_its_average() -> None:
     assert not torch.equal(judged["steps.logits.bias"], averaged.network.get_parameter("steps.logits.bias"))
     plain_weights = {name: tensor.clone() for name, tensor in plain.network.state_dict().items()}
     for state, expected in ((plain, plain_weights), (averaged, judged)):
-        state.adopt_average()
+        state.adopt()
         assert_same(state.network.state_dict(), expected)
 
 

@@ -16,6 +16,7 @@ from reslab.runtime.capture import capture
 from reslab.runtime.execution import FAST, Execution
 from reslab.runtime.processes import ALONE, Processes
 from reslab.spec import find
+from reslab.spec.optimization import OptimizerSpec
 from reslab.spec.recipe import Precision, Recipe, find_recipe
 from reslab.training import stepping
 from reslab.training.state import TrainingState
@@ -249,11 +250,19 @@ def test_a_compiled_network_trains_alike() -> None:
 @gpu
 @needs_cuda
 @pytest.mark.parametrize("overrides", [{}, {"dropout": 0.2, "stochastic_depth": 0.2}], ids=str)
-def test_a_captured_iteration_is_the_iteration(overrides: dict[str, object]) -> None:
-    """Replayed or run as it stands, dropout included: the same weights, velocities, statistics, average and tally."""
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        RECIPE.optimizer,
+        OptimizerSpec(kind="adamw", learning_rate=1e-3, body_rate=0.5),
+    ],
+)
+def test_a_captured_iteration_is_the_iteration(overrides: dict[str, object], optimizer: OptimizerSpec) -> None:
+    """Replayed or run as it stands, dropout included: the same weights, moments, statistics, average and tally."""
+    recipe = replace(RECIPE, optimizer=optimizer)
     with torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False):
-        eager = make_stepper(Noise("cuda"), runtime=Runtime(), **overrides)
-        captured = make_stepper(Noise("cuda"), runtime=Runtime(capture=True), **overrides)
+        eager = make_stepper(Noise("cuda"), recipe=recipe, runtime=Runtime(), **overrides)
+        captured = make_stepper(Noise("cuda"), recipe=recipe, runtime=Runtime(capture=True), **overrides)
         assert_equal(advance(captured, 12), advance(eager, 12), rtol=1e-4, atol=1e-6)
         assert captured.state.read_tally().sums == eager.state.read_tally().sums
 

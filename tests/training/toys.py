@@ -20,7 +20,8 @@ from reslab.runtime.execution import EAGER, Execution
 from reslab.runtime.listener import Listener, Metrics
 from reslab.runtime.processes import ALONE, Processes
 from reslab.spec import find
-from reslab.spec.recipe import OptimizerSpec, Recipe
+from reslab.spec.optimization import OptimizerSpec
+from reslab.spec.recipe import Recipe
 from reslab.training.loop import Surroundings
 from reslab.training.state import TrainingState
 from reslab.training.stepping import Runtime, Stepper
@@ -94,6 +95,9 @@ class Toy:
             return {"test_loss": self.judge(network(inputs), labels).item()}
 
         return evaluate
+
+    def rate_choice(self, metrics: Mapping[str, float]) -> float:
+        return -metrics["test_loss"]
 
     def name_images(self, step: int) -> str:
         return f"{step}.1, {step}.2"

@@ -5,6 +5,7 @@ exit code 2.
 """
 
 import errno
+import inspect
 import io
 import os
 import re
@@ -12,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-from cyclopts import App
+from cyclopts import App, Parameter
 from cyclopts.exceptions import CycloptsError
 
 import reslab
@@ -21,19 +22,25 @@ from reslab.errors import UserError
 
 app = App(
     name="reslab",
-    help="Deep residual learning, whole. What describes a network or a run is written field=value.",
+    help="Every network, table and figure of the ResNet paper, in PyTorch; and training on your own images.\n\n"
+    "Write what describes a network or a run as field=value. `reslab VERB --help` explains a verb.",
     version=reslab.__version__,
+    default_parameter=Parameter(negative=(), show_default=lambda value: value or None),
 )
 
 
 def _register_verbs() -> None:
-    """Make a verb of every module here that has `HELP`, which is read without loading it: of its function, or `app`."""
+    """Make a verb of every module here that has a function of its own name, or an `app` of verbs.
+
+    The help is the function's docstring up to its parameters, which is read without loading the module.
+    """
     for path in sorted(Path(__file__).parent.glob("*")):
-        file = path / "__init__.py" if path.is_dir() else path
+        name, file = path.stem, path / "__init__.py" if path.is_dir() else path
         text = file.read_text(encoding="utf-8") if file.is_file() else ""
-        if found := re.search(r'^HELP = "(.*)"$', text, re.MULTILINE):
-            target = "app" if re.search(r"^app = App\(", text, re.MULTILINE) else path.stem
-            app.command(f"reslab.cli.{path.stem}:{target}", name=path.stem, help=found[1])
+        if found := re.search(rf'^def {name}\(.*?"""(.*?)(?:\n *Parameters\n|""")', text, re.MULTILINE | re.DOTALL):
+            app.command(f"reslab.cli.{name}:{name}", name=name, help=inspect.cleandoc(found[1]))
+        elif found := re.search(r'^app = App\(.*help="(.*)"\)', text, re.MULTILINE):
+            app.command(f"reslab.cli.{name}:app", name=name, help=found[1])
 
 
 _register_verbs()

@@ -10,20 +10,22 @@ from reslab.cli.words.trained import image_bar, load_inputs, load_trained, refus
 from reslab.errors import UserError, choices
 from reslab.spec import name_of
 
-HELP = "Layer responses of trained networks."
-
 
 def analyze(*words: str, only: str | None = None, runs: RunsFolder = None, json: Json = False) -> None:
-    """Look into trained networks: the standard deviation of every layer's response (the paper's Fig. 7).
+    """Measure the response of every layer of trained networks (Fig. 7 of the paper).
+
+        reslab analyze resnet-20 weights=cifar10
+
+    The result is the standard deviation of each layer's response. It is stored in the run.
 
     Parameters
     ----------
     words
-        Runs (ids, beginnings of them, or directories), weight files, or networks' names with weights=FILE|cifar10;
-        then data=NAME|FOLDER data.split=full|tuning data.on_bad_image=stop|skip images=N (the first N only), and fields
-        of the preprocessing: preprocess.mean=[0.5,0.5,0.5].
+        One or more runs (an id, the start of an id, or a folder), weight files, or network names with
+        weights=FILE|cifar10. Then fields: data=NAME|FOLDER, data.split=full|tuning, data.on_bad_image=stop|skip,
+        images=N (use the first N images), preprocess.FIELD=value.
     only
-        One instrument: responses.
+        Run one instrument only: responses.
     """
     subjects, fields = split_words(words)
     refuse_unknown("analyze", fields, ("weights", "data", "data.split", "data.on_bad_image", "images"))

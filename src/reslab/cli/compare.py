@@ -17,19 +17,21 @@ from reslab.scores import list_columns
 from reslab.spec import differences, find, name_of
 from reslab.spec.trial import trial_differences
 
-HELP = "What differs between two networks, or two runs."
-
 
 def compare(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
-    """Print what differs between two networks and what each costs, or between two runs and what came out.
+    """Compare two networks, or two runs.
 
-    Runs are compared seed by seed with all finished runs of their settings, with the significance of the difference.
+        reslab compare resnet-50 'resnet-50 shortcut=C'
+
+    For networks, print the fields that differ and what each network costs. For runs, print the fields that differ and
+    the errors. Finished runs that differ from one of the two only in the seed join that side, and the difference is
+    tested for significance over the seeds that both sides have.
 
     Parameters
     ----------
     words
-        Two networks (quote one with fields of its own: 'resnet-34 shortcut=C'), then field=value pairs for both; or
-        two runs, by folder or by a beginning of their ids that no other has.
+        Two networks, then fields for both as field=value. Quote a network that has fields of its own:
+        `'resnet-34 shortcut=C'`. Or two runs, each by its folder, its id or the start of its id.
     """
     subjects, fields = split_words(words)
     if len(subjects) != 2:

@@ -9,23 +9,24 @@ from reslab.errors import UserError, choices
 from reslab.files import slug
 from reslab.spec import Preprocess
 
-HELP = "Rewrite weights in another library's form."
-
 
 def convert(subject: str, *words: str, to: str, out: Path | None = None, runs: RunsFolder = None) -> None:
-    """Rewrite weights in another library's form, or foreign ones in ours.
+    """Convert weights to or from the format of another library.
+
+        reslab convert resnet50.pth --to reslab
 
     Parameters
     ----------
     subject
-        Any weight file: ours, torchvision's, timm's, akamaster's, the authors' Caffe names; a run's id (or a beginning
-        of it) or directory; or a network's name with weights=FILE|cifar10.
+        A weight file (reslab's, torchvision's, timm's, akamaster's or the authors' Caffe names), a run (its id, the
+        start of its id, or its folder), or a network's name with weights=FILE|cifar10.
     words
         weights=FILE|cifar10.
     to
-        reslab, torchvision, timm, akamaster or caffe.
+        The format to write: reslab, torchvision, timm, akamaster or caffe.
     out
-        The file to write (safetensors); by default beside a weight file, else here, named after the subject.
+        The safetensors file to write. Default: a file named after the subject, beside the weight file or, for a run or
+        a name, in the current folder.
     """
     others, fields = split_words(words)
     if others or fields.keys() - {"weights"}:

@@ -23,16 +23,19 @@ if TYPE_CHECKING:
 
 Key: TypeAlias = tuple[str, int]  # kind and depth
 
-HELP = "Degradation and its cure, trained here in two minutes."
-
 
 def demo(*, runs: Path | None = None) -> None:
-    """Train plain and residual networks of 8, 20 and 56 layers on handwritten digits; compare errors and responses.
+    """Show degradation and its cure: train six small networks in about two minutes.
+
+        reslab demo
+
+    Trains plain and residual networks of 8, 20 and 56 layers on handwritten digits and compares their errors and layer
+    responses. Finished runs are not trained again.
 
     Parameters
     ----------
     runs
-        The folder for runs; RESLAB_RUNS, or runs. What is finished there is not trained again.
+        Folder for runs. Default: RESLAB_RUNS if set, else 'runs'.
     """
     root = writable_root(runs)
     with progress_console.status("loading"):

@@ -18,24 +18,25 @@ if TYPE_CHECKING:
 
 # Operators that are told together with the layer they follow.
 TOLD_WITH = ("batch norm", "ReLU", "Dropout", "Tanh", "SiLU")
-HELP = "Layers, sizes, parameters, multiply-adds, memory."
 
 
 def describe(subject: str, *fields: str, layers: bool = False, time: bool = False, json: bool = False) -> None:
-    """Print a network's layers, output sizes, parameters, multiply-adds and activation memory.
+    """Print the layers, output sizes, parameters, multiply-adds and memory of a network.
+
+        reslab describe resnet-50 batch=32
 
     Parameters
     ----------
     subject
         A network's name or a weight file.
     fields
-        field=value pairs: the spec's fields (shortcut=C, classes=2, input_size=320), batch=N, weights=FILE|cifar10.
+        Fields of the network (shortcut=C, classes=2, input_size=320), batch=N, weights=FILE|cifar10.
     layers
-        Print every layer instead of every part.
+        Print every layer, not only the stages.
     time
-        Also build the network and time it here, eager float32 and fast (channels-last bfloat16).
+        Also build the network and time it on this machine: float32, and bfloat16 with channels last.
     json
-        Print JSON, layers included.
+        Print JSON, with all layers.
     """
     others, given = split_words(fields)
     if others:

@@ -8,16 +8,18 @@ from reslab.errors import UserError
 from reslab.files import slug, write_text
 from reslab.spec import NetworkSpec, Spec, name_of
 
-HELP = "Draw networks and their blocks as SVG."
-
 
 def draw(*words: str, out: Path = Path()) -> None:
-    """Write SVG pictures of networks, side by side, and of each one's blocks.
+    """Draw networks and their blocks as SVG.
+
+        reslab draw plain-34 resnet-34
+
+    Writes one drawing of the networks side by side, and one of the blocks of each network.
 
     Parameters
     ----------
     words
-        One or more networks, then field=value pairs for all of them.
+        One or more networks, then fields for all of them as field=value.
     out
         The folder to write to.
     """

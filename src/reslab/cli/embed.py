@@ -10,22 +10,24 @@ from reslab.files import is_folder, list_folder, refuse_closed_place
 from reslab.numbers import count
 from reslab.spec import name_of
 
-HELP = "Features of photographs at any layer, as a file."
-
 
 def embed(subject: SubjectWord, *words: ImageWord, out: Path, layer: str = "pooled", runs: RunsFolder = None) -> None:
-    """Write what a layer makes of photographs: features, averaged over the map, one row per image.
+    """Write the features of images at any layer to a file.
+
+        reslab embed resnet-20 photos/ weights=cifar10 --out features.safetensors
+
+    Features are averaged over the map. Each image is one row.
 
     Parameters
     ----------
     words
-        A folder of classes, whose labels are written too; or images and folders of them; - reads paths from standard
-        input. Then weights=FILE|cifar10, fields of the preprocessing (preprocess.resize=32), data.on_bad_image=skip to
-        go on past bad images.
+        A folder with one subfolder per class (labels are written too), or images and folders of images. '-' reads paths
+        from standard input. Then fields: weights=FILE|cifar10, preprocess.FIELD=value, and data.on_bad_image=skip to
+        skip images that cannot be read.
     out
-        The file to write, safetensors.
+        The safetensors file to write.
     layer
-        A layer or stage by name: conv1, conv3_x, conv4_2, pooled, logits.
+        A layer or stage: conv1, conv3_x, conv4_2, pooled, logits.
     """
     paths, fields = read_image_words("embed", words, ("weights", "data.on_bad_image"))
     if out.suffix != ".safetensors":

@@ -12,21 +12,22 @@ from reslab.scores import Score
 from reslab.spec.codec import convert
 from reslab.tasks.catalogue import find_shown
 
-HELP = "Errors of a trained network, a class at a time."
-
 
 def evaluate(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
-    """Test trained networks: top-1 and top-5 error, calibration, errors of each class, and the confusion matrix.
+    """Test a trained network: error, calibration, error per class, confusion matrix.
 
-    Several are an ensemble: each is tested, and the average of their probabilities.
+        reslab evaluate resnet-20 weights=cifar10
+
+    Prints top-1 and top-5 error, or mAP for images with several labels. Several networks form an ensemble: each one is
+    tested, and so is the average of their probabilities.
 
     Parameters
     ----------
     words
-        Runs (ids, beginnings of them, or directories), weight files, or networks' names with weights=FILE|cifar10;
-        then data=NAME|FOLDER data.split=full|tuning data.on_bad_image=stop|skip protocol=1-crop|10-crop|multi-scale,
-        precision=fp32|bf16 (bf16 is faster on a GPU, and rounds), and fields of the preprocessing:
-        preprocess.mean=[0.5,0.5,0.5].
+        One or more runs (an id, the start of an id, or a folder), weight files, or network names with
+        weights=FILE|cifar10. Then fields: data=NAME|FOLDER, data.split=full|tuning, data.on_bad_image=stop|skip,
+        protocol=1-crop|10-crop|multi-scale, precision=fp32|bf16 (bf16 is faster on a GPU, and rounds),
+        preprocess.FIELD=value.
     """
     subjects, fields = split_words(words)
     refuse_unknown("evaluate", fields, ("weights", "data", "data.split", "data.on_bad_image", "protocol", "precision"))

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from reslab.delivery.quantization import OnnxScore
     from reslab.scores import Score
 
-HELP = "ONNX, torch.export or torchvision files, checked."
-
 
 def export(
     subject: SubjectWord,
@@ -34,21 +32,24 @@ def export(
     runs: RunsFolder = None,
     json: Json = False,
 ) -> None:
-    """Write a network for another runtime, and check that it gives there what it gives here.
+    """Export a network to ONNX, torch.export or torchvision, and verify the file.
+
+        reslab export resnet-20 weights=cifar10 --format onnx
+
+    The exported file is run on test images and must give the same outputs as the network.
 
     Parameters
     ----------
     words
-        Images and folders to check on; by default test images of data=NAME|FOLDER, or of what it was trained on where
-        that is at hand, else synthetic ones. Then weights=FILE|cifar10, fields of the preprocessing
-        (preprocess.resize=32), data.on_bad_image=skip to go on past bad images.
+        Images and folders to verify on. Default: test images of data=NAME|FOLDER, or of the training data if it is
+        available, else synthetic images. Then fields: weights=FILE|cifar10, preprocess.FIELD=value, and
+        data.on_bad_image=skip to skip images that cannot be read.
     format
-        onnx, torch-export (a .pt2 program), or torchvision (a state dict under its names).
+        onnx, torch-export (a .pt2 program), or torchvision (a state dict with torchvision's names).
     out
-        The file to write; by default named after the subject, here.
+        The file to write. Default: a file named after the subject, in the current folder.
     int8
-        Write an eight-bit ONNX file too, its ranges from the data's training images, and measure both on its test
-        images.
+        Also write an 8-bit ONNX file, calibrated on training images, and measure both files on test images.
     """
     paths, fields = read_image_words("export", words, ("weights", "data", "data.on_bad_image"))
     with note_bad(fields) as on_bad, progress_console.status("loading") as status:

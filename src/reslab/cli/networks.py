@@ -7,16 +7,16 @@ from reslab.shipped import sets_of
 from reslab.spec import NetworkSpec, find, list_models
 from reslab.spec.catalogue import FAMILIES, PUBLISHED_ONLY
 
-HELP = "List the networks that can be built."
-
 
 def networks(pattern: str = "*", *, json: Json = False) -> None:
     """List the networks that can be built.
 
+        reslab networks 'resnet*'
+
     Parameters
     ----------
     pattern
-        Shell-style, such as 'resnet*'.
+        A shell pattern, such as 'resnet*'.
     """
     names = list_models(pattern)
     if not names:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from reslab.delivery.predictor import Guess, Prediction, Predictor
 
 SURE, UNSURE = 0.9, 0.5
-HELP = "What a trained network takes photographs for."
 
 
 def predict(
@@ -33,19 +32,24 @@ def predict(
     explain: Path | None = None,
     runs: RunsFolder = None,
 ) -> None:
-    """Say what photographs show: a line each, the most probable classes first, or the labels it has.
+    """Classify images with a trained network.
+
+        reslab predict resnet-20 photo.jpg weights=cifar10
+
+    Prints one line per image, the most probable classes first. A network for several labels prints the labels it
+    finds.
 
     Parameters
     ----------
     words
-        Images and folders of them; - reads their paths from standard input, one a line. Then weights=FILE|cifar10,
-        fields of the preprocessing (preprocess.resize=32), data.on_bad_image=skip to go on past bad images.
+        Images and folders of images. '-' reads paths from standard input, one per line. Then fields:
+        weights=FILE|cifar10, preprocess.FIELD=value, and data.on_bad_image=skip to skip images that cannot be read.
     top
-        How many classes to name.
+        How many classes to print.
     threshold
-        For networks of several labels per image: the probability from which an image has a label; 0.5.
+        For several labels per image: print labels with at least this probability. Default: 0.5.
     explain
-        A folder for pictures of where the evidence for each first guess lies (Grad-CAM), as PNG.
+        Write a Grad-CAM overlay (PNG) of the first guess for each image to this folder.
     """
     paths, fields = read_image_words("predict", words, ("weights", "data.on_bad_image"))
     if explain:

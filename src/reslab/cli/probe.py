@@ -10,22 +10,22 @@ from reslab.numbers import count
 from reslab.spec import name_of
 from reslab.spec.trial import read_seed
 
-HELP = "What frozen features know of a task: linear probe and kNN."
-
 
 def probe(
     subject: SubjectWord, *words: str, layer: str | None = None, json: Json = False, runs: RunsFolder = None
 ) -> None:
-    """Measure what a network's frozen features know of a task: a linear probe, and nearest neighbours by cosine.
+    """Measure how useful frozen features are: linear probe and nearest neighbours.
+
+        reslab probe resnet-20 weights=cifar10 data=digits
 
     Parameters
     ----------
     words
-        data=NAME|FOLDER, a dataset or a folder of classes; then weights=FILE|cifar10, seed=N (draws the fifth of the
-        training images the penalty is chosen on), fields of the preprocessing (preprocess.resize=32), and
-        data.on_bad_image=skip to go on past bad images.
+        data=NAME|FOLDER, a dataset or a folder with one subfolder per class. Then fields: weights=FILE|cifar10,
+        preprocess.FIELD=value, seed=N (draws the fifth of the training images on which the penalty is chosen), and
+        data.on_bad_image=skip to skip images that cannot be read.
     layer
-        One layer or stage by name; by default the stem, every stage and what the classifier is given.
+        One layer or stage by name. Default: the stem, every stage, and the classifier's input.
     """
     names, fields = split_words(words)
     refuse_unknown("probe", fields, ("weights", "data", "seed", "data.on_bad_image"))

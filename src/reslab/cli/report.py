@@ -6,18 +6,20 @@ from reslab.cli.terminal.checked_records import warn_of
 from reslab.cli.terminal.show import progress_console, say
 from reslab.cli.words.subjects import runs_root
 
-HELP = "Write a static site of runs, to look at and to show."
-
 
 def report(*, out: Path | None = None, runs: Path | None = None) -> None:
-    """Write a static site of runs: tables, learning curves, layer responses, confusion, cost, the paper's figures.
+    """Write a static web site of your runs.
+
+        reslab report
+
+    The site has tables, learning curves, layer responses, confusion matrices, costs and the paper's figures.
 
     Parameters
     ----------
     out
-        The folder to write; the folder report among the runs.
+        The folder to write. Default: 'report' in the folder of runs.
     runs
-        The folder of runs; RESLAB_RUNS, or runs.
+        Folder of runs. Default: RESLAB_RUNS if set, else 'runs'.
     """
     with progress_console.status("reporting"):
         from reslab.report.reporting import report_runs

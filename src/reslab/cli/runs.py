@@ -25,14 +25,12 @@ from reslab.scores import list_columns
 from reslab.spec import name_of
 from reslab.tasks.catalogue import list_shown
 
-HELP = "List, show and prune runs."
-
 app = App(name="runs", help="List, show and prune runs.")
 
 
 @app.default
 def list_all(*, runs: RunsFolder = None, json: Json = False) -> None:
-    """List the runs and how they ended."""
+    """List the runs, with their scores, speed, memory and time, and the mean over seeds."""
     root = existing_root(runs)
     records, damages = read_records(root)
     warn_of(damages)
@@ -59,12 +57,12 @@ def list_all(*, runs: RunsFolder = None, json: Json = False) -> None:
 
 @app.command
 def show(run: str, *, runs: RunsFolder = None, json: Json = False) -> None:
-    """Show one run: its trial, where it ran, its result.
+    """Show one run: its trial, where it ran, and its result.
 
     Parameters
     ----------
     run
-        The run's id, or a beginning of it that no other has.
+        The run's id, or the start of it if no other run starts the same.
     """
     found = find_run(run, existing_root(runs))
     record = read_whole(found)
@@ -89,17 +87,17 @@ def show(run: str, *, runs: RunsFolder = None, json: Json = False) -> None:
 
 @app.command(name="prune")
 def prune_all(*, interrupted: bool = False, yes: bool = False, runs: RunsFolder = None, json: Json = False) -> None:
-    """Say what runs no longer need, and with --yes remove it: checkpoints of finished runs, leftover temporary files.
+    """List what runs no longer need: checkpoints of finished runs, leftover temporary files. Delete it with --yes.
 
-    A run that is being trained is never touched, nor are the checkpoints of one whose weights are gone, damaged or
-    another run's.
+    A run that is training is never touched. Checkpoints stay if the run's weights are missing, damaged or from another
+    run.
 
     Parameters
     ----------
     interrupted
-        Runs that were never finished, too, whole.
+        Also delete whole runs that did not finish.
     yes
-        Remove it.
+        Delete, instead of only listing.
     """
     root, rows, total = existing_root(runs), [], 0
     found = [*list_runs(root), *list_bare(root)]

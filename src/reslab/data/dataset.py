@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from reslab.errors import UserError
 from reslab.spec.task import Target
 from reslab.spec.trial import DataSpec, SplitName, Trial
 
@@ -145,3 +146,17 @@ class Dataset(Protocol):
 def count_held_back(train: Sized, split: SplitName) -> int:
     """Return how many of the training images a split does not train on."""
     return len(train) // TUNING_PARTS if split == "tuning" else 0
+
+
+def count_validation(images: int, data: DataSpec) -> int:
+    """Return how many of so many images are held back to choose by; refuse to hold all of them back."""
+    count = max(1, round(data.validation * images)) if data.validation else 0
+    if count and count >= images:
+        raise UserError(f"data.validation is {data.validation:g}, which leaves none of {images:,} images to train on")
+    return count
+
+
+def count_trained(train: Sized, data: DataSpec) -> int:
+    """Return how many of a dataset's training images a trial trains on."""
+    images = len(train) - count_held_back(train, data.split)
+    return images - count_validation(images, data)

@@ -1,7 +1,7 @@
 """What a training gets its images from: batches by their step, the test images in order, and how both are prepared."""
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from numpy.typing import NDArray
 from torch import Tensor
@@ -30,6 +30,11 @@ class Feed(Protocol):
     @property
     def targets(self) -> NDArray[Any]:
         """The targets of all images to train on."""
+        ...
+
+    @property
+    def validation(self) -> Self | None:
+        """The same with the images held back from training to test on; None where there are none."""
         ...
 
     @property

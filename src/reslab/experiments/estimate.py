@@ -14,9 +14,9 @@ import torch
 
 from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.arrays.split import ArraySplit
-from reslab.data.dataset import Dataset, count_held_back
+from reslab.data.dataset import Dataset, count_held_back, count_trained
 from reslab.data.photos.resizing import crop_stages
-from reslab.experiments.sizes import measure_sizes, part_of, telling_of_memory, trial_bytes
+from reslab.experiments.sizes import MOMENTS, count_copies, measure_sizes, part_of, telling_of_memory, trial_bytes
 from reslab.networks import build
 from reslab.runs.directory import RunDirectory
 from reslab.runtime.execution import Execution
@@ -70,7 +70,8 @@ class DiskNeeds:
 def estimate_run(trial: Trial, dataset: Dataset, run: RunDirectory, *, speed: Speed, device: str) -> Estimate:
     """Estimate what `trial` needs from where `run` stands."""
     recipe = trial.recipe
-    held_back = count_held_back(dataset.train, trial.data.split)
+    trained, held_back = count_trained(dataset.train, trial.data), count_held_back(dataset.train, trial.data.split)
+    tested = (held_back or len(dataset.test)) + len(dataset.train) - held_back - trained
     done = newest_step(run.checkpoints)
     evaluations = -(-recipe.iterations // recipe.evaluate_every)
     still = evaluations - done // recipe.evaluate_every + 1  # the saved weights are tested once more, for all scores
@@ -78,9 +79,8 @@ def estimate_run(trial: Trial, dataset: Dataset, run: RunDirectory, *, speed: Sp
     return Estimate(
         iterations=recipe.iterations,
         done=done,
-        epochs=recipe.iterations * recipe.batch / (len(dataset.train) - held_back),
-        seconds=_whole_iterations(trial, done) * speed.iteration_seconds
-        + still * (held_back or len(dataset.test)) * speed.test_seconds,
+        epochs=recipe.iterations * recipe.batch / trained,
+        seconds=_whole_iterations(trial, done) * speed.iteration_seconds + still * tested * speed.test_seconds,
         memory_bytes=used_memory(device) + trial_bytes(trial, device=device) + data,
         disk_bytes=disk_needs(trial).total_bytes,
     )
@@ -89,8 +89,8 @@ def estimate_run(trial: Trial, dataset: Dataset, run: RunDirectory, *, speed: Sp
 def disk_needs(trial: Trial) -> DiskNeeds:
     """Count what a run of a trial comes to on disk."""
     recipe, sizes = trial.recipe, measure_sizes(trial.network)
-    average = sizes.weight_bytes if recipe.average_decay else 0
-    checkpoint = sizes.weight_bytes + sizes.parameter_bytes + average
+    copies = count_copies(recipe) * sizes.weight_bytes
+    checkpoint = sizes.weight_bytes + MOMENTS[recipe.optimizer.kind] * sizes.parameter_bytes + copies
     evaluations = -(-recipe.iterations // recipe.evaluate_every)
     papers = evaluations * EVALUATION_BYTES + trial.network.classes**2 * RESULT_BYTES + OTHER_BYTES
     return DiskNeeds(KEPT * checkpoint + sizes.weight_bytes + papers, checkpoint)
@@ -192,7 +192,7 @@ def _measure_captured(trial: Trial, *, device: str) -> Speed:
         np.zeros((trial.recipe.batch, *trial.network.input_shape), np.uint8), np.zeros(trial.recipe.batch, np.uint8)
     )
     dataset = ArrayDataset(name="black", class_names=("",), train=black, test=black)
-    trial = replace(trial, data=replace(trial.data, split="full"))
+    trial = replace(trial, data=replace(trial.data, split="full", validation=0))
     with torch.random.fork_rng(), reproducible():
         task = make_task(trial, dataset, device=device)
         stepper = assemble(build(trial.network), task, trial.recipe, seed=0, device=device)

@@ -22,6 +22,8 @@ def write_lines(
     """Return what hears of a trial's progress, its step and newest metrics, and writes a line when those are new."""
     headline, *_ = find_shown(trial).scores
     shown = {headline.key(part): words for part, words in PARTS.items() if part in headline.logged}
+    if trial.data.validation:
+        shown[f"validation_{headline.name}"] = "validation"
     iterations, batch = trial.recipe.iterations, trial.recipe.batch
     began: tuple[float, int] | None = None
     written = 0

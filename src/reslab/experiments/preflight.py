@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 
 import torch
 
-from reslab.data.dataset import Dataset, count_held_back
+from reslab.data.dataset import Dataset, count_trained
 from reslab.data.photos.resizing import SIDE_MULTIPLE, crop_side
-from reslab.errors import UserError
+from reslab.errors import UserError, choices
 from reslab.experiments.estimate import disk_needs
 from reslab.experiments.sizes import check_memory, measure_sizes, part_of, trial_bytes
 from reslab.files import refuse_full_disk
@@ -22,6 +22,7 @@ from reslab.runtime.processes import refuse_undivided
 from reslab.spec import Spec, name_of
 from reslab.spec.task import tasks_for
 from reslab.spec.trial import Trial
+from reslab.tasks.catalogue import find_shown
 from reslab.tasks.task import find_task
 
 
@@ -43,11 +44,16 @@ def find_worries(trials: Sequence[Trial], dataset: Dataset, *, device: str, num_
 def list_doubts(trial: Trial, dataset: Dataset, *, device: str) -> list[str]:
     """Return what can be trained on a device and is hardly meant, a sentence each."""
     doubts, recipe = [], trial.recipe
-    images = len(dataset.train) - count_held_back(dataset.train, trial.data.split)
+    images = count_trained(dataset.train, trial.data)
     if recipe.batch > images:
         doubts.append(
             f"recipe.batch is {recipe.batch:,} and there are {images:,} training images, so that some come up again "
             "within a batch; choose a smaller one"
+        )
+    if recipe.warmup is not None and recipe.warmup.iterations > recipe.iterations:
+        doubts.append(
+            f"recipe.warmup.iterations is {recipe.warmup.iterations:,} and the run has {recipe.iterations:,} in all, "
+            "so it never reaches its full rate; choose a shorter warm-up"
         )
     if recipe.freeze is not None and trial.start is None:
         doubts.append("recipe.freeze without weights= keeps what it freezes random; give weights=FILE to start from")
@@ -80,6 +86,7 @@ def refuse_unfit_trial(trial: Trial, dataset: Dataset, *, num_processes: int = 1
         raise UserError(f"the trial's task is {trial.task.name} and {dataset.name} is for {served[0]}; give other data")
     find_task(trial.task).refuse_recipe(trial.recipe)
     dataset.refuse_trial(trial)
+    _refuse_no_choice(trial, dataset)
     _refuse_small_crops(trial)
 
 
@@ -127,6 +134,21 @@ def _refuse_lone_values(trial: Trial, num_processes: int) -> None:
             f"one image at a time goes through {name_of(trial.network)} and maps of a single pixel cannot be "
             "normalized; choose a larger recipe.batch or network.input_size, or a smaller recipe.accumulate"
         ) from error
+
+
+def _refuse_no_choice(trial: Trial, dataset: Dataset) -> None:
+    """Refuse to keep the best weights by a score that tests do not log, or with no images to choose by."""
+    count_trained(dataset.train, trial.data)  # refuses to hold all of them back
+    score = trial.recipe.keep_best
+    if score is None:
+        return
+    if score not in (known := [one.name for one in find_shown(trial).scores if "test" in one.logged]):
+        raise UserError(f"recipe.keep_best is {score!r}; choose {choices(known)}")
+    if not trial.data.validation:
+        raise UserError(
+            "recipe.keep_best needs held-out images to choose by, and test images are not for that; "
+            "add data.validation=0.1 to hold back a tenth of the training images"
+        )
 
 
 def _refuse_small_crops(trial: Trial) -> None:

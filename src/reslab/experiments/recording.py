@@ -7,7 +7,7 @@ from typing import Any
 
 from reslab.errors import UserError
 from reslab.runs.directory import RunDirectory
-from reslab.runs.log import StepLog
+from reslab.runs.log import StepLog, join_best
 from reslab.runtime.memory import peak_memory
 
 
@@ -47,8 +47,8 @@ class Recorder:
         self.board.add("timings", timing)
 
     def last(self) -> dict[str, float]:
-        """Return the metrics of the last evaluation."""
-        return self.metrics.read()[-1]
+        """Return the metrics of the last evaluation; where the best weights were kept, its scores are theirs."""
+        return join_best(self.metrics.read())
 
     def _start(self, step: int) -> None:
         self.step, self.started = step, time.perf_counter()

@@ -81,7 +81,7 @@ def find_loss(run: RunDirectory, trial: Trial) -> str:
 def announce_mending(run: RunDirectory, trial: Trial, lost: str, listener: Listener) -> None:
     """Say what is done about weights that are lost."""
     step = newest_step(run.checkpoints)
-    if step >= trial.recipe.iterations:
+    if step >= run.result().get("step", trial.recipe.iterations):  # which early stopping may have ended before
         how = "making them again from its last checkpoint"
     else:
         how = "training it again" + (f" from iteration {step:,} on" if step else "")

@@ -27,6 +27,7 @@ from reslab.training.stepping import STRETCH_BYTES
 LESS_MEMORY = "recipe.accumulate=2 or network.checkpointing=true need less"
 FAR_MORE = 2  # times the free memory; up to there a count that is only about right may be wrong
 HEADER_BYTES = 110  # a tensor, in a safetensors file
+MOMENTS = {"sgd": 1, "adamw": 2}  # that an optimizer keeps of each parameter
 COPIES = 5  # of a stretch of batches: the one at hand, and the next while it is cropped, scaled and laid out
 
 
@@ -83,7 +84,7 @@ def trial_bytes(trial: Trial, *, device: str, least: bool = False) -> int:
     Where our kernels take the parts of a batch side by side, they can do with the `least`: one after the other.
     """
     recipe, sizes = trial.recipe, measure_sizes(trial.network)
-    parameters, average = sizes.parameter_bytes, sizes.weight_bytes if trial.recipe.average_decay else 0
+    parameters, copies = sizes.parameter_bytes, count_copies(recipe) * sizes.weight_bytes
     # Kept for the backward pass; in 16 bits half of it, and a cast copy of every kernel.
     fused = device.startswith("cuda") and recipe.precision in NARROW and can_fuse(trial.network)
     kept = sizes.activation_bytes * (recipe.batch if fused and not least else part_of(recipe))
@@ -94,8 +95,8 @@ def trial_bytes(trial: Trial, *, device: str, least: bool = False) -> int:
     if device.startswith("cuda"):
         batch = recipe.batch * math.prod(trial.network.input_shape) * 4
         batches = COPIES * min(STRETCH_BYTES, recipe.iterations * batch)
-    # Besides the weights: gradients as they arise and gathered, velocities, and room to update in.
-    return sizes.weight_bytes + 4 * parameters + average + activations + batches
+    # Besides the weights: gradients as they arise and gathered, then two moments, or velocities and room to update in.
+    return sizes.weight_bytes + 4 * parameters + copies + activations + batches
 
 
 @functools.cache
@@ -113,6 +114,11 @@ def measure_sizes(network: Spec) -> Sizes:
 def part_of(recipe: Recipe) -> int:
     """Return how many images go through the network at once."""
     return recipe.batch // recipe.accumulate
+
+
+def count_copies(recipe: Recipe) -> int:
+    """Return how often the weights are kept besides those trained: their average, the best of them."""
+    return bool(recipe.average_decay) + (recipe.keep_best is not None)
 
 
 def _count_bytes(tensors: dict[str, Tensor]) -> int:

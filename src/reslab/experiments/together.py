@@ -25,7 +25,7 @@ from reslab.training.loop import Stopped
 from reslab.training.schedule import read_snapshots
 from reslab.training.stepping import reproducible
 
-MOST_ON_CUDA = 8  # docs/log.md: more gain little
+MOST_ON_CUDA = 8  # docs/inside/log.md: more gain little
 USABLE = 0.8  # of the free memory: what libraries and allocators take besides is not counted
 
 

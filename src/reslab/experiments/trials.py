@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reslab.data.dataset import count_held_back
+from reslab.data.dataset import count_trained
 from reslab.errors import UserError
 from reslab.runs.directory import RunDirectory
 from reslab.runs.weights import read_fingerprint
@@ -15,10 +15,11 @@ from reslab.runtime.listener import Listener
 from reslab.spec import NetworkSpec, find
 from reslab.spec.codec import convert, override
 from reslab.spec.network import PRE_REVISION
-from reslab.spec.recipe import Recipe, change_recipe, find_recipe
+from reslab.spec.recipe import Recipe, change_recipe, find_recipe, space_evaluations
 from reslab.spec.task import find_task, tasks_for
 from reslab.spec.toml import read_toml
 from reslab.spec.trial import DataSpec, Trial, change_trial, group_fields, read_seed, trial_from_dict
+from reslab.tasks.catalogue import list_shown
 
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
@@ -32,6 +33,8 @@ def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Pa
 
     Photographs have no size of their own: they are cropped to what the network takes. With `weights` to start from,
     these say what the fields leave open about the network. A network may be given as a spec, a recipe as itself.
+    A length of one's own brings about ten evaluations along, unless the fields say how often; recipe.keep_best=true
+    stands for the task's headline score.
     """
     fields = dict(fields)
     epochs = take_epochs(fields)
@@ -45,7 +48,10 @@ def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Pa
     if dataset.dimensions != 2:  # which is what every network takes unless told otherwise
         implied["dimensions"] = dataset.dimensions
     network, given, recipe = fields["network"], groups["network"], fields.get("recipe", dataset.usual_recipe)
+    base = recipe if isinstance(recipe, Recipe) else find_recipe(recipe)
     data, changes = _choose_data(dataset, groups["data"]), groups["recipe"]
+    if str(changes.get("keep_best")).lower() == "true":
+        changes["keep_best"] = list_shown()[task.name].scores[0].name
     if isinstance(network, str):
         spec = find(network, implied | given, where="network.")
     else:
@@ -53,11 +59,13 @@ def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Pa
     trial = Trial(
         data=data,
         network=spec,
-        recipe=change_recipe(recipe, changes) if isinstance(recipe, Recipe) else find_recipe(recipe, changes),
+        recipe=change_recipe(base, changes),
         seed=read_seed(fields.get("seed", 0)),
         task=task,
     )
     trial = with_epochs(trial, epochs, dataset)
+    if "evaluate_every" not in changes:
+        trial = replace(trial, recipe=space_evaluations(trial.recipe, base))
     if weights is None:
         return trial
     from reslab.experiments.starting import start_from
@@ -134,8 +142,7 @@ def with_epochs(trial: Trial, epochs: float | None, dataset: Dataset) -> Trial:
     """Return the trial with as many iterations as so many epochs of its images have, if any were asked for."""
     if epochs is None:
         return trial
-    images = len(dataset.train) - count_held_back(dataset.train, trial.data.split)
-    iterations = max(1, round(epochs * images / trial.recipe.batch))
+    iterations = max(1, round(epochs * count_trained(dataset.train, trial.data) / trial.recipe.batch))
     return replace(trial, recipe=replace(trial.recipe, iterations=iterations))
 
 
@@ -151,9 +158,10 @@ def _choose_data(dataset: Dataset, fields: dict[str, Any]) -> DataSpec:
             raise UserError(f"data.{field} follows from the data; write data=NAME|FOLDER")
     if "on_bad_image" in fields:
         refuse_without_files(dataset)
-    if "held_out_seed" in fields and not dataset.held_out:
+    data = override(DataSpec(name=dataset.name, fingerprint=dataset.fingerprint), fields, where="data.")
+    if "held_out_seed" in fields and not dataset.held_out and not data.validation:
         raise UserError(f"{dataset.name} has images to test on, so none are drawn: leave data.held_out_seed out")
-    return override(DataSpec(name=dataset.name, fingerprint=dataset.fingerprint), fields, where="data.")
+    return data
 
 
 def read_trial_file(path: Path, fields: dict[str, str]) -> Trial:

@@ -9,7 +9,7 @@ from reslab.spec import HighwaySpec, LeNetSpec, NetworkSpec, Spec, TorchvisionSp
 
 
 def build(spec: Spec, *, device: torch.device | str | None = None) -> Network:
-    """Build the network `spec` describes, freshly initialized from torch's generator, in train mode."""
+    """Build the network that `spec` describes, in train mode, with new weights drawn from torch's generator."""
     with torch.device(device or torch.get_default_device()):
         match spec:
             case NetworkSpec():

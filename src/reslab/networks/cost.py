@@ -48,7 +48,10 @@ class Cost:
 
 
 def measure_cost(spec: Spec, *, input_shape: tuple[int, ...] | None = None, batch: int = 1) -> Cost:
-    """Measure what `spec` costs on `batch` inputs of `input_shape` (channels first; the spec's own by default)."""
+    """Count parameters, multiply-adds and activation memory of `spec` for `batch` inputs, without allocating memory.
+
+    `input_shape` is channels first. Default: the input shape of the spec.
+    """
     network = build(spec, device="meta")
     for module in network.modules():
         if isinstance(module, nn.modules.batchnorm._BatchNorm):

@@ -37,11 +37,11 @@ def create_model(
     in_chans: int | None = None,
     **overrides: Any,
 ) -> Network:
-    """Create the network `name`, in train mode; `overrides` are its spec's fields, dotted for the nested ones.
+    """Create the network `name` in train mode. `overrides` are fields of its spec, such as shortcut="C".
 
-    With `weights` (any file `read_weights` knows, or "cifar10" for those that come with the package) the network is
-    built as those weights were trained, whatever the name leaves open; an override that contradicts them is refused.
-    Another `num_classes` gets a fresh classifier.
+    `weights` is a weight file in any format that `read_weights` knows, or "cifar10" for weights that come with the
+    package. The network is then built as those weights were trained; an override that contradicts them is refused.
+    Another `num_classes` gets a new classifier.
     """
     asked = {**overrides, "num_classes": num_classes, "in_chans": in_chans}
     if weights is None:
@@ -50,7 +50,7 @@ def create_model(
 
 
 def load_model(path: str | Path, **overrides: Any) -> Network:
-    """Rebuild a network from a weight file alone."""
+    """Rebuild a network from a weight file. The file is all it needs."""
     return restore_model(path, overrides=overrides)[0]
 
 
@@ -85,7 +85,7 @@ def save_model(
     metrics: Mapping[str, float] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write `network` to the file `target`, or into the folder `target` under a name with a hash; return the path."""
+    """Write `network` to the file `target`, or into the folder `target` under a name with a hash. Return the path."""
     network = _unwrap(network)
     if any(tensor.is_meta for tensor in network.state_dict().values()):
         raise UserError("a network on the meta device has no weights to save; build it on another device")
@@ -104,9 +104,9 @@ def save_model(
 
 
 def foreign_state_dict(network: Network, target: str) -> dict[str, Any]:
-    """Return the weights under another library's names: torchvision, timm, akamaster or caffe.
+    """Return the weights under the names of another library: torchvision, timm, akamaster or caffe.
 
-    A state dict carries no preprocessing: `network.preprocess` and `network.mean_image` stay behind.
+    The state dict has no preprocessing: it does not contain `network.preprocess` or `network.mean_image`.
     """
     network = _unwrap(network)
     return to_foreign(target, network.spec, network.state_dict())

@@ -16,7 +16,7 @@ from reslab.spec.catalogue import contradictions
 
 
 def deepen(shallow: ResidualNetwork, spec: NetworkSpec) -> ResidualNetwork:
-    """Build `spec`, as wide as `shallow` but deeper, from its weights; the blocks it has more change nothing."""
+    """Build `spec`, deeper than `shallow` but as wide, from its weights, so that both compute the same function."""
     _refuse(shallow.spec, spec)
     deeper = build(spec)
     assert isinstance(deeper, ResidualNetwork)

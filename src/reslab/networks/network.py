@@ -28,15 +28,14 @@ class StandIn:
 class Network(nn.Module, abc.ABC):
     """A network that knows its spec. `preprocess`, `mean_image`, `class_names` and `task` come with trained weights.
 
-    `stages` are the parts of the trunk by name, each with the activation that leaves it; `main_layers` are those that
-    tell the story: the stem, every stage, what the head reads if that differs. Networks without stages have neither.
-    `responses` are the kernel sizes of the layers whose responses can be observed, by the response's name.
+    `stages` are the parts of the trunk by name, each with the activation that leaves it. `main_layers` are the stem,
+    every stage and the input of the head. Networks without stages have neither. `responses` are the kernel sizes of the
+    layers whose responses can be observed, by the name of the response.
 
-    `stand_in` is none of its parts: no weights come with it, and copies of the network have none.
-
-    `class_words` say in words what classes are, by name, where names alone do not: ImageNet's are numbers of WordNet.
-    The mean image (channels, height, width) is no weight and not in the state dict; `preprocess` says if it is used.
-    `origin` is where the weights come from, as refusals call it; without it, they name the network.
+    `class_words` describes classes whose names are codes, such as ImageNet's WordNet ids. `mean_image` (channels,
+    height, width) is not a weight and not in the state dict; `preprocess` says whether it is used. `origin` is where
+    the weights come from, for error messages. `stand_in` computes the trunk with faster kernels during training; it has
+    no weights of its own and is not copied.
     """
 
     def __init__(self, spec: Spec) -> None:

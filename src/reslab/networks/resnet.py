@@ -2,7 +2,7 @@
 
 Parameters are named after the paper: ``blocks.conv3_1.layers.0.conv.weight`` is the first layer of conv3_1. Initial
 weights are He's by default (reference [13]), biases zero; the paper does not say which fan, nor how the classifier
-starts: docs/deviations.md has our choices.
+starts: docs/paper/deviations.md has our choices.
 """
 
 import itertools

@@ -3,7 +3,7 @@
 The paper repeats one network: ResNet-110, 6.61±0.16 over 5 runs. We take the spread of every error to be in that
 proportion to it. A number agrees if it lies within two standard deviations of the difference between one run of ours
 and the paper's mean of n runs, 2·0.0242·value·√(1 + 1/n), plus what the figure can be read to, rounded up to 0.05.
-docs/reproducing.md gives the reasons.
+docs/paper/claims.md gives the reasons.
 """
 
 import math

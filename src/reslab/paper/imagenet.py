@@ -2,7 +2,7 @@
 
 It repeats no training there. A number agrees if it is within two standard deviations of what the errors of two equally
 good networks differ by on 50,000 images each, 2·√(2·p·(1 − p)/50,000), rounded up to 0.05: our allowance for the
-chance of training. docs/reproducing.md gives the reasons.
+chance of training. docs/paper/claims.md gives the reasons.
 """
 
 import math

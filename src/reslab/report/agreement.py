@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reslab.errors import UserError
+from reslab.runs.log import join_best
 from reslab.scores import Score
 from reslab.spec import name_of
 from reslab.spec.catalogue import contradictions
@@ -87,12 +88,18 @@ def _compare_with_log(
     if not log:
         yield "it is finished, and its metrics.jsonl is gone or empty"
         return
-    if log[-1]["step"] != trial.recipe.iterations:
+    if log[-1]["step"] != trial.recipe.iterations and not _ended_early(trial, log):
         yield f"its log ends at {log[-1]['step']:,} of {trial.recipe.iterations:,} iterations"
-    for field, logged in log[-1].items():
+    for field, logged in join_best(log).items():
         said = recorded.get(field, logged)
         if not _is_same(said, logged) and not (scored_again and field.startswith("test_")):
             yield f"result.json says {field} is {said!r}, and the last line of metrics.jsonl {logged!r}"
+
+
+def _ended_early(trial: Trial, log: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a run has not become better for as many evaluations as its recipe stops after."""
+    worse = sum(entry["step"] > log[-1].get("best_step", 0) for entry in log)
+    return 0 < trial.recipe.stop_after <= worse
 
 
 def _compare_scores(scores: Sequence[Score], recorded: Mapping[str, Any], result: Result) -> Iterator[str]:

@@ -1,14 +1,22 @@
 """Verdicts as Markdown: the tables of the README and the docs."""
 
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from reslab.numbers import signed
 from reslab.report.notation import ours
 from reslab.report.verdicts import Verdict
 
+LONGEST_LINE = 120
+
 
 def write_verdicts(verdicts: Sequence[Verdict]) -> str:
     """Write verdicts as a table and, below it, the remarks on them."""
+    return "\n\n".join(filter(None, (write_rows(verdicts), write_remarks(verdicts))))
+
+
+def write_rows(verdicts: Sequence[Verdict]) -> str:
+    """Write verdicts as a table."""
     rows = [
         (
             verdict.claim.row,
@@ -21,9 +29,15 @@ def write_verdicts(verdicts: Sequence[Verdict]) -> str:
         )
         for verdict in verdicts
     ]
-    table = write_table(("", "", "published", "ours, mean ± std", "n", "difference", "verdict"), rows, left=(0, 1, 6))
-    remarks = [f"- {', '.join(rows)}: {remark}." for remark, rows in gather_remarks(verdicts).items()]
-    return "\n".join([table, *([""] if remarks else []), *remarks])
+    return write_table(("", "", "published", "ours, mean ± std", "n", "difference", "verdict"), rows, left=(0, 1, 6))
+
+
+def write_remarks(verdicts: Sequence[Verdict]) -> str:
+    """Write what is to be said beside the numbers as a list."""
+    return "\n".join(
+        textwrap.fill(f"- {', '.join(rows)}: {remark}.", LONGEST_LINE, subsequent_indent="  ")
+        for remark, rows in gather_remarks(verdicts).items()
+    )
 
 
 def gather_remarks(verdicts: Iterable[Verdict]) -> dict[str, list[str]]:

@@ -7,10 +7,11 @@ import json
 import math
 import os
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from reslab.errors import UserError
 from reslab.files import telling, write_text
@@ -65,6 +66,13 @@ class StepLog:
             )
         if self.path.exists():
             write_text(self.path, "".join(to_json(entry) + "\n" for entry in kept))
+
+
+def join_best(log: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the last entry of a metric log; where the best weights were kept, with the scores of those."""
+    last = log[-1]
+    best = next((entry for entry in log if entry["step"] == last.get("best_step")), last)
+    return {**last, **{name: value for name, value in best.items() if name.startswith(("test_", "validation_"))}}
 
 
 @dataclass(frozen=True, kw_only=True)

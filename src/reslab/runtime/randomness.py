@@ -24,6 +24,7 @@ class Stream(IntEnum):
     HOLES = 3
     TURN = 4
     ROUND = 5
+    VALIDATION = 6
     CROP = AUGMENTATION
     COLOUR = FIRST_FLIPS
     MIXING = HOLES

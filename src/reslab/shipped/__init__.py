@@ -1,6 +1,6 @@
 """Trained weights that come with the package: a folder for each data they were trained on, a file for each network.
 
-`tools/ship.py` writes them, docs/models.md is about them. Here are only their names and places: no torch.
+`tools/ship.py` writes them, docs/paper/models.md is about them. Here are only their names and places: no torch.
 """
 
 from pathlib import Path

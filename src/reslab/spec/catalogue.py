@@ -50,13 +50,13 @@ FAMILIES: dict[str, Callable[[int], Entry]] = {
 
 
 def list_models(pattern: str = "*", *, pretrained: bool = False) -> list[str]:
-    """Return the names `create_model` knows that match a shell-style pattern; `pretrained`: that bring weights."""
+    """Return the names that match a shell pattern. `pretrained` returns only those that come with weights."""
     names = [name for name in _named() if fnmatch.fnmatch(name, pattern.lower().replace("_", "-"))]
     return [name for name in names if sets_of(name)] if pretrained else names
 
 
 def find(name: str, overrides: Mapping[str, Any] | None = None, *, where: str = "") -> Spec:
-    """Return the spec that `name` stands for, with dotted fields overridden, before whose names stands `where`."""
+    """Return the spec of the network `name`, with dotted fields overridden. Errors put `where` before field names."""
     overrides = dict(overrides or {})
     entry = _entry(name)
     block = {}

@@ -118,11 +118,12 @@ def override(spec: T, changes: Mapping[str, Any], *, where: str = "") -> T:
         target: Any = data
         group = where
         for key in parents:
-            target = _descend(target, key, where + path, group)
+            inner = _descend(target, key, where + path, group)
+            if inner is None:  # the part becomes one with its usual fields
+                inner = target[key] = {}
+            target = inner
             group += f"{key}."
         here = group.rstrip(".")
-        if target is None:
-            raise UserError(f"'{here}' is none here, so '{where}{path}' cannot be set; start from a recipe that has it")
         if isinstance(target, list):
             _descend(target, leaf, where + path, group)
             target[int(leaf)] = value
@@ -146,6 +147,8 @@ def convert(hint: Any, value: Any, *, where: str) -> Any:
     if is_dataclass(hint) and isinstance(hint, type):
         if isinstance(value, hint):
             return value
+        if isinstance(value, str) and value.isidentifier() and _has_field(hint, "kind"):
+            raise UserError(f"{where} is {value!r}; write {where}.kind={value}")
         data = _parse_json(value, where)
         if not isinstance(data, Mapping):
             raise UserError(f"{where} is {value!r}; give its fields one by one as {where}.FIELD=value")

@@ -34,7 +34,13 @@ TORCHVISION_NAMES: dict[str, TorchvisionName] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ImageSpec:
-    """What every comparator has: square images in, classes out."""
+    """What all comparison networks have: square images in, classes out.
+
+    Fields:
+        classes: How many outputs.
+        channels: How many input channels.
+        input_size: Side of the input.
+    """
 
     kind: ClassVar[str]
 
@@ -61,8 +67,11 @@ class ImageSpec:
 class HighwaySpec(ImageSpec):
     """Srivastava et al. (2015): a plain convolution opens each stage, highway layers fill it.
 
-    `stages` counts the highway layers (`blocks`); a 1x1 convolution of `neck` channels precedes the
-    average pool; `dropout` stands before the input, between stages and before the classifier.
+    Fields:
+        stages: A list of stages; `blocks` counts the highway layers.
+        neck: Channels of the 1x1 convolution before the average pool.
+        dropout: Probability of dropout on the input, between stages and before the classifier.
+        gate_bias: Initial bias of the gates.
     """
 
     kind: ClassVar[str] = "highway"
@@ -116,7 +125,11 @@ class LeNetSpec(ImageSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class TorchvisionSpec(ImageSpec):
-    """A network of torchvision's by its own name."""
+    """A network built by torchvision.
+
+    Fields:
+        architecture: Its name in torchvision.
+    """
 
     kind: ClassVar[str] = "torchvision"
 
@@ -124,7 +137,7 @@ class TorchvisionSpec(ImageSpec):
 
 
 def highway(depth: int) -> HighwaySpec:
-    """Return Highway-19 (the authors' layout) or Highway-32 (ours, 1.25M parameters: docs/deviations.md)."""
+    """Return Highway-19 (the authors' layout) or Highway-32 (ours, 1.25M parameters: docs/paper/deviations.md)."""
     layouts = {19: ((4, 32), (5, 80), (5, 128)), 32: ((9, 18), (9, 44), (9, 72))}
     if depth not in layouts:
         raise UserError(f"there is no Highway network of {depth} layers: choose {choices(layouts)}")

@@ -46,7 +46,14 @@ ORDERS: dict[Order, OperatorOrder] = {
 
 @dataclass(frozen=True, kw_only=True)
 class StemSpec:
-    """The first convolution (conv1)."""
+    """The first convolution (conv1).
+
+    Fields:
+        kernel: Side of the kernel.
+        width: Output channels.
+        stride: The stride.
+        bias: Add a bias.
+    """
 
     kernel: int
     width: int
@@ -59,7 +66,13 @@ class StemSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class StageSpec:
-    """Blocks at one map size; `stride` belongs to the first of them, `width` is that of the 3x3 layers."""
+    """Blocks at one map size.
+
+    Fields:
+        blocks: How many blocks.
+        width: Channels of the 3x3 layers. A bottleneck puts out four times as many.
+        stride: Stride of the first block.
+    """
 
     blocks: int
     width: int
@@ -113,17 +126,37 @@ class BlockPlan:
 class NetworkSpec:
     """A plain or residual network, complete.
 
-    `dimensions` counts the spatial axes: 1 for sequences, 2 for images, 3 for volumes, 0 for vectors
-    (then every convolution is a fully-connected layer). `zero_padding` says where option A puts its
-    zero channels, `stride_in` where a bottleneck halves the map, `pool` how the stem pools.
-    `maxout` counts the pieces (0: ReLU), `squeeze_excitation` is the reduction (0: none).
-    `checkpointing` trades time for memory and never changes a number.
+    Fields:
+        stem: Fields of the first convolution.
+        pool: Pooling after the stem: `none`, `ceil` (the authors': no padding, rounds up) or `padded` (torchvision's).
+        stages: A list of stages, each with blocks, width and stride.
+        block: Layers per block: one 3x3 (`single`), two 3x3 (`basic`), or 1x1, 3x3, 1x1 (`bottleneck`).
+        shortcut: `none` for a plain network, `A` (zero padding), `B` (projections where dimensions change), `C`
+            (projections everywhere), or `gated`.
+        zero_padding: Where option A puts its zero channels: `after` the old channels, or on `both` sides. Published
+            weights exist for either.
+        stride_in: Which layer of a bottleneck has the stride: `1x1` (the paper) or `3x3` (v1.5).
+        order: Order of convolution, normalization and ReLU: `post` (the paper), `pre` (pre-activation),
+            `bn-after-addition` or `relu-before-addition`.
+        pre_revision: Which version of `order=pre` is meant, for dropout and for projections that keep dimensions. New
+            networks have 2. Records without the field mean 1. None where it makes no difference.
+        norm: Normalization: `batch`, `none`, `group`, or `frozen` (constant statistics, scale and shift).
+        init: Distribution of the initial weights.
+        zero_gamma: Start every residual branch at zero.
+        dropout: Probability of dropout before the last convolution of a block.
+        maxout: Pieces of maxout. 0 uses ReLU.
+        stochastic_depth: Probability of dropping the last block in training; earlier blocks are dropped less often.
+        squeeze_excitation: Reduction of squeeze-and-excitation. 0 for none.
+        classes: How many outputs.
+        channels: How many input channels.
+        dimensions: Spatial dimensions: 1 for sequences, 2 for images, 3 for volumes, 0 for vectors (every convolution
+            becomes a fully-connected layer).
+        input_size: Side of the input.
+        checkpointing: Recompute activations in the backward pass: less memory, same numbers, slower.
 
-    `pre_revision` says what `order="pre"` means where there is dropout, or a projection in a block that keeps its
-    dimensions. By revision 2 dropout stands between the last ReLU and its convolution (Zagoruyko and Komodakis, 2016),
-    and branch and projection share the activated input (He et al., 2016). By revision 1, which records without the
-    field mean, dropout stands before the last normalization, and such a projection sees the sum as it is. None becomes
-    2 where anything depends on it, and any revision None where nothing does.
+    In revision 2 of `order=pre`, dropout stands between the last ReLU and its convolution (Zagoruyko and Komodakis,
+    2016), and branch and projection share the activated input (He et al., 2016). In revision 1, dropout stands before
+    the last normalization, and a projection that keeps dimensions sees the sum as it is.
     """
 
     kind: ClassVar[str] = "residual"

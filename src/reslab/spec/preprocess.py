@@ -14,9 +14,17 @@ from reslab.spec.codec import normalize, place
 
 @dataclass(frozen=True, kw_only=True)
 class Preprocess:
-    """Resize the shorter side, crop the centre, scale the pixels, subtract the mean, divide by the deviation.
+    """What happens to an image before the network: resize, crop, scale, subtract the mean, divide by the deviation.
 
-    With `per_pixel_mean`, what is subtracted is the mean image that comes with the weights, and `mean` stays zero.
+    Fields:
+        resize: Resize the shorter side to this many pixels. None does not resize.
+        crop: Crop the centre to this many pixels. None does not crop.
+        interpolation: How to resize.
+        channel_order: Order of the colour channels.
+        pixel_range: Range of the pixel values before the mean is subtracted.
+        per_pixel_mean: Subtract the mean image stored with the weights. `mean` is then zero.
+        mean: Subtracted from each channel.
+        std: Divides each channel.
     """
 
     resize: int | None = None

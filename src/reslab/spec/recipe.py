@@ -2,124 +2,48 @@
 
 `cifar-paper` is section 4.2 to the letter; `cifar-paper-110` adds its warm-up for 110 layers; `fast` is what was learnt
 since, for the same networks in a fraction of the time; `highway` is how Highway networks were trained, as far as a
-recipe can say it. `imagenet-paper` is section 3.4, `photos` the everyday job. docs/deviations.md lists what was open.
+recipe can say it. `imagenet-paper` is section 3.4, `photos` the everyday job. docs/paper/deviations.md lists what the
+paper leaves open.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from reslab.errors import UserError, choices, suggest
-from reslab.spec.codec import decode, encode, normalize, overlay, override, place
+from reslab.spec.codec import decode, encode, flatten, overlay, override
+from reslab.spec.optimization import USUAL, OptimizerSpec, ScheduleSpec, WarmupSpec, demand, refuse_without_effect
 from reslab.spec.toml import read_toml
 
 Edges: TypeAlias = Literal["zero", "reflect"]
 Crop: TypeAlias = Literal["padded", "shorter-side", "resized"]
 Precision: TypeAlias = Literal["fp32", "bf16", "fp16"]
 MOST = {"iterations": 1_000_000_000, "batch": 10_000_000}
-
-
-def _demand(spec: object, usual: str, *, positive: Sequence[str] = (), least: Mapping[str, float] | None = None) -> str:
-    """Normalize a part of a recipe, refuse a field below what it must be, and return what stands before its fields."""
-    normalize(spec, usual=usual)
-    where = place(usual)
-    for name in positive:
-        if getattr(spec, name) <= 0:
-            raise UserError(f"{where}{name} is {getattr(spec, name):g}; it must be above 0")
-    for name, bound in (least or {}).items():
-        if getattr(spec, name) < bound:
-            raise UserError(f"{where}{name} is {getattr(spec, name):g}; it must be at least {bound:g}")
-    return where
-
-
-@dataclass(frozen=True, kw_only=True)
-class OptimizerSpec:
-    """SGD as the paper has it: v <- momentum * v + rate * gradient; weights <- weights - v.
-
-    `body_rate` is the rate of everything but the classifier, in rates: below one where the body was trained before.
-    `stage_decay` makes it fall stage by stage: each learns at that fraction of the rate of the one behind it, the last
-    at that fraction of the body's.
-    """
-
-    learning_rate: float = 0.1
-    body_rate: float = 1.0
-    stage_decay: float = 1.0
-    momentum: float = 0.9
-    nesterov: bool = False
-    weight_decay: float = 1e-4
-    decay: Literal["all", "weights"] = "all"
-    clip_norm: float = 0.0
-
-    def __post_init__(self) -> None:
-        positive, least = ("learning_rate", "body_rate"), {"weight_decay": 0, "clip_norm": 0}
-        where = _demand(self, "recipe.optimizer.", positive=positive, least=least)
-        if not 0 <= self.momentum < 1:
-            raise UserError(f"{where}momentum is {self.momentum:g}; give a number from 0 up to 1, 1 excluded")
-        if not 0 < self.stage_decay <= 1:
-            raise UserError(f"{where}stage_decay is {self.stage_decay:g}; give a fraction, such as 0.5")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScheduleSpec:
-    """The rate as a function of progress: divided by ten at fractions of the run, a half cosine, or one cycle.
-
-    One cycle is a linear rise from nothing over the fraction `rise` of the run, then the `fall`. A cosine and a cycle
-    end at `final` times the rate.
-    """
-
-    kind: Literal["steps", "cosine", "constant", "one-cycle"] = "steps"
-    drops: tuple[float, ...] = (0.5, 0.75)
-    factor: float = 0.1
-    rise: float = 0.2
-    fall: Literal["linear", "cosine"] = "linear"
-    final: float = 0.0
-
-    def __post_init__(self) -> None:
-        where = _demand(self, "recipe.schedule.", positive=("factor",))
-        if any(not 0 < drop < 1 for drop in self.drops):
-            raise UserError(f"{where}drops is {self.drops}; drops are fractions of the run, such as 0.5")
-        if not 0 <= self.rise < 1:
-            raise UserError(f"{where}rise is {self.rise:g}; it is a fraction of the run, from 0 up to 1")
-        if not 0 <= self.final <= 1:
-            raise UserError(f"{where}final is {self.final:g}; it is a fraction of the rate, from 0 to 1")
-
-
-KINDS_WITH = {  # fields of a schedule, and the kinds that heed them
-    "drops": ("steps",),
-    "factor": ("steps",),
-    "rise": ("one-cycle",),
-    "fall": ("one-cycle",),
-    "final": ("cosine", "one-cycle"),
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class WarmupSpec:
-    """A smaller rate until the training error over the last `window` iterations falls below `until_error_percent`."""
-
-    learning_rate: float = 0.01
-    until_error_percent: float = 80.0
-    window: int = 100
-
-    def __post_init__(self) -> None:
-        _demand(self, "recipe.warmup.", positive=("learning_rate", "until_error_percent"), least={"window": 1})
+EVALUATIONS = 10  # of a run whose length is its user's
 
 
 @dataclass(frozen=True, kw_only=True)
 class AugmentationSpec:
-    """Crops, horizontal flips, and what else is done to training images.
+    """How training images are cropped, flipped and changed. Some fields are for small images, others for photographs.
 
-    Small images all of one size are cropped out of the `padded` image. The mean is subtracted before the padding or
-    after it; what the padding adds is `zero`, or the image `reflect`ed. Flips are drawn anew each epoch; alternating
-    ones once, and from then on every other epoch an image is flipped. `cutout` is the side of a square of zeros
-    somewhere in each image, 0 for none.
-
-    Photographs are cropped as the paper does it, their `shorter-side` first resized to one within `sides` (for crops
-    of 224 pixels; for others in proportion), or as is common, a part of the image within `areas` being `resized` to
-    the crop. `colour` is the standard deviation of the paper's shifts along the principal components of colour, 0 for
-    none. `policy` adds torchvision's TrivialAugment or RandAugment; `mixup` and `cutmix` are the parameters of their
-    beta distributions, 0 for none, and where both are given each batch draws one of them.
+    Fields:
+        padding: Pixels added on each side before a random crop. For small images.
+        flip: Flip images horizontally at random.
+        mean_first: Subtract the mean before the padding, so that the padding is zero. For small images.
+        edges: What the padding contains: `zero`, or the image reflected (`reflect`). For small images.
+        alternating_flips: Draw flips in the first epoch only, then flip each image every other epoch. For small images.
+        cutout: Side in pixels of a square set to zero in each image. 0 for none. For small images.
+        crop: `padded` for small images. For photographs `shorter-side` (the paper: resize, then crop) or `resized`
+            (crop a random area and resize it).
+        sides: The least and the greatest shorter side, for crops of 224 pixels; other crops scale them. For
+            `shorter-side`.
+        areas: The least and the greatest area of a crop, as fractions of the image. For `resized`.
+        colour: Standard deviation of shifts along the principal components of colour. 0 for none. For photographs.
+        policy: Also apply torchvision's TrivialAugment (`trivial`) or RandAugment (`rand`). For photographs.
+        mixup: Parameter of mixup's beta distribution. 0 for none. With cutmix, each batch draws one of them. For
+            photographs.
+        cutmix: Parameter of CutMix's beta distribution. 0 for none. For photographs.
     """
 
     padding: int = 4
@@ -138,7 +62,7 @@ class AugmentationSpec:
 
     def __post_init__(self) -> None:
         least: dict[str, float] = dict.fromkeys(("padding", "cutout", "colour", "mixup", "cutmix"), 0)
-        where = _demand(self, "recipe.augmentation.", least=least)
+        where = demand(self, "recipe.augmentation.", least=least)
         if len(self.sides) != 2 or not 0 < self.sides[0] <= self.sides[1]:
             raise UserError(f"{where}sides is {self.sides}; give the least and the greatest, as [256,480]")
         if len(self.areas) != 2 or not 0 < self.areas[0] <= self.areas[1] <= 1:
@@ -149,32 +73,52 @@ class AugmentationSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class ResizingSpec:
-    """Progressive resizing of photographs: training crops begin small, which is cheap, and grow to the network's size.
+    """Progressive resizing of photographs: training starts with small crops, which are fast (Tan and Le, 2021).
 
-    The first are `initial` times as wide, 1 for no growth; `stages` of equal length lead to the whole size (Tan and Le,
-    2021), each a multiple of 32 pixels below it.
+    Fields:
+        initial: Side of the first crops, as a fraction of the network's input size. 1 turns progressive resizing off.
+        stages: How many stages of equal length lead to the full size; crops below it are multiples of 32 pixels.
     """
 
     initial: float = 1.0
     stages: int = 4
 
     def __post_init__(self) -> None:
-        where = _demand(self, "recipe.resizing.", least={"stages": 2})
+        where = demand(self, "recipe.resizing.", least={"stages": 2})
         if not 0 < self.initial <= 1:
             raise UserError(f"{where}initial is {self.initial:g}; give a fraction of the side, such as 0.5")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """Everything about a training run that is not the network, the data or the seed.
+    """Everything about a training run except the network, the data and the seed.
 
-    The average of the weights is the weights themselves up to the fraction `average_from` of the run, and decays by
-    `average_decay` an iteration from there on. `centring` says what is subtracted from an image: the mean image of the
-    training images, or ImageNet's mean colour, its deviation then being divided by. `freeze` names the last stage that
-    is left as it was, its statistics included (stem, conv2, ..., or body for all but the classifier).
-    Where classes differ in size, balanced `class_weights` make the rarer ones' images count more in the loss, and
-    balanced `sampling` shows them more often.
-    Where several processes share a batch, each normalizes its own part of it, or all of them the whole: `sync_norms`.
+    Fields:
+        iterations: How many updates of the weights. On the command line, recipe.epochs=N sets it by epochs.
+        batch: Images per update, over all processes.
+        optimizer: Fields of the optimizer.
+        schedule: Fields of the learning rate schedule.
+        warmup: Fields of the warm-up, or none.
+        augmentation: Fields of the augmentation.
+        resizing: Fields of progressive resizing.
+        centring: What is subtracted from images: the `mean-image` of the training images, or the mean colour of
+            `imagenet`, whose standard deviation then divides them.
+        freeze: Keep layers fixed up to this stage (stem, conv2, conv3, ...), statistics included. `body` trains the
+            classifier only.
+        label_smoothing: Label smoothing, from 0 up to 1, 1 excluded.
+        class_weights: `balanced` gives images of rare classes more weight in the loss.
+        sampling: `balanced` shows images of rare classes more often.
+        accumulate: Compute each batch in this many parts. Each part is normalized separately.
+        average_decay: Decay per iteration of the moving average of the weights. 0 for no average.
+        average_from: The fraction of the run after which the average starts.
+        exact_norms: After training, recompute the normalization statistics over training images.
+        sync_norms: With several processes, normalize over the whole batch instead of each process's part.
+        precision: Number format of the forward and backward pass.
+        channels_last: Store images in channels-last order, which is faster on most devices.
+        evaluate_every: Iterations between tests.
+        keep_best: Name of a score. The run ends with the weights that were best by it on the images that
+            data.validation holds out.
+        stop_after: Stop after this many evaluations without a better score for keep_best. 0 never stops early.
     """
 
     iterations: int = 64_000
@@ -197,10 +141,12 @@ class Recipe:
     precision: Precision = "fp32"
     channels_last: bool = True
     evaluate_every: int = 1_000
+    keep_best: str | None = None
+    stop_after: int = 0
 
     def __post_init__(self) -> None:
         least: dict[str, float] = dict.fromkeys(("iterations", "batch", "accumulate", "evaluate_every"), 1)
-        where = _demand(self, "recipe.", least=least)
+        where = demand(self, "recipe.", least=least | {"stop_after": 0})
         if self.batch % self.accumulate:
             raise UserError(f"{where}accumulate is {self.accumulate}; it must divide the batch of {self.batch}")
         for name, most in MOST.items():
@@ -209,6 +155,10 @@ class Recipe:
         for name in ("label_smoothing", "average_decay", "average_from"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"{where}{name} is {getattr(self, name)}; give a number from 0 up to, not including, 1")
+        if self.stop_after and self.keep_best is None:
+            raise UserError(
+                f"{where}stop_after is {self.stop_after} and nothing says what is better; add {where}keep_best=true"
+            )
         if self.sampling == self.class_weights == "balanced":
             raise UserError(
                 f"{where}class_weights and {where}sampling are both balanced, which would favour rare classes twice; "
@@ -216,7 +166,7 @@ class Recipe:
             )
 
 
-# The paper does not say what decays; kernels and matrices alone give its errors and responses (docs/deviations.md).
+# docs/paper/deviations.md: the paper does not say what decays; kernels and matrices alone give its errors.
 PAPER = Recipe(optimizer=OptimizerSpec(decay="weights"))
 RECIPES: dict[str, Recipe] = {
     "cifar-paper": PAPER,
@@ -227,7 +177,7 @@ RECIPES: dict[str, Recipe] = {
         optimizer=OptimizerSpec(learning_rate=0.025, nesterov=True, weight_decay=1e-3, decay="all"),
         schedule=ScheduleSpec(drops=(0.5, 0.75, 0.875)),
     ),
-    # A hundred epochs of CIFAR-10 in one cycle; docs/training.md says what each part is for.
+    # A hundred epochs of CIFAR-10 in one cycle; docs/how-to/fast-cifar.md says what each part is for.
     "fast": Recipe(
         iterations=9_766,
         batch=512,
@@ -299,7 +249,7 @@ RECIPES: dict[str, Recipe] = {
 
 
 def find_recipe(name: str, overrides: Mapping[str, Any] | None = None) -> Recipe:
-    """Return a named recipe, or that of a TOML file, with dotted fields overridden."""
+    """Return the recipe with this name, or from this TOML file, with dotted fields overridden."""
     if name not in RECIPES and not name.endswith(".toml"):
         known = f"; there are {', '.join(RECIPES)}, and files that end in .toml"
         raise UserError(f"there is no recipe '{name}'{suggest(name, RECIPES) or known}")
@@ -307,15 +257,32 @@ def find_recipe(name: str, overrides: Mapping[str, Any] | None = None) -> Recipe
 
 
 def change_recipe(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
-    """Return a recipe with dotted fields overridden; refuse those of a schedule that its kind does not heed."""
-    changed = override(recipe, changes, where="recipe.")
-    for name, kinds in KINDS_WITH.items():
-        if f"schedule.{name}" in changes and changed.schedule.kind not in kinds:
-            raise UserError(
-                f"recipe.schedule.{name} means nothing to a {changed.schedule.kind} schedule; "
-                f"leave it out, or write recipe.schedule.kind={kinds[-1]}"
-            )
+    """Return a recipe with dotted fields overridden; refuse those without effect on its kinds of optimizer and such."""
+    changed = _with_usual_rate(override(recipe, changes, where="recipe."), recipe, changes)
+    refuse_without_effect(changes, optimizer=changed.optimizer, schedule=changed.schedule, warmup=changed.warmup)
     return changed
+
+
+def _with_usual_rate(recipe: Recipe, base: Recipe, given: Collection[str]) -> Recipe:
+    """Return a recipe with the usual rate and decay of its optimizer, where that is no longer its base's kind."""
+    optimizer = recipe.optimizer
+    if optimizer.kind == base.optimizer.kind:
+        return recipe
+    usual = {name: value for name, value in USUAL[optimizer.kind].items() if f"optimizer.{name}" not in given}
+    return replace(recipe, optimizer=replace(optimizer, **usual))
+
+
+def space_evaluations(recipe: Recipe, base: Recipe) -> Recipe:
+    """Return a recipe that is longer or shorter than its `base` with about ten evaluations.
+
+    A base with more than twice as many draws curves by them, as the paper's do: they become no rarer.
+    """
+    if recipe.iterations == base.iterations:
+        return recipe
+    every = max(1, round(recipe.iterations / EVALUATIONS))
+    if base.iterations > 2 * EVALUATIONS * base.evaluate_every:
+        every = min(every, base.evaluate_every)
+    return replace(recipe, evaluate_every=every)
 
 
 def refuse_unheeded(augmentation: AugmentationSpec, heeded: tuple[str, ...], *, other: str) -> None:
@@ -334,6 +301,9 @@ def _read_recipe(path: Path) -> Recipe:
     if not isinstance(base, str) or base not in RECIPES:
         raise UserError(f"{path}: base is {base!r}; choose {choices(RECIPES)}")
     try:
-        return decode(Recipe, overlay(encode(RECIPES[base]), fields))
+        recipe = _with_usual_rate(
+            decode(Recipe, overlay(encode(RECIPES[base]), fields)), RECIPES[base], flatten(fields)
+        )
+        return recipe if "evaluate_every" in fields else space_evaluations(recipe, RECIPES[base])
     except UserError as error:
         raise UserError(f"{path}: {error}") from error

@@ -36,10 +36,15 @@ USUAL_WORDS = {  # what others call fields of a trial
 
 @dataclass(frozen=True, kw_only=True)
 class DataSpec:
-    """A dataset by what it is, not where it lies. `split` 'tuning' holds the last tenth of training back as test.
+    """A dataset, identified by its contents rather than by its path.
 
-    For folders of photographs: whether a bad image stops the run, or the next one stands in for it; and the seed that
-    draws what is held out where a folder has nothing to test on.
+    Fields:
+        name: Name of the dataset or folder. A run's folder is named after it.
+        fingerprint: Hash of the contents, computed when the data are read.
+        split: `full` uses the dataset's own split. `tuning` tests on the last tenth of the training images.
+        on_bad_image: What to do with a photograph that cannot be read: `stop`, or `skip` and use the next one.
+        held_out_seed: Seed that draws the images held out: for `validation`, and for tests where a folder has none.
+        validation: Fraction of the training images that is held out, for recipe.keep_best to choose by.
     """
 
     name: str
@@ -47,16 +52,28 @@ class DataSpec:
     split: SplitName = "full"
     on_bad_image: OnBadImage = "stop"
     held_out_seed: int = 0
+    validation: float = 0.0
 
     def __post_init__(self) -> None:
         normalize(self, usual="data.")
         if not re.fullmatch(r"[\w.-]+", self.name):  # a run's folder is named after it
             raise UserError(f"data.name is {self.name!r}; it takes letters, digits, '.', '_' and '-' only")
+        if not 0 <= self.validation < 1:
+            raise UserError(f"data.validation is {self.validation:g}; give a fraction of the training images, as 0.1")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """What a run directory is made from, and named after. `start` is the digest of the weights it starts from."""
+    """What a run is made from, and what its folder is named after.
+
+    Fields:
+        data: Fields of the dataset.
+        network: Fields of the network.
+        recipe: Fields of the recipe.
+        seed: Seed of everything random: initial weights, order, augmentation.
+        start: SHA-256 of the weights that training starts from, or none.
+        task: What the network is trained for.
+    """
 
     data: DataSpec
     network: Spec

@@ -1,6 +1,6 @@
 """One answer out of several, to views of an image or of several networks: every average is of probabilities.
 
-docs/deviations.md says why. Sums are in float64, so that the order of views does not show.
+docs/paper/deviations.md says why. Sums are in float64, so that the order of views does not show.
 """
 
 import math

@@ -21,7 +21,10 @@ from reslab.runtime.listener import DEAF, Listener
 from reslab.runtime.processes import ALONE, Processes
 from reslab.runtime.randomness import mix_seed
 from reslab.spec.trial import Trial
+from reslab.tasks.catalogue import find_shown
 from reslab.tasks.task import Scores, Task, find_task
+
+TEST, VALIDATION = "test", "validation"  # what metric logs call the images of a score
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,35 +98,50 @@ class TrialTask:
         return self.feed.name_images(step)
 
     def make_evaluation(self, network: Network, *, capture: bool) -> Callable[[], dict[str, float]]:
-        """Return what gives the scores that go into the metric log; captured where all test images are resident."""
-        if not capture or self.processes.count > 1 or not self.feed.is_resident:
-            return lambda: log_scores(self.score(network))
+        """Return what gives the scores that go into the metric log, on images held back to choose by too."""
+        feeds = {TEST: self.feed} | ({} if self.feed.validation is None else {VALIDATION: self.feed.validation})
+        tests = {part: self._make_test(network, feed, capture=capture) for part, feed in feeds.items()}
+        return lambda: {name: value for part, test in tests.items() for name, value in log_scores(test(), part).items()}
+
+    def rate_choice(self, metrics: Mapping[str, float]) -> float:
+        """Return how good the score is that the best weights are kept by, more being better."""
+        score = next(score for score in find_shown(self.trial).scores if score.name == self.trial.recipe.keep_best)
+        value = metrics[f"{VALIDATION}_{score.name}"]
+        return value if score.better == "higher" else -value
+
+    def _make_test(self, network: Network, feed: Feed, *, capture: bool) -> Callable[[], Scores]:
+        """Return what scores the network, captured where all images to test on are resident."""
+        if not capture or self.processes.count > 1 or not feed.is_resident:
+            return lambda: self._score(network, feed)
         device = next(network.parameters()).device
-        meter = self._make_meter(device)
+        meter = self._make_meter(device, feed)
         replay: Callable[[], None] | None = None
 
         @torch.no_grad()
         def count() -> None:
             meter.clear()
-            for images, targets in self._tests():
+            for images, targets in self._tests(feed):
                 meter.add(network(images), targets)
 
-        def evaluate() -> dict[str, float]:
+        def evaluate() -> Scores:
             nonlocal replay
             if replay is None:
                 network.eval()
                 replay = record(count, device=device, rehearsals=1)
             replay()
-            return log_scores(meter.read())
+            return meter.read()
 
         return evaluate
 
-    @torch.no_grad()
     def score(self, network: Network) -> Scores:
         """Score the network on every test image; each process tests its share of them."""
+        return self._score(network, self.feed)
+
+    @torch.no_grad()
+    def _score(self, network: Network, feed: Feed) -> Scores:
         network.eval()
-        meter = self._make_meter(next(network.parameters()).device)
-        for images, targets in self._tests():
+        meter = self._make_meter(next(network.parameters()).device, feed)
+        for images, targets in self._tests(feed):
             meter.add(network(images), targets)
         meter.merge(self.processes)
         return meter.read()
@@ -131,7 +149,7 @@ class TrialTask:
     def take_exact_norms(self, network: Network) -> None:
         """Give the network its average statistics over one more epoch of training, where the recipe asks for that.
 
-        Images are augmented as they were: of images as they are, networks know too much (docs/log.md).
+        Images are augmented as they were: of images as they are, networks know too much (docs/inside/log.md).
         """
         recipe, processes = self.trial.recipe, self.processes
         if not recipe.exact_norms:
@@ -153,14 +171,14 @@ class TrialTask:
             images, *_ = self.load(step, 1)
             yield from images[0].chunk(recipe.accumulate)
 
-    def _tests(self) -> Iterator[tuple[Tensor, Tensor]]:
-        for images, targets in self.feed.tests():
+    def _tests(self, feed: Feed) -> Iterator[tuple[Tensor, Tensor]]:
+        for images, targets in feed.tests():
             for question in range(self.task.questions):
                 yield self.task.pose_test(images, question), self.task.answers(targets, question)
 
-    def _make_meter(self, device: torch.device):
+    def _make_meter(self, device: torch.device, feed: Feed):
         outputs, asked = self.trial.network.classes, self.task.questions
-        images, first = asked * self.feed.num_tests, asked * self.feed.tested.start
+        images, first = asked * feed.num_tests, asked * feed.tested.start
         return self.task.make_meter(outputs=outputs, images=images, device=device, first=first)
 
 
@@ -182,6 +200,6 @@ def make_task(
     return TrialTask(trial=trial, task=task, feed=feed, processes=processes, class_weights=weights)
 
 
-def log_scores(scores: Scores) -> dict[str, float]:
+def log_scores(scores: Scores, part: str = TEST) -> dict[str, float]:
     """Return scores under the names they have in metric logs."""
-    return {f"test_{name}": value for name, value in scores.logged().items()}
+    return {f"{part}_{name}": value for name, value in scores.logged().items()}

@@ -4,6 +4,7 @@ Everything that happens in an iteration is a pure function of the trial and the 
 stopped anywhere and resumed ends exactly like one never stopped.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from reslab.networks import Network
 from reslab.runtime.listener import DEAF, Listener
 from reslab.spec.recipe import Recipe
 from reslab.training.checkpoint import Checkpoint, load_newest, save_checkpoint
-from reslab.training.schedule import is_warm, learning_rate
+from reslab.training.schedule import is_warm, learning_rate, warms_by_error
 from reslab.training.state import Tally, TrainingState
 from reslab.training.stepping import Stepper
 from reslab.training.task import Task
@@ -34,6 +35,13 @@ class Position:
     judged_at: int = 0
     warmed_at: int | None = None
     recent_errors_percent: list[float] = field(default_factory=list)
+    best_step: int | None = None
+    best_rating: float | None = None
+    num_worse: int = 0  # evaluations since the best
+
+    def is_over(self, recipe: Recipe) -> bool:
+        """Whether the run has come to its end, or has not become better for so long that it ends here."""
+        return self.step >= recipe.iterations or 0 < recipe.stop_after <= self.num_worse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +73,7 @@ def fit(stepper: Stepper, around: Surroundings) -> None:
         _advance_to_the_end(stepper, position, around)
     finally:
         stepper.leave()
-    stepper.state.adopt_average()
+    stepper.state.adopt(best=position.best_step is not None)
 
 
 def _advance_to_the_end(stepper: Stepper, position: Position, around: Surroundings) -> None:
@@ -77,10 +85,10 @@ def _advance_to_the_end(stepper: Stepper, position: Position, around: Surroundin
     metrics: dict[str, float] = {}
     tally = Tally()
     saved_at = time.monotonic()
-    while position.step < recipe.iterations:
+    while not position.is_over(recipe):
         stepper.advance(position.step, warmed_at=position.warmed_at)
         position.step += 1
-        if recipe.warmup is not None and position.warmed_at is None:
+        if warms_by_error(recipe, position.warmed_at):
             _end_warmup(task, recipe, position, _read(state, task, recipe))
         evaluating = position.step % recipe.evaluate_every == 0 or position.step == recipe.iterations
         due = time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS
@@ -91,6 +99,8 @@ def _advance_to_the_end(stepper: Stepper, position: Position, around: Surroundin
         if evaluating:
             around.evaluating(position.step)
             metrics = _describe(tally, task, recipe, position) | evaluate()
+            if recipe.keep_best is not None:
+                metrics |= _choose(state, position, task.rate_choice(metrics))
             state.set_tally(Tally())
             position.judged_at = position.step
             around.record(metrics)
@@ -101,7 +111,7 @@ def _advance_to_the_end(stepper: Stepper, position: Position, around: Surroundin
             if state.processes.first:
                 save_checkpoint(around.checkpoints, _checkpoint(state, position, around.trial))
             saved_at = time.monotonic()
-        if stopping and position.step < recipe.iterations:
+        if stopping and not position.is_over(recipe):
             state.processes.agree(True)  # nobody leaves before the first has saved
             raise Stopped
 
@@ -126,6 +136,16 @@ def _end_warmup(task: Task, recipe: Recipe, position: Position, tally: Tally) ->
     position.recent_errors_percent = recent
     if is_warm(recipe, recent):
         position.warmed_at, position.recent_errors_percent = position.step, []
+
+
+def _choose(state: TrainingState, position: Position, rating: float) -> dict[str, float]:
+    """Keep what was just evaluated if it is better than all before, and say which is the best."""
+    if math.isfinite(rating) and (position.best_rating is None or rating > position.best_rating):
+        position.best_step, position.best_rating, position.num_worse = position.step, rating, 0
+        state.keep_best()
+    else:
+        position.num_worse += 1
+    return {} if position.best_step is None else {"best_step": position.best_step}
 
 
 def _describe(tally: Tally, task: Task, recipe: Recipe, position: Position) -> dict[str, float]:

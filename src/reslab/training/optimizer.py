@@ -1,4 +1,4 @@
-"""SGD with the paper's momentum: v <- m v + rate * g, w <- w - v.
+"""SGD with the paper's momentum, v <- m v + rate * g, w <- w - v; and AdamW, which is torch's.
 
 torch's SGD keeps v without the rate and multiplies at the end, so that a drop of the rate shrinks the momentum
 gathered so far at once; here, as in Caffe, it fades. The two agree while the rate is constant. All weights lie in one
@@ -7,12 +7,14 @@ stretch of memory, those that decay first, so an update is a handful of operatio
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
+from torch.optim.adamw import adamw
 
-from reslab.spec.recipe import OptimizerSpec
+from reslab.spec.optimization import OptimizerSpec
 
 
 class FlatTensors:
@@ -49,8 +51,12 @@ def flatten(tensor: Tensor) -> Tensor:
     return tensor.as_strided((tensor.numel(),), (1,))
 
 
-class PaperSGD:
-    """The paper's optimizer over a network's parameters; its state is one velocity a parameter."""
+class Optimizer(abc.ABC):
+    """What moves a network's parameters by their gradients.
+
+    `moments` is what it keeps of past gradients, a tensor a parameter, and `counts` what it counts; a checkpoint has
+    both by these names.
+    """
 
     def __init__(self, network: nn.Module, spec: OptimizerSpec, *, ahead: Mapping[str, int] | None = None) -> None:
         """Take over the parameters of `network`; `ahead` is how many stages before the classifier each lies."""
@@ -61,10 +67,13 @@ class PaperSGD:
         self.num_decayed = sum(weight.numel() for weight in decayed.values())
         device = next(network.parameters()).device
         self.weights = FlatTensors.holding(self.parameters, device=device)
-        self.velocities = self.weights.copy(torch.zeros_like(self.weights.flat))
         # Kept from step to step: on the CPU, fresh memory of this size costs more than the arithmetic on it.
-        self.gradients, self.scratch = torch.empty_like(self.weights.flat), torch.empty_like(self.weights.flat)
-        self.rates = self._rates(ahead or {}) if (spec.body_rate, spec.stage_decay) != (1, 1) else None
+        self.gradients = torch.empty_like(self.weights.flat)
+        stages = [(ahead or {}).get(name, 1) for name in self.parameters]
+        # Each parameter's rate, in rates.
+        self.factors = [spec.body_rate * spec.stage_decay**count if count else 1.0 for count in stages]
+        self.moments: dict[str, FlatTensors] = {}
+        self.counts: dict[str, Tensor] = {}
 
     @torch.no_grad()
     def gather(self, *, scale: Tensor | None = None) -> None:
@@ -87,9 +96,33 @@ class PaperSGD:
     @torch.no_grad()
     def step(self, rate: Tensor, allowed: Tensor) -> None:
         """Apply the gradients gathered and measured, unless `allowed` says no."""
+        if self.spec.clip_norm:
+            self.gradients *= (self.spec.clip_norm / (self.norm + 1e-6)).clamp(max=1)
+        self._move(rate, allowed)
+
+    @abc.abstractmethod
+    def _move(self, rate: Tensor, allowed: Tensor) -> None: ...
+
+    def decays(self, weight: Tensor) -> bool:
+        """Whether weight decay reaches it: kernels and matrices have two axes or more, biases and affines one."""
+        return self.spec.weight_decay > 0 and (self.spec.decay == "all" or weight.dim() > 1)
+
+    def _make_moment(self) -> FlatTensors:
+        return self.weights.copy(torch.zeros_like(self.weights.flat))
+
+
+class PaperSGD(Optimizer):
+    """The paper's optimizer; its state is one velocity a parameter."""
+
+    def __init__(self, network: nn.Module, spec: OptimizerSpec, *, ahead: Mapping[str, int] | None = None) -> None:
+        super().__init__(network, spec, ahead=ahead)
+        self.velocities = self._make_moment()
+        self.moments = {"velocity": self.velocities}
+        self.scratch = torch.empty_like(self.weights.flat)
+        self.rates = self._rates() if (spec.body_rate, spec.stage_decay) != (1, 1) else None
+
+    def _move(self, rate: Tensor, allowed: Tensor) -> None:
         spec, weights, velocities, gradients = self.spec, self.weights.flat, self.velocities.flat, self.gradients
-        if spec.clip_norm:
-            gradients *= (spec.clip_norm / (self.norm + 1e-6)).clamp(max=1)
         if self.num_decayed:
             gradients[: self.num_decayed].add_(weights[: self.num_decayed], alpha=spec.weight_decay)
         gradients *= rate
@@ -100,19 +133,71 @@ class PaperSGD:
         change = gradients.add_(moved, alpha=spec.momentum) if spec.nesterov else moved
         torch.where(allowed, torch.sub(weights, change, out=change), weights, out=weights)
 
-    def _rates(self, ahead: Mapping[str, int]) -> Tensor:
+    def _rates(self) -> Tensor:
         """Return every weight's rate, in rates."""
-        stages = [ahead.get(name, 1) for name in self.parameters]
-        rates = [self.spec.body_rate * self.spec.stage_decay**count if count else 1.0 for count in stages]
         sizes = [weight.numel() for weight in self.parameters.values()]
         flat = self.weights.flat
-        return torch.tensor(rates, device=flat.device, dtype=flat.dtype).repeat_interleave(
+        return torch.tensor(self.factors, device=flat.device, dtype=flat.dtype).repeat_interleave(
             torch.tensor(sizes, device=flat.device)
         )
 
-    def decays(self, weight: Tensor) -> bool:
-        """Whether weight decay reaches it: kernels and matrices have two axes or more, biases and affines one."""
-        return self.spec.weight_decay > 0 and (self.spec.decay == "all" or weight.dim() > 1)
+
+class AdamW(Optimizer):
+    """torch's AdamW by its fused kernel; its state are two moments a parameter, and how often they were updated.
+
+    Weights with one rate and decay that lie side by side are one tensor to it.
+    """
+
+    def __init__(self, network: nn.Module, spec: OptimizerSpec, *, ahead: Mapping[str, int] | None = None) -> None:
+        super().__init__(network, spec, ahead=ahead)
+        self.moments = {"first_moment": self._make_moment(), "second_moment": self._make_moment()}
+        self.pieces = self._divide()
+        # An update counts in each piece, as torch has it; a 32-bit float, whatever the weights are.
+        self.counts = {"updates": torch.zeros(len(self.pieces), device=self.gradients.device)}
+
+    def _move(self, rate: Tensor, allowed: Tensor) -> None:
+        spec, skipped = self.spec, (~allowed).float()
+        flats = [self.weights.flat, self.gradients, *[moment.flat for moment in self.moments.values()]]
+        beta1, beta2 = spec.betas
+        for (part, decay, factor), updates in zip(self.pieces, self.counts["updates"], strict=True):
+            weights, gradients, first, second = ([flat[part]] for flat in flats)
+            adamw(
+                weights,
+                gradients,
+                first,
+                second,
+                [],
+                [updates],
+                fused=True,
+                found_inf=skipped,
+                amsgrad=False,
+                beta1=beta1,
+                beta2=beta2,
+                lr=(rate * factor).float(),
+                weight_decay=decay,
+                eps=spec.epsilon,
+                maximize=False,
+            )
+
+    def _divide(self) -> list[tuple[slice, float, float]]:
+        """Return the stretches of the weights that are treated alike: where each lies, its decay, its rate in rates."""
+        pieces: list[tuple[slice, float, float]] = []
+        end = 0
+        for weight, factor in zip(self.parameters.values(), self.factors, strict=True):
+            start, end = end, end + weight.numel()
+            alike = (self.spec.weight_decay if start < self.num_decayed else 0.0, factor)
+            if pieces and pieces[-1][1:] == alike:
+                start = pieces.pop()[0].start
+            pieces.append((slice(start, end), *alike))
+        return pieces
+
+
+OPTIMIZERS: dict[str, type[Optimizer]] = {"sgd": PaperSGD, "adamw": AdamW}
+
+
+def make_optimizer(network: nn.Module, spec: OptimizerSpec, *, ahead: Mapping[str, int] | None = None) -> Optimizer:
+    """Return what a spec asks for, over the parameters of `network`."""
+    return OPTIMIZERS[spec.kind](network, spec, ahead=ahead)
 
 
 def _flat_gradient(weight: Tensor) -> Tensor:

@@ -8,9 +8,22 @@ from reslab.spec.recipe import Recipe
 
 
 def learning_rate(recipe: Recipe, step: int, *, warmed_at: int | None) -> float:
-    """Return the rate of iteration `step` (from 0); `warmed_at` is the first iteration after the warm-up."""
-    if recipe.warmup is not None and (warmed_at is None or step < warmed_at):
-        return recipe.warmup.learning_rate
+    """Return the rate of iteration `step` (from 0); `warmed_at` is the first after a warm-up by the training error."""
+    warmup = recipe.warmup
+    if warmup is None:
+        return _scheduled_rate(recipe, step)
+    if warmup.is_by_error:
+        return warmup.learning_rate if warmed_at is None or step < warmed_at else _scheduled_rate(recipe, step)
+    risen = min(1.0, step / warmup.iterations)
+    return (warmup.initial + (1 - warmup.initial) * risen) * _scheduled_rate(recipe, step)
+
+
+def warms_by_error(recipe: Recipe, warmed_at: int | None) -> bool:
+    """Whether the outcome of an iteration decides on the next one's rate."""
+    return recipe.warmup is not None and recipe.warmup.is_by_error and warmed_at is None
+
+
+def _scheduled_rate(recipe: Recipe, step: int) -> float:
     schedule, base, progress = recipe.schedule, recipe.optimizer.learning_rate, step / recipe.iterations
     if schedule.kind == "constant":
         return base

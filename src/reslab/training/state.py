@@ -1,4 +1,4 @@
-"""Everything an iteration changes, on the device: weights, velocities, statistics, their average, and a tally.
+"""Everything an iteration changes, on the device: weights, their moments, statistics, their average, and a tally.
 
 A change is made whole or not at all: where the loss or a gradient is not finite, from that iteration on nothing moves
 any more, and the tally says which iteration it was. Nobody need wait for the device to know that. In float16 gradients
@@ -20,14 +20,14 @@ from reslab.networks import Network
 from reslab.networks.freezing import count_stages_ahead
 from reslab.runtime.processes import ALONE, Processes
 from reslab.spec.recipe import Recipe
-from reslab.training.optimizer import FlatTensors, PaperSGD
+from reslab.training.optimizer import FlatTensors, make_optimizer
 
 LOSS, FAILED_AT, FIRST_SUM = range(3)
 FIRST_SCALE, SMALLEST_SCALE, LARGEST_SCALE = (
     2.0**10,
     2.0**-14,
     2.0**16,
-)  # docs/log.md has the paper's networks' gradients
+)  # docs/inside/log.md has the paper's networks' gradients
 STEADY = 2000  # iterations without overflow, after which more may be tried
 
 
@@ -88,13 +88,14 @@ class TrainingState:
         self, network: Network, recipe: Recipe, *, tallied: tuple[str, ...] = (), processes: Processes = ALONE
     ) -> None:
         self.network, self.tallied, self.processes = network, tallied, processes
-        self.optimizer = PaperSGD(network, recipe.optimizer, ahead=count_stages_ahead(network))
+        self.optimizer = make_optimizer(network, recipe.optimizer, ahead=count_stages_ahead(network))
         floats = {name: buffer for name, buffer in network.named_buffers() if buffer.is_floating_point()}
         counts = {name: buffer for name, buffer in network.named_buffers() if name not in floats}
         device = self.optimizer.weights.flat.device
         self.statistics, self.counters = (FlatTensors.holding(kind, device=device) for kind in (floats, counts))
         self.parts = [self.optimizer.weights, self.statistics, self.counters]
         self.averages = [part.copy(part.flat.clone()) for part in self.parts] if recipe.average_decay else []
+        self.best = [part.copy(part.flat.clone()) for part in self._judged_parts] if recipe.keep_best else []
         self.judged = self._twin()
         self.scale = LossScale(device) if recipe.precision == "fp16" else None
         self.tally = torch.zeros(FIRST_SUM + 2 * len(tallied), dtype=torch.float64, device=device)
@@ -170,9 +171,11 @@ class TrainingState:
     def tensors(self) -> dict[str, Tensor]:
         """Return everything a checkpoint needs, by name."""
         tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
-        tensors |= {f"velocity.{name}": tensor for name, tensor in self.optimizer.velocities.views.items()}
-        for part in self.averages:
-            tensors |= {f"average.{name}": tensor for name, tensor in part.views.items()}
+        for kind, moments in self.optimizer.moments.items():
+            tensors |= {f"{kind}.{name}": tensor for name, tensor in moments.views.items()}
+        tensors |= self.optimizer.counts
+        for kind, parts in (("average", self.averages), ("best", self.best)):
+            tensors |= {f"{kind}.{name}": tensor for part in parts for name, tensor in part.views.items()}
         if self.scale is not None:
             tensors["loss_scale"] = self.scale.state
         return tensors
@@ -193,15 +196,24 @@ class TrainingState:
         for tensor, old in zip(self._changing(), snapshot, strict=True):
             tensor.copy_(old)
 
-    def adopt_average(self) -> None:
-        """Make the average, where there is one, the network's own weights and statistics."""
-        for part, average in zip(self.parts, self.averages, strict=False):
-            part.flat.copy_(average.flat)
+    @property
+    def _judged_parts(self) -> list[FlatTensors]:
+        return self.averages or self.parts
+
+    def keep_best(self) -> None:
+        """Keep what is judged as the best so far."""
+        for part, best in zip(self._judged_parts, self.best, strict=True):
+            best.flat.copy_(part.flat)
+
+    def adopt(self, *, best: bool = False) -> None:
+        """Make the best weights and statistics the network's own, or their average, where there is one."""
+        for part, adopted in zip(self.parts, self.best if best else self._judged_parts, strict=True):
+            part.flat.copy_(adopted.flat)
 
     def _twin(self) -> Network:
         network = copy.deepcopy(self.network)
         tensors = dict(network.named_parameters()) | dict(network.named_buffers())
-        for part in self.averages or self.parts:
+        for part in self._judged_parts:
             part.attach({name: tensors[name] for name in part.views})
         for name, weight in self._frozen().items():
             tensors[name].data = weight.data
@@ -211,6 +223,6 @@ class TrainingState:
         return {name: weight for name, weight in self.network.named_parameters() if not weight.requires_grad}
 
     def _changing(self) -> list[Tensor]:
-        parts = [*self.parts, self.optimizer.velocities, *self.averages]
+        parts = [*self.parts, *self.optimizer.moments.values(), *self.averages, *self.best]
         scale = [] if self.scale is None else [self.scale.state]
-        return [*[part.flat for part in parts], self.tally, *scale]
+        return [*[part.flat for part in parts], *self.optimizer.counts.values(), self.tally, *scale]

@@ -23,7 +23,7 @@ from reslab.runtime.execution import NARROW
 from reslab.runtime.processes import ALONE, Processes
 from reslab.runtime.randomness import mix_seed
 from reslab.spec.recipe import Recipe
-from reslab.training.schedule import learning_rate
+from reslab.training.schedule import learning_rate, warms_by_error
 from reslab.training.state import TrainingState
 from reslab.training.task import Task
 
@@ -217,8 +217,7 @@ class Stepper:
 
     def _stretch_length(self, step: int, warmed_at: int | None) -> int:
         """One iteration while its outcome decides the next one's rate; on the CPU too, where nothing is gained."""
-        warming = self.recipe.warmup is not None and warmed_at is None
-        if warming or not self.tracks or self.waiting_is_free:
+        if warms_by_error(self.recipe, warmed_at) or not self.tracks or self.waiting_is_free:
             return 1
         size = sum(place.numel() * place.element_size() for place in self.track.batch)
         return max(1, min(STRETCH_BYTES // size, self.recipe.iterations - step))

@@ -54,6 +54,10 @@ class Task(Protocol):
         """Return what gives named scores of the network as it then is, captured as a CUDA graph where possible."""
         ...
 
+    def rate_choice(self, metrics: Mapping[str, float]) -> float:
+        """Return how good an evaluation is by the score that the best weights are kept by, more being better."""
+        ...
+
     def name_images(self, step: int) -> str:
         """Say which images iteration `step` sees."""
         ...

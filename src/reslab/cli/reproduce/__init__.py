@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 COUNTED = "table-1"
 PLACES = (COUNTED, *CLAIMS)
-HELP = "The paper's tables and figures beside ours."
 
 
 def reproduce(
@@ -44,28 +43,31 @@ def reproduce(
     measure: bool = False,
     json: Json = False,
 ) -> None:
-    """Run what is missing of a table or figure, and print ours beside published, with verdicts.
+    """Train what is missing of a table or figure, and compare with the paper.
 
-    What is finished is not run again, what was interrupted goes on. Ctrl-C and SIGTERM save the state first and end
-    with exit codes 130 and 143.
+        reslab reproduce table-6 --only resnet-20,resnet-56
+
+    Finished runs are not trained again; interrupted runs resume. Ctrl-C and SIGTERM save the state first and exit
+    with code 130 or 143.
 
     Parameters
     ----------
     words
-        table-1 to table-6, fig-1, fig-4, fig-6, fig-7 or shortcuts, or several that train on the same images; then
-        fields to change, such as recipe.iterations=2000: a reduced setting; for those about ImageNet data=FOLDER, where
-        it lies, or other photographs, with --from too, and data.on_bad_image=skip to go on past bad ones. Of table-1
-        everything is counted, and nothing trained.
+        table-1 to table-6, fig-1, fig-4, fig-6, fig-7 or shortcuts; several if they train on the same images. Then
+        fields to change, such as recipe.iterations=2000 (a reduced setting). For ImageNet, data=FOLDER is the folder of
+        ImageNet or of other photographs (also with --from), and data.on_bad_image=skip skips images that cannot be
+        read. table-1 only counts; it trains nothing.
     seeds
-        Run seeds 1 to N; without it, seed 1.
+        Train seeds 1 to N. Default: seed 1.
     only
-        These networks only, with commas between.
+        Only these networks, separated by commas.
     from_
-        Judge the runs in this folder, and train nothing.
+        Compare the runs in this folder, and train nothing.
     together
-        Train so many at once, as memory allows; on a GPU up to 8, of photographs and on a CPU 1.
+        Train up to N runs at once, as memory allows. Default: up to 8 on a GPU; 1 on a CPU or for photographs.
     measure
-        Of table-1, also time its networks here, and on a GPU find their memory and the largest batch that fits.
+        For table-1: also time the networks on this machine. On a GPU, also measure their memory and the largest batch
+        that fits.
     """
     subjects, fields = split_words(words)
     if subjects == [COUNTED]:

@@ -37,6 +37,8 @@ def summarize(result: Mapping[str, Any], scores: Sequence[Score]) -> str:
             told += f", {score.words} {score.write(value)}"
         elif value is not None and score.meaning:
             told += f" ({score.write(value)} {score.meaning})"
+    if "best_step" in result:
+        told += f"; best at step {result['best_step']:,} of {result['step']:,}, whose weights are kept"
     return f"{told}  ({left_out})" if (left_out := tell_skipped(result)) else told
 
 

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
     from reslab.experiments.estimate import Estimate
 
-HELP = "Train a network, or go on where it was stopped."
 MOST_PROCESSES = 64  # of one machine
 
 
@@ -52,31 +51,33 @@ def train(
     snapshots: str | None = None,
     dry_run: bool = False,
 ) -> None:
-    """Train a network; run the same command again to go on where it stopped.
+    """Train a network, or resume a run.
 
-    Ctrl-C and SIGTERM save the state first and end with exit codes 130 and 143. A finished run is not trained again,
-    unless its weights are gone or damaged.
+        reslab train data=photos network=resnet-18 recipe.epochs=10
+
+    The same command resumes a run that was stopped. Ctrl-C and SIGTERM save the state first and exit with code 130
+    or 143. A finished run is not trained again, unless its weights are missing or damaged.
 
     Parameters
     ----------
     fields
-        data=NAME|FOLDER network=NAME recipe=NAME seed=N, and fields of each: network.shortcut=B recipe.epochs=10.
-        recipe may be a TOML file of its fields; a TOML file before all fields is a whole trial, and
-        there may be several. weights=FILE|cifar10|torchvision starts from those, with a classifier of its own where
-        classes differ; recipe.freeze=conv3 leaves what comes up to there as it was. data.on_bad_image=skip goes on past
-        bad files.
+        data=NAME|FOLDER network=NAME recipe=NAME|FILE.toml seed=N, and fields of each, such as network.shortcut=B or
+        recipe.epochs=10. weights=FILE|cifar10|torchvision starts from trained weights and replaces the classifier if
+        the classes differ. recipe.freeze=conv3 keeps the layers up to conv3 fixed. data.on_bad_image=skip skips images
+        that cannot be read. One or more TOML files before the fields are complete trials.
     seeds
         Train seeds 1 to N, and print their mean.
     together
-        Of several trials, train so many at once, as memory allows; on a GPU up to 8, of photographs and on a CPU 1.
+        Train up to N trials at once, as memory allows. Default: up to 8 on a GPU; 1 on a CPU or for photographs.
     processes
-        How many processes on this machine share each batch, a GPU each; `torchrun -m reslab train` is for several.
+        Share each batch among N processes on this machine, one GPU each. For several machines, start
+        `torchrun -m reslab train`.
     snapshots
-        Keep the weights after these iterations too, in the run's folder snapshots: 1000,2000, or parts of the run with
-        a dot: 0.1,0.5. The trial and its numbers stay the same.
+        Also keep the weights after these iterations (1000,2000) or fractions of the run (0.1,0.5), in the run's folder
+        'snapshots'. This does not change the training.
     dry_run
-        Print the complete trial as TOML, with what it would need, and train nothing; of several trials, what they would
-        need and how far they are.
+        Print the complete trial as TOML and what it needs, and train nothing. For several trials, print what they need
+        and how far they are.
     """
     for word in fields:
         if word.startswith("-"):  # let through, to say what it may mean

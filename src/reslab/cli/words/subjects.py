@@ -27,19 +27,19 @@ WHOLE = Parameter(converter=_read_whole)  # without it 1.5 is 2
 
 # What several verbs take, with its help.
 Json = Annotated[bool, Parameter(help="Print JSON.")]
-RunsFolder = Annotated[Path | None, Parameter(help="The folder for runs; RESLAB_RUNS, or runs.")]
+RunsFolder = Annotated[Path | None, Parameter(help="Folder for runs. Default: RESLAB_RUNS if set, else 'runs'.")]
 SubjectWord = Annotated[
     str,
     Parameter(
-        help="A run's id (or a beginning of it) or directory, a weight file, or a network's name with "
+        help="A run (its id, the start of its id, or its folder), a weight file, or a network's name with "
         "weights=FILE|cifar10."
     ),
 ]
 Compile = Annotated[
     bool,
     Parameter(
-        help="Put torch.compile under the training, and not our own kernels: slower to start, faster where there are "
-        "none."
+        help="Train with torch.compile instead of reslab's own kernels. It starts slower, and is faster for networks "
+        "without own kernels."
     ),
 ]
 

@@ -1,5 +1,7 @@
 """What feeds a training with images of one size: where they lie, in which order they come, how they are tested."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -16,6 +18,7 @@ from reslab.data.arrays.resident import Preparation, per_pixel_mean
 from reslab.data.arrays.split import ArraySplit
 from reslab.data.arrays.streamed import Batches, make_batches
 from reslab.data.balance import balance
+from reslab.data.validation import hold_back
 from reslab.runtime.execution import Execution
 from reslab.runtime.processes import Processes
 from reslab.spec import Preprocess
@@ -41,13 +44,14 @@ class Source(Protocol):
 class Placement:
     """A dataset on a device, there as long as someone holds this; `source` is held because it is known by identity.
 
-    `targets` are those of the training images, here.
+    `targets` are those of the training images, here; `validation` are images held back from these.
     """
 
     source: Source
     targets: NDArray[np.int64]
     train: Batches
     test: Batches
+    validation: Batches | None = None
 
 
 _placing = threading.Lock()
@@ -83,6 +87,12 @@ class ArrayFeed:
     def targets(self) -> NDArray[np.int64]:
         """The classes of all images to train on."""
         return self.data.targets
+
+    @property
+    def validation(self) -> ArrayFeed | None:
+        """The same with the images held back from training to test on."""
+        held = self.data.validation
+        return None if held is None else replace(self, data=replace(self.data, test=held, validation=None))
 
     @property
     def num_tests(self) -> int:
@@ -159,11 +169,11 @@ def place(
 ) -> Placement:
     """Put a dataset's splits on `device`, or return them as they lie there for others who train on them just now."""
     augmentation = trial.recipe.augmentation
-    key = (id(source), trial.data.split, augmentation, str(device))
+    key = (id(source), trial.data, augmentation, str(device))
     with _placing:
         placement = _placements.get(key)
         if placement is None:
-            train, test = splits
+            (train, held), test = hold_back(splits[0], trial.data), splits[1]
             training = Preparation(
                 mean=per_pixel_mean(train, brightest=source.brightest),
                 brightest=source.brightest,
@@ -172,11 +182,13 @@ def place(
                 edges=augmentation.edges,
                 cutout=augmentation.cutout,
             )
+            plain = replace(training, padding=0)
             placement = _placements[key] = Placement(
                 source=source,
                 targets=train.targets.astype(np.int64),
                 train=make_batches(train, training, device=device),
-                test=make_batches(test, replace(training, padding=0), device=device),
+                test=make_batches(test, plain, device=device),
+                validation=None if held is None else make_batches(held, plain, device=device),
             )
             if torch.device(device).type == "cuda":
                 torch.cuda.current_stream(device).synchronize()  # others read it on streams of their own

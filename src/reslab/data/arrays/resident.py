@@ -1,8 +1,8 @@
 """Batches made on the device the images live on: crop, flip and mean in one gather; a hole where one is asked for.
 
 An image of the batch is ``crop(pad(x - mean))``: the mean is subtracted first, so what the padding adds is zero; or,
-with `mean_first` off, ``crop(pad(x)) - mean`` (docs/deviations.md). Bytes stay bytes until they are gathered. A hole
-is zeros in what the network is given, so it says nothing: zero is the mean.
+with `mean_first` off, ``crop(pad(x)) - mean`` (docs/paper/deviations.md). Bytes stay bytes until they are gathered. A
+hole is zeros in what the network is given, so it says nothing: zero is the mean.
 """
 
 from dataclasses import dataclass

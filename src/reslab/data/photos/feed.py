@@ -6,6 +6,8 @@ Colours are shifted as in AlexNet: along the principal components of ImageNet's 
 its eigenvalue. Mixing joins every image with its neighbour in the batch, whose order is random already.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Iterator
@@ -21,13 +23,14 @@ from reslab.data.arrays.order import take_share
 from reslab.data.arrays.resident import send
 from reslab.data.balance import balance
 from reslab.data.geometry import REFERENCE_SIDE
-from reslab.data.photos.bad_images import BadImages, read_skipped
+from reslab.data.photos.bad_images import BadImages, Part, read_skipped
 from reslab.data.photos.crops import Decoded, TrainingCrops, Wanted
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit
 from reslab.data.photos.order import PhotoSampler
 from reslab.data.photos.resizing import crop_side
 from reslab.data.preprocessing import centre_pixels, preprocess_images
 from reslab.data.reading import OnBad, read_in_order
+from reslab.data.validation import hold_back
 from reslab.data.workers import count_workers, work_ahead
 from reslab.runtime.execution import Execution
 from reslab.runtime.listener import Listener
@@ -49,7 +52,10 @@ VECTORS = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.
 
 @dataclass(kw_only=True)
 class PhotoFeed:
-    """Batches of photographs, by their step, and test images in order."""
+    """Batches of photographs, by their step, and test images in order; `held` were held back from those to train on.
+
+    `tests_of` says what a bad image among those tested on counts for.
+    """
 
     trial: Trial
     dataset: PhotoDataset
@@ -62,6 +68,8 @@ class PhotoFeed:
     processes: Processes
     device: torch.device
     is_resident: bool = False
+    held: PhotoSplit | None = None
+    tests_of: Part = "test"
     # Batches made ahead, and the step of the next; none at first.
     stream: Iterator[Decoded] = field(default=iter(()), init=False)
     next_step: int | None = field(default=None, init=False)
@@ -75,6 +83,13 @@ class PhotoFeed:
     def targets(self) -> NDArray[np.int64]:
         """The targets of all images to train on."""
         return self.dataset.train.targets
+
+    @property
+    def validation(self) -> PhotoFeed | None:
+        """The same with the images held back from training to test on."""
+        if self.held is None:
+            return None
+        return replace(self, dataset=replace(self.dataset, test=self.held), held=None, tests_of="train")
 
     @property
     def num_tests(self) -> int:
@@ -103,7 +118,11 @@ class PhotoFeed:
         """Yield every test image of this process's share once, with its target."""
         split = self.dataset.test.take(slice(self.tested.start, self.tested.stop))
         for images, targets in _prepare(
-            split, self.preprocess, mean_image=self.mean_image, device=self.device, on_bad=self.bad.noting("test")
+            split,
+            self.preprocess,
+            mean_image=self.mean_image,
+            device=self.device,
+            on_bad=self.bad.noting(self.tests_of),
         ):
             yield self.execution.prepare(images), targets
 
@@ -184,10 +203,12 @@ def make_feed(
     The run's `folder` has what was skipped in earlier sittings, and the mean image where one is subtracted: it is
     computed once, by the first of several processes, and handed on.
     """
-    recipe = trial.recipe
+    recipe, whole = trial.recipe, dataset
+    train, held = hold_back(whole.train, trial.data)
+    dataset = replace(whole, train=train)
     skip, kept = trial.data.on_bad_image == "skip", folder if processes.first else None
     known = processes.ask_first(read_skipped(kept) if kept else []) if skip else []
-    bad = BadImages(dataset, skip=skip, listener=listener, known=known, folder=kept)
+    bad = BadImages(whole, skip=skip, listener=listener, known=known, folder=kept)
     crop = trial.network.input_shape[-1]
     geometry = Preprocess(resize=round(TEST_SIDE * crop / REFERENCE_SIDE), crop=crop)
     mean_image, preprocess = None, replace(geometry, mean=IMAGENET_MEAN, std=IMAGENET_STD)
@@ -208,6 +229,7 @@ def make_feed(
         execution=Execution(channels_last=recipe.channels_last, precision=recipe.precision),
         processes=processes,
         device=torch.device(device),
+        held=held,
     )
 
 

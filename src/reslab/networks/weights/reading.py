@@ -36,10 +36,10 @@ NESTS = ("state_dict", "model", "model_state_dict", "net", "state_dict_ema", "mo
 
 
 def read_weights(path: str | Path, *, like: Spec | None = None) -> Weights:
-    """Read a weight file in any form we know and find out which; `like` helps with a bare state dict of ours.
+    """Read a weight file, and detect its format. `like` is the expected spec, which a bare state dict of ours needs.
 
-    A `path` that is text and the name of a shipped set is that, also where a file has the same name; a Path never is.
-    So is "torchvision", whose own weights for `like` are fetched.
+    Text that names a shipped set, such as "cifar10", means that set even if a file has the same name; a Path always
+    means a file. "torchvision" downloads torchvision's weights for `like`.
     """
     path = _find_file(path, like=like)
     tensors, metadata = read_tensors(path)

@@ -1,4 +1,4 @@
-"""Deep residual learning, whole: describe, build, run, record, report.
+"""Every network, table and figure of the ResNet paper, in PyTorch: describe, build, run, record, report.
 
 Names below load on first use, so that `import reslab` and the command line's help do not wait for torch.
 """

@@ -91,6 +91,14 @@ def test_means_quoted_in_prose_are_the_records(label: str) -> None:
     assert f" {spread_words(spread([run.test_score for run in group.finished]))}" in prose
 
 
+@pytest.mark.parametrize("label", ["resnet-56", "resnet-56 accumulate=2", "resnet-110", "resnet-110 precision=bf16"])
+def test_means_quoted_in_how_tos_are_the_records(label: str) -> None:
+    """What the page on speed says of precision and of batches in parts."""
+    (group,) = [group for group in group_runs(list(read_all().values())) if group.label == label]
+    page = (RESULTS.parent / "docs" / "how-to" / "speed.md").read_text(encoding="utf-8")
+    assert spread_words(spread([run.test_score for run in group.finished])) in page
+
+
 def test_the_readmes_first_table_is_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     """`reslab reproduce table-6 --from results` prints those cells, and its JSON names the runs behind each number."""
     readme = (RESULTS.parent / "README.md").read_text(encoding="utf-8")

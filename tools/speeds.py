@@ -14,7 +14,7 @@ from typing import Any
 
 from reslab.experiments.costs import write_largest
 from reslab.numbers import percent, write_size
-from reslab.paper.tables import TABLE_3, TABLE_4
+from reslab.paper.claims import CLAIMS
 from reslab.report.markdown import write_table
 from reslab.spec import name_of
 from reslab.spec.recipe import find_recipe
@@ -121,15 +121,12 @@ def write_brief() -> str:
 def write_authors() -> str:
     """Say what the authors' own ResNet-50 errs by here, beside what they published."""
     tested = {(row["protocol"], row["precision"]): row for record in _read_testing() for row in record["rows"]}
-    published = [next(row for row in rows if row.network == "resnet-50") for rows in (TABLE_3, TABLE_4)]
-    table_3, table_4 = (f"{row.top1_error_percent} / {row.top5_error_percent}" for row in published)
     return IN_AUTHORS.format(
         images=_read_testing()[0]["photographs"],
         one_crop=_errors(tested["1-crop", "fp32"]),
         ten_crops=_errors(tested["10-crop", "fp32"]),
         multi_scale=_errors(tested["multi-scale", "bf16"]),
-        table_3=table_3,
-        table_4=table_4,
+        **{name.replace("-", "_"): _published(name, "ResNet-50") for name in ("table-3", "table-4")},
     )
 
 
@@ -261,6 +258,10 @@ def _write_inference(record: dict[str, Any]) -> str:
 
 def _beside(speed: float, peer: float) -> str:
     return f"{speed:,.0f} ({speed / peer:.2f}×)"
+
+
+def _published(table: str, row: str) -> str:
+    return " / ".join(claim.published_words for claim in CLAIMS[table] if claim.row == row)
 
 
 def _errors(row: Mapping[str, float]) -> str:

@@ -61,8 +61,6 @@ def list_all(*, runs: RunsFolder = None, json: Json = False) -> None:
 def show(run: str, *, runs: RunsFolder = None, json: Json = False) -> None:
     """Show one run: its trial, where it ran, its result.
 
-        reslab runs show resnet-18-photos
-
     Parameters
     ----------
     run
@@ -92,8 +90,6 @@ def show(run: str, *, runs: RunsFolder = None, json: Json = False) -> None:
 @app.command(name="prune")
 def prune_all(*, interrupted: bool = False, yes: bool = False, runs: RunsFolder = None, json: Json = False) -> None:
     """Say what runs no longer need, and with --yes remove it: checkpoints of finished runs, leftover temporary files.
-
-        reslab runs prune --yes
 
     A run that is being trained is never touched, nor are the checkpoints of one whose weights are gone, damaged or
     another run's.

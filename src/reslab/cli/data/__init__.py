@@ -25,8 +25,6 @@ UNITS = {"MB": 10**6, "GB": 10**9}
 def fetch(name: str, *, source: str | None = None) -> None:
     """Fetch a dataset, check it, and store it under the data root (RESLAB_DATA).
 
-        reslab data fetch cifar10
-
     Parameters
     ----------
     name
@@ -48,8 +46,6 @@ def fetch(name: str, *, source: str | None = None) -> None:
 @app.command
 def prepare(name: str, source: Path, *, out: Path | None = None) -> None:
     """Unpack ImageNet's original files into folders by class; what was stopped goes on.
-
-        reslab data prepare imagenet downloads/
 
     Parameters
     ----------
@@ -81,8 +77,6 @@ def prepare(name: str, source: Path, *, out: Path | None = None) -> None:
 def shard(source: Path, out: Path, *, size: Annotated[str, Parameter(allow_leading_hyphen=True)] = "512MB") -> None:
     """Write a folder of photographs as tar shards, which are trained on like the folder and which webdataset reads.
 
-        reslab data shard photos/ shards/
-
     Parameters
     ----------
     source
@@ -113,8 +107,6 @@ def _read_size(text: str) -> int:
 @app.command
 def check(name: str, *, workers: Annotated[int | None, WHOLE] = None, json: bool = False) -> None:
     """Check every byte of a dataset, or every photograph of a folder, files or shards; end with 1 if that has errors.
-
-        reslab data check photos/
 
     Parameters
     ----------
@@ -154,10 +146,7 @@ def check(name: str, *, workers: Annotated[int | None, WHOLE] = None, json: bool
 
 @app.command(name="list")
 def list_datasets(*, json: Json = False) -> None:
-    """List the datasets and whether they are here.
-
-        reslab data list
-    """
+    """List the datasets and whether they are here."""
     from reslab.data.arrays.store import data_root
 
     rows = list(_describe_datasets())

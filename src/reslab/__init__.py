@@ -1,4 +1,4 @@
-"""Deep residual learning, whole: describe, build, run, record, report.
+"""Every network, table and figure of the ResNet paper, in PyTorch: describe, build, run, record, report.
 
 Names below load on first use, so that `import reslab` and the command line's help do not wait for torch.
 """
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reslab.delivery.predictor import Predictor
     from reslab.errors import UserError
+    from reslab.experiments.rates import find_rate
     from reslab.experiments.train import train
     from reslab.networks import (
         Network,
@@ -41,6 +42,7 @@ __all__ = [
     "create_model",
     "deepen",
     "find",
+    "find_rate",
     "find_recipe",
     "foreign_state_dict",
     "list_models",
@@ -51,7 +53,15 @@ __all__ = [
     "train",
 ]
 
-_HOMES = ("errors", "spec", "spec.recipe", "networks", "delivery.predictor", "experiments.train")  # torch-free first
+_HOMES = (  # torch-free first
+    "errors",
+    "spec",
+    "spec.recipe",
+    "networks",
+    "delivery.predictor",
+    "experiments.train",
+    "experiments.rates",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -59,6 +59,8 @@ def list_all(*, runs: RunsFolder = None, json: Json = False) -> None:
 def show(run: str, *, runs: RunsFolder = None, json: Json = False) -> None:
     """Show one run: its trial, where it ran, and its result.
 
+        reslab runs show resnet-18-photos
+
     Parameters
     ----------
     run
@@ -88,6 +90,8 @@ def show(run: str, *, runs: RunsFolder = None, json: Json = False) -> None:
 @app.command(name="prune")
 def prune_all(*, interrupted: bool = False, yes: bool = False, runs: RunsFolder = None, json: Json = False) -> None:
     """List what runs no longer need: checkpoints of finished runs, leftover temporary files. Delete it with --yes.
+
+        reslab runs prune --yes
 
     A run that is training is never touched. Checkpoints stay if the run's weights are missing, damaged or from another
     run.

@@ -48,17 +48,11 @@ def train(
     `weights` to load.
     """
     device, listener = choose_device(device), Listener(warn=warn)
-    fields = dict(fields or {})
-    for name in NAMED:
-        if name in fields:
-            raise UserError(f"'{name}' is an argument of train, not a field; write train(..., {name}=...)")
-    named: dict[str, Any] = {"network": network, "seed": str(seed)}
-    if recipe is not None:
-        named["recipe"] = recipe if isinstance(recipe, Recipe) else str(recipe)
-    dataset = open_data(str(data), held_out_seed=read_held_out_seed(fields))
+    given = name_fields(network, recipe=recipe, seed=seed, fields=fields, function="train")
+    dataset = open_data(str(data), held_out_seed=read_held_out_seed(given))
     root = Path(runs) if runs else default_root()
     (trial,), dataset = go_on_with_earlier(
-        lambda data: [read_trial(named | fields, data, weights=weights)],
+        lambda data: [read_trial(given, data, weights=weights)],
         dataset,
         root,
         weights=weights,
@@ -72,3 +66,22 @@ def train(
     if progress:
         listener = listener.moved_by(progress if callable(progress) else write_lines(trial))
     return run_trial(trial, dataset, root, weights=weights, device=device, snapshots=kept, listener=listener)
+
+
+def name_fields(
+    network: str | Spec,
+    *,
+    recipe: str | Path | Recipe | None,
+    seed: int,
+    fields: Mapping[str, Any] | None,
+    function: str,
+) -> dict[str, Any]:
+    """Return what a function is given as the fields of a trial; refuse among `fields` what is its argument."""
+    fields = dict(fields or {})
+    for name in NAMED:
+        if name in fields:
+            raise UserError(f"'{name}' is an argument of {function}, not a field; write {function}(..., {name}=...)")
+    named: dict[str, Any] = {"network": network, "seed": str(seed)}
+    if recipe is not None:
+        named["recipe"] = recipe if isinstance(recipe, Recipe) else str(recipe)
+    return named | fields

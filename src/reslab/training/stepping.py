@@ -126,7 +126,18 @@ class Pace:
 class Stepper:
     """Runs the iterations of one training."""
 
-    def __init__(self, state: TrainingState, task: Task, recipe: Recipe, *, seed: int, runtime: Runtime) -> None:
+    def __init__(
+        self,
+        state: TrainingState,
+        task: Task,
+        recipe: Recipe,
+        *,
+        seed: int,
+        runtime: Runtime,
+        rate: Callable[[int], float] | None = None,
+    ) -> None:
+        """Take what is trained; `rate` gives each iteration's, where that is not the recipe's."""
+        self.rate = rate
         self.state, self.task, self.recipe, self.seed, self.runtime = state, task, recipe, seed, runtime
         self.network = state.network
         if runtime.fused:
@@ -226,7 +237,8 @@ class Stepper:
         """Return an iteration's rate, its share in the average (all of it until that begins), and its number."""
         begun = step > self.recipe.average_from * self.recipe.iterations
         share = 1 - self.recipe.average_decay if begun else 1.0
-        return learning_rate(self.recipe, step, warmed_at=warmed_at), share, float(step)
+        rate = learning_rate(self.recipe, step, warmed_at=warmed_at) if self.rate is None else self.rate(step)
+        return rate, share, float(step)
 
     @property
     def _alone(self) -> bool:
@@ -295,10 +307,11 @@ def assemble(
     compile: bool = False,
     own_kernels: bool = True,
     processes: Processes = ALONE,
+    rate: Callable[[int], float] | None = None,
 ) -> Stepper:
     """Put a training together: the network on `device` as its task wants it, its state, and what runs its iterations.
 
-    Without `own_kernels`, torch's do all of it.
+    Without `own_kernels`, torch's do all of it. `rate` gives each iteration's, where that is not the recipe's.
     """
     network.to(device).train()
     runtime = choose_runtime(
@@ -308,4 +321,4 @@ def assemble(
         runtime = replace(runtime, fused=False, normalized=False, lanes=1)
     task.execution.prepare_network(network)
     state = TrainingState(network, recipe, tallied=task.tallied, processes=processes)
-    return Stepper(state, task, recipe, seed=seed, runtime=runtime)
+    return Stepper(state, task, recipe, seed=seed, runtime=runtime, rate=rate)

@@ -23,6 +23,8 @@ UNITS = {"MB": 10**6, "GB": 10**9}
 def fetch(name: str, *, source: str | None = None) -> None:
     """Download a dataset, verify it, and store it under the data root (RESLAB_DATA).
 
+        reslab data fetch cifar10
+
     Parameters
     ----------
     name
@@ -44,6 +46,8 @@ def fetch(name: str, *, source: str | None = None) -> None:
 @app.command
 def prepare(name: str, source: Path, *, out: Path | None = None) -> None:
     """Unpack ImageNet's original files into one folder per class. Run it again to resume.
+
+        reslab data prepare imagenet downloads/
 
     Parameters
     ----------
@@ -76,6 +80,8 @@ def prepare(name: str, source: Path, *, out: Path | None = None) -> None:
 def shard(source: Path, out: Path, *, size: Annotated[str, Parameter(allow_leading_hyphen=True)] = "512MB") -> None:
     """Write a folder of photographs as tar shards, for training like the folder or for webdataset.
 
+        reslab data shard photos/ shards/
+
     Parameters
     ----------
     source
@@ -106,6 +112,8 @@ def _read_size(text: str) -> int:
 @app.command
 def check(name: str, *, workers: Annotated[int | None, WHOLE] = None, json: bool = False) -> None:
     """Check every byte of a dataset, or every image of a folder or of shards. Exit with code 1 on errors.
+
+        reslab data check photos/
 
     Parameters
     ----------
@@ -145,7 +153,10 @@ def check(name: str, *, workers: Annotated[int | None, WHOLE] = None, json: bool
 
 @app.command(name="list")
 def list_datasets(*, json: Json = False) -> None:
-    """List the datasets, and which are on this machine."""
+    """List the datasets, and which are on this machine.
+
+    reslab data list
+    """
     from reslab.data.arrays.store import data_root
 
     rows = list(_describe_datasets())

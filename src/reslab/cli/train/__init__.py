@@ -18,6 +18,7 @@ from reslab.cli.terminal.legible import legible
 from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars, summarize
 from reslab.cli.terminal.show import SPEAKING, console, progress_console, say
 from reslab.cli.train.launcher import is_started_by_launcher, run_in_processes
+from reslab.cli.train.rate_range import show_rates
 from reslab.cli.train.trial_set import refuse_numbers, train_several
 from reslab.cli.words.subjects import WHOLE, Compile, RunsFolder, runs_root, split_words, writable_root
 from reslab.errors import UserError
@@ -49,6 +50,7 @@ def train(
     processes: Annotated[int, WHOLE] = 1,
     compile: Compile = False,
     snapshots: str | None = None,
+    find_rate: bool = False,
     dry_run: bool = False,
 ) -> None:
     """Train a network, or resume a run.
@@ -75,6 +77,9 @@ def train(
     snapshots
         Also keep the weights after these iterations (1000,2000) or fractions of the run (0.1,0.5), in the run's folder
         'snapshots'. This does not change the training.
+    find_rate
+        Search for a learning rate instead of training: raise it over 100 iterations on a copy, print the losses,
+        suggest a rate, and write the plot to the current folder.
     dry_run
         Print the complete trial as TOML and what it needs, and train nothing. For several trials, print what they need
         and how far they are.
@@ -95,7 +100,7 @@ def train(
     if not 1 <= processes <= MOST_PROCESSES or (processes > 1 and is_started_by_launcher()):
         how_many = f"give 1 to {MOST_PROCESSES}, and none where torchrun has started them already"
         raise UserError(f"--processes is {processes}; {how_many}")
-    root = runs_root(runs) if dry_run else writable_root(runs)
+    root = runs_root(runs) if dry_run or find_rate else writable_root(runs)
     with progress_console.status("loading"):
         from reslab.data.catalogue import open_data
         from reslab.experiments.estimate import estimate_run, measure_speed
@@ -122,6 +127,12 @@ def train(
     if len(different := list(dict.fromkeys(trials))) < len(trials):
         progress_console.print(f"{len(trials) - len(different)} of these trials are the same as others, and count once")
         trials = different
+    if find_rate:
+        if len(trials) > 1 or processes > 1 or is_started_by_launcher():
+            raise UserError("--find-rate is for one trial and one process; leave out --seeds and --processes")
+        _tell_of_digits(subjects, given)
+        show_rates(trials[0], dataset, weights=weights, device=choose_device())
+        return
     if len(trials) > 1:
         if processes > 1 or is_started_by_launcher():
             raise UserError("several processes train one trial together; give one trial")

@@ -124,8 +124,12 @@ def _compare_runs(runs: Sequence[RunRecord], *, json: bool) -> None:
         about = {"runs": [run.id for run in runs], "differences": differing, "errors": outcomes}
         print_json({**about, "seeds": seeds, "paired": plain})
         return
-    _print_differences(differing, [run.id for run in runs], "The two are the same run.")
-    table = make_table("What came out", "", *[f"{run.id}<" for run in runs])
+    names = ("first", "second")
+    for name, run in zip(names, runs, strict=True):
+        say(f"{name:<8}{run.id}")
+    console.print()
+    _print_differences(differing, names, "The two are the same run.")
+    table = make_table("What came out", "", *[f"{name}<" for name in names])
     for name, words in {"state": "state", **columns}.items():
         cells = [outcome.get(name, "") for outcome in outcomes]
         if any(cell != "" for cell in cells):

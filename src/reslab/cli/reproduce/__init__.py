@@ -200,7 +200,7 @@ def _print(judged: Judgement, root: Path) -> None:
         if number:
             console.print()
         verdicts = list(group)
-        page = make_table(f"{place(table)} ({root})", *columns)
+        page = make_table(f"{place(table)} ({root})", *columns, give_way=("n", "difference"))
         for verdict in verdicts:
             claim = verdict.claim
             numbers = (claim.published_words, ours(verdict), str(verdict.n or ""), signed(verdict.difference))

@@ -17,7 +17,7 @@ from reslab.report.groups import spread
 from reslab.report.labels import label_each
 from reslab.report.notation import spread_words
 from reslab.runs.directory import RunDirectory
-from reslab.scores import list_columns
+from reslab.scores import list_columns, list_spare
 from reslab.spec import Spec
 from reslab.spec.trial import Trial
 from reslab.tasks.catalogue import find_shown
@@ -155,9 +155,8 @@ def _print(runs: Mapping[Trial, RunDirectory], labels: Mapping[Trial, str], root
     damaged = [trial for trial, run in runs.items() if run.state == "finished" and trial not in results]
     shown = list_columns(score for trial in results for score in find_shown(trial).scores)
     stands = ["state<"] if len(results) < len(runs) else []
-    table = make_table(f"Runs ({root})", "trial", "seed", *shown.values(), "run<", *stands)
-    for column in table.columns[1:]:
-        column.no_wrap = True  # ids are copied; names give way
+    heads = ("trial", "seed", *shown.values(), "run<", *stands)
+    table = make_table(f"Runs ({root})", *heads, give_way=list_spare(find_shown(trial).scores for trial in results))
     alike: dict[Trial, list[Trial]] = {}
     for trial in runs:
         alike.setdefault(replace(trial, seed=0), []).append(trial)

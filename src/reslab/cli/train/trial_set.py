@@ -24,6 +24,7 @@ from reslab.tasks.catalogue import find_shown
 
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
+    from reslab.experiments.estimate import Estimate
 
 MOST_SEEDS = 1_000  # of each trial: all are written down before the first begins
 MOST_TOGETHER = 32  # torch has so many streams of a kind
@@ -63,8 +64,9 @@ def train_several(
         for run in missing.values():
             run.refuse_held()
     tell_needs(trials, list(missing), dataset, root, together=together, device=device, refusing=not dry_run)
-    labels, failures = label_each(trials), {}
+    failures = {}
     if missing and not dry_run:
+        labels = label_each(trials)
         with StopSignals() as stop, make_bars() as progress:
             failures = run_together(
                 list(missing),
@@ -77,7 +79,7 @@ def train_several(
                 snapshots=snapshots,
                 listener=TrialBars(progress, list(missing), labels=labels).listener(stop),
             )
-    _print(runs, labels, root)
+    print_runs(runs, root)
     refuse_failures(failures, of=len(missing))
 
 
@@ -90,8 +92,8 @@ def tell_needs(
     together: int,
     device: str,
     refusing: bool = True,
-) -> None:
-    """Say what is to run, and what time, memory and disk that takes; refuse what there is no room for on the disk."""
+) -> Estimate | None:
+    """Print and return what time, memory and disk the missing trials take; refuse what the disk has no room for."""
     from reslab.experiments.estimate import estimate_set
     from reslab.experiments.preflight import find_worries, refuse_short_disk
     from reslab.training.checkpoint import newest_step
@@ -103,7 +105,7 @@ def tell_needs(
         f"on {device}, {left:,} iterations in all"
     )
     if not missing:
-        return
+        return None
     _warn_of_crowding(min(together, len(missing)), device)
     for worry, trial in find_worries(missing, dataset, device=device).items():
         warn(f"{trial.id}: {worry}")
@@ -116,6 +118,7 @@ def tell_needs(
     )
     if refusing:
         refuse_short_disk([(trial, RunDirectory.of(trial, root)) for trial in missing])
+    return estimate
 
 
 def _warn_of_crowding(together: int, device: str) -> None:
@@ -149,9 +152,9 @@ def _refuse_unfit(missing: Mapping[Trial, RunDirectory], dataset: Dataset, weigh
             raise UserError(f"{trial.id}: {error}") from error
 
 
-def _print(runs: Mapping[Trial, RunDirectory], labels: Mapping[Trial, str], root: Path) -> None:
+def print_runs(runs: Mapping[Trial, RunDirectory], root: Path) -> None:
     """Print a row for each run, under those that differ in their seed alone their mean, and what was left out."""
-    results = _read_results(runs)
+    labels, results = label_each(list(runs)), _read_results(runs)
     damaged = [trial for trial, run in runs.items() if run.state == "finished" and trial not in results]
     shown = list_columns(score for trial in results for score in find_shown(trial).scores)
     stands = ["state<"] if len(results) < len(runs) else []

@@ -10,6 +10,7 @@ import torch
 
 from reslab.data.dataset import Dataset
 from reslab.errors import UserError
+from reslab.experiments.changed_data import COUNTS
 from reslab.experiments.preflight import refuse_unfit_trial
 from reslab.experiments.recording import Recorder
 from reslab.experiments.resuming import announce_mending, compare_mended, find_loss, warn_of_other_means
@@ -164,7 +165,7 @@ def _describe_sitting(dataset: Dataset, device: str) -> dict[str, Any]:
     if device == "cpu":
         surroundings["threads"] = torch.get_num_threads()
     if dataset.root is not None:
-        surroundings["data_at"] = str(dataset.root.resolve())
+        surroundings |= {"data_at": str(dataset.root.resolve()), COUNTS: [len(dataset.train), len(dataset.test)]}
     return surroundings
 
 
@@ -203,7 +204,7 @@ def _describe_result(scores: Scores, task: TrialTask, dataset: Dataset, *, skipp
         **scores.recorded(),
         "scores": describe_scores(find_shown(task.trial).scores),
         "class_names": task.trial.task.name_outputs(dataset.class_names),
-        "data_images": [len(dataset.train), len(dataset.test)],
+        COUNTS: [len(dataset.train), len(dataset.test)],
         "skipped_images": task.feed.num_skipped_tests,
         "skipped_training_images": skipped,
         "params": cost.params,

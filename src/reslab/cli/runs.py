@@ -20,6 +20,7 @@ from reslab.report.notation import spread_words
 from reslab.report.records import RunRecord, read_records
 from reslab.runs.directory import find_run, list_bare, list_runs
 from reslab.runs.log import Timings
+from reslab.runs.origins import name_start
 from reslab.runs.pruning import find_spared, find_waste, prune
 from reslab.scores import list_columns, list_spare
 from reslab.spec import name_of
@@ -80,7 +81,7 @@ def show(run: str, *, runs: RunsFolder = None, json: Json = False) -> None:
         return
     trial = record.trial
     print_heading(found.path.name, found.state)
-    say(f"{name_of(trial.network)} on {trial.data.name}, seed {trial.seed}")
+    say(f"{name_of(trial.network)} on {trial.data.name}, seed {trial.seed}{_tell_start(record)}")
     for sitting in record.sittings:
         say(f"{sitting.started}  {sitting.device}  commit {sitting.commit or 'unknown'}")
         say(f"  {sitting.command}")
@@ -161,6 +162,11 @@ def _add_group(table: Table, group: Group, shown: Iterable[str]) -> None:
     if len(group.finished) > 1:
         means = [spread([_read(record, score) for record in group.finished]) for score in shown]
         table.add_row(f"mean ± std of {len(group.finished)}", "", "", *map(spread_words, means))
+
+
+def _tell_start(record: RunRecord) -> str:
+    weights = name_start(record.trial, record.directory)
+    return f", started from weights={weights}" if weights else ""
 
 
 def _read(record: RunRecord, score: str) -> float | None:

@@ -11,11 +11,11 @@ from typing import Any
 from reslab.data.dataset import Dataset
 from reslab.errors import UserError
 from reslab.runs.directory import RunDirectory, list_runs
+from reslab.runs.origins import count_images
 from reslab.runtime.listener import Listener
 from reslab.spec.codec import flatten
 from reslab.spec.trial import Trial, trial_to_dict
 
-COUNTS = "data_images"  # of a sitting and of a result: how many images there were to train and to test on
 # What a trial on changed photographs may differ in: epochs become other numbers of iterations, a class may be gone.
 FOLLOWING = ("data.name", "data.fingerprint", "network.classes", "recipe.iterations", "recipe.evaluate_every")
 
@@ -51,7 +51,7 @@ def tell_of_changed_data(trials: Sequence[Trial], dataset: Dataset, root: Path, 
 def describe_change(run: RunDirectory, dataset: Dataset) -> str:
     """Say that a dataset has changed since a run was trained on it, with its numbers of images if those are known."""
     told = f"{dataset.name} has changed since {run.path} was trained on it"
-    now, then = [len(dataset.train), len(dataset.test)], _count_images(run)
+    now, then = (len(dataset.train), len(dataset.test)), count_images(run)
     if then == now:
         return f"{told} (as many images as then, but other names, sizes or classes)"
     if then is None:
@@ -68,11 +68,3 @@ def _read_trials(root: Path) -> Iterable[tuple[RunDirectory, Trial]]:
 def _list_settings(trial: Trial) -> dict[str, Any]:
     fields = flatten(trial_to_dict(trial))
     return {field: value for field, value in fields.items() if field not in FOLLOWING}
-
-
-def _count_images(run: RunDirectory) -> list[int] | None:
-    """Return how many images a run had to train and to test on; None where an earlier version did not note it."""
-    with contextlib.suppress(UserError, LookupError, TypeError):
-        sources = [run.result()] if run.state == "finished" else run.read("provenance")["sittings"][-1:]
-        return sources[0][COUNTS]
-    return None

@@ -10,7 +10,6 @@ import torch
 
 from reslab.data.dataset import Dataset
 from reslab.errors import UserError
-from reslab.experiments.changed_data import COUNTS
 from reslab.experiments.preflight import refuse_unfit_trial
 from reslab.experiments.recording import Recorder
 from reslab.experiments.resuming import announce_mending, compare_mended, find_loss, warn_of_other_means
@@ -21,6 +20,7 @@ from reslab.networks import Network, Weights, measure_cost, save_model
 from reslab.networks.finite import tell_not_finite
 from reslab.networks.freezing import freeze
 from reslab.runs.directory import RunDirectory
+from reslab.runs.origins import COUNTS, WEIGHTS, name_weights
 from reslab.runs.provenance import describe_surroundings, name_device
 from reslab.runtime.capture import alone
 from reslab.runtime.listener import DEAF, Listener
@@ -82,6 +82,8 @@ def run_trial(
         if processes.first:
             shared = {"together": together, "processes": processes.count}
             sitting = _describe_sitting(dataset, device) | asdict(stepper.runtime) | shared
+            if started is not None and weights is not None:
+                sitting[WEIGHTS] = name_weights(weights, started.provenance)
             warn_of_other_means(run, sitting, trial=trial, dataset=dataset, listener=listener)
             _warn_of_seen_images(started, trial, dataset, listener)
             run.begin(trial, sitting)

@@ -14,9 +14,10 @@ from reslab.cli.terminal.show import console, make_table, note, progress_console
 from reslab.errors import UserError
 from reslab.numbers import about, percent, write_size
 from reslab.report.groups import spread
-from reslab.report.labels import label_each
+from reslab.report.labels import label_each, name_origins
 from reslab.report.notation import spread_words
 from reslab.runs.directory import RunDirectory
+from reslab.runs.origins import name_weights
 from reslab.scores import list_columns, list_spare
 from reslab.spec import Spec
 from reslab.spec.trial import Trial
@@ -66,7 +67,7 @@ def train_several(
     tell_needs(trials, list(missing), dataset, root, together=together, device=device, refusing=not dry_run)
     failures = {}
     if missing and not dry_run:
-        labels = label_each(trials)
+        labels = label_each(trials, _name_origins(runs, weights))
         with StopSignals() as stop, make_bars() as progress:
             failures = run_together(
                 list(missing),
@@ -79,7 +80,7 @@ def train_several(
                 snapshots=snapshots,
                 listener=TrialBars(progress, list(missing), labels=labels).listener(stop),
             )
-    print_runs(runs, root)
+    print_runs(runs, root, weights=weights)
     refuse_failures(failures, of=len(missing))
 
 
@@ -152,9 +153,15 @@ def _refuse_unfit(missing: Mapping[Trial, RunDirectory], dataset: Dataset, weigh
             raise UserError(f"{trial.id}: {error}") from error
 
 
-def print_runs(runs: Mapping[Trial, RunDirectory], root: Path) -> None:
+def _name_origins(runs: Mapping[Trial, RunDirectory], weights: str | Path | None) -> dict[str, str]:
+    """Return what weights and data are called; what has not begun starts from the `weights` given."""
+    given = {trial.start: f"weights={name_weights(weights, {})}" for trial in runs if trial.start and weights}
+    return given | name_origins(runs.items())
+
+
+def print_runs(runs: Mapping[Trial, RunDirectory], root: Path, *, weights: str | Path | None = None) -> None:
     """Print a row for each run, under those that differ in their seed alone their mean, and what was left out."""
-    labels, results = label_each(list(runs)), _read_results(runs)
+    labels, results = label_each(list(runs), _name_origins(runs, weights)), _read_results(runs)
     damaged = [trial for trial, run in runs.items() if run.state == "finished" and trial not in results]
     shown = list_columns(score for trial in results for score in find_shown(trial).scores)
     stands = ["state<"] if len(results) < len(runs) else []

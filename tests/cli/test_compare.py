@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.runs_by_hand import as_task, finish_run, write_run
+from tests.runs_by_hand import SITTING, as_task, finish_run, write_run
 
 from reslab.runs.directory import RunDirectory
 from reslab.spec import find
@@ -119,7 +119,7 @@ def test_weights_and_images_are_named(reslab, tmp_path: Path) -> None:
     scratch = write_run(tmp_path, responses=False)
     trial = replace(scratch.trial(), start="a" * 64, data=replace(scratch.trial().data, fingerprint="b" * 64))
     tuned = RunDirectory.of(trial, tmp_path)
-    tuned.begin(trial, {"weights": "cifar10", "data_images": [99, 20]})
+    tuned.begin(trial, SITTING | {"weights": "cifar10", "data_images": [99, 20]})
     out = reslab("compare", scratch.path.name, tuned.path.name, "--runs", str(tmp_path)).out
     rows = [re.split("  +", line.strip()) for line in out.splitlines()]
     assert ["weights", "-", "cifar10"] in rows

@@ -36,9 +36,9 @@ class Terminal(Console):
         for segment in super().render(renderable, options):
             yield segment if segment.is_control else Segment(disarmed(segment.text), segment.style)
 
-    def print(self, *objects: Any, **options: Any) -> None:
+    def print(self, *objects: Any, crop: bool = False, **options: Any) -> None:
         """Print, and cut nothing off: a terminal folds what is too long for it, and copies it as one line."""
-        super().print(*objects, **{"crop": False} | options)
+        super().print(*objects, crop=crop, **options)
 
     def on_broken_pipe(self) -> None:
         """Go on although the reader, `head` for one, has gone: what is said from here on is said to nobody."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from reslab.scores import Score, describe_scores, list_columns
+from reslab.scores import Score, describe_scores, list_columns, list_spare
 from reslab.spec.codec import decode
 
 ANGLE = Score(name="angle_degrees", words="angle", unit="°", logged=("train", "test"), shown="lists")
@@ -27,6 +27,12 @@ def test_lists_show_training_beside_test() -> None:
         "test_angle_degrees": "test angle °",
         "right_percent": "pictures set right %",
     }
+
+
+def test_a_narrow_list_keeps_the_test_of_the_headline() -> None:
+    """Of every task it shows."""
+    assert list_spare([(ANGLE, RIGHT, LOSS)]) == ["training angle °", "pictures set right %"]
+    assert list_spare([(ANGLE, RIGHT, LOSS), (RIGHT,)]) == ["training angle °"]
 
 
 def test_a_description_reads_as_it_was_written() -> None:

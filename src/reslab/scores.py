@@ -4,7 +4,7 @@ A task's scores stand in `tasks/<task>/scores.py`, the headline first. A result 
 charts and pages show scores, and know none by name.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -64,6 +64,14 @@ class Score:
 def list_columns(scores: Iterable[Score]) -> dict[str, str]:
     """Return what lists of runs show: the names in results, and what stands above each."""
     return {name: words for score in scores if score.shown == "lists" for name, words in score.columns.items()}
+
+
+def list_spare(tasks: Iterable[Sequence[Score]]) -> list[str]:
+    """Return what stands above columns a narrow list does without: all but the test of each headline."""
+    by_task = dict.fromkeys(map(tuple, tasks))
+    kept = {list(scores[0].columns.values())[-1] for scores in by_task}
+    shown = list_columns(score for scores in by_task for score in scores)
+    return [heading for heading in shown.values() if heading not in kept]
 
 
 def describe_scores(scores: Iterable[Score]) -> list[dict[str, Any]]:

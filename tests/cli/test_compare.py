@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.runs_by_hand import as_task, finish_run
+from tests.runs_by_hand import SITTING, as_task, finish_run, write_run
 
 from reslab.runs.directory import RunDirectory
 from reslab.spec import find
@@ -111,6 +112,18 @@ def test_two_seeds_of_one_setting(reslab, runs, tmp_path: Path) -> None:
     shown = reslab("compare", names[0], names[0], "--runs", str(tmp_path)).out
     assert "The two are the same run." in shown
     assert "nothing but the seed" not in shown
+
+
+def test_weights_and_images_are_named(reslab, tmp_path: Path) -> None:
+    """As people would, not by digests."""
+    scratch = write_run(tmp_path, responses=False)
+    trial = replace(scratch.trial(), start="a" * 64, data=replace(scratch.trial().data, fingerprint="b" * 64))
+    tuned = RunDirectory.of(trial, tmp_path)
+    tuned.begin(trial, SITTING | {"weights": "cifar10", "data_images": [99, 20]})
+    out = reslab("compare", scratch.path.name, tuned.path.name, "--runs", str(tmp_path)).out
+    rows = [re.split("  +", line.strip()) for line in out.splitlines()]
+    assert ["weights", "-", "cifar10"] in rows
+    assert ["images", "-", "99 to train and 20 to test on"] in rows
 
 
 def test_too_few_seeds_are_told(reslab, tmp_path: Path) -> None:

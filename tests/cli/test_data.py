@@ -46,6 +46,19 @@ def test_fetching_shows_how_far_it_is(reslab, tmp_path: Path, monkeypatch: pytes
     assert "wrote" in outcome.out
 
 
+def test_a_dry_run_says_what_would_be_written(reslab, photos: Path, tmp_path: Path, monkeypatch) -> None:
+    """Fetching, unpacking and sharding: how much and where, and nothing is written."""
+    monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "data"))
+    fetched = reslab("data", "fetch", "cifar10", "--dry-run").out
+    assert "cifar-10-binary.tar.gz and write 50,000 training and 10,000 test images, 175.8 MiB, to " in fetched
+    sharded = reslab("data", "shard", str(photos), str(tmp_path / "shards"), "--dry-run").out
+    assert "would write 6 images of 2 classes to 2 shards in " in sharded and "KiB of disk" in sharded
+    publish(tmp_path / "ilsvrc")
+    unpacked = reslab("data", "prepare", "imagenet", str(tmp_path / "ilsvrc"), "--dry-run").out
+    assert "data/imagenet would be written, " in unpacked
+    assert not (tmp_path / "data").exists() and not (tmp_path / "shards").exists()
+
+
 def test_data_is_listed_and_checked(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The digits are always here; what is not says how to get it."""
     monkeypatch.setenv("RESLAB_DATA", str(tmp_path))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reslab.experiments import degradation
+from reslab.experiments import degradation, estimate
 from reslab.spec.recipe import RECIPES, find_recipe
 
 
@@ -27,3 +27,13 @@ def test_the_demo_trains_and_judges(reslab, monkeypatch: pytest.MonkeyPatch, tmp
     written = [path.stat().st_mtime_ns for path in sorted(tmp_path.glob("*/result.json"))]
     assert reslab("demo", "--runs", str(tmp_path)).code == 0
     assert [path.stat().st_mtime_ns for path in sorted(tmp_path.glob("*/result.json"))] == written
+
+
+def test_a_dry_run_trains_nothing(reslab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It lists the six networks and how long they take."""
+    monkeypatch.setattr(degradation, "DEPTHS", (8, 14, 20))
+    monkeypatch.setattr(estimate, "SECONDS", 0.02)
+    outcome = reslab("demo", "--dry-run", "--runs", str(tmp_path / "runs"))
+    assert (outcome.code, outcome.out.count(" new")) == (0, 6)
+    assert "to run: 6 on" in outcome.err and "one after the other" in outcome.err
+    assert not (tmp_path / "runs").exists()

@@ -202,7 +202,7 @@ def test_a_folder_must_be_given(reslab, folder: Path, monkeypatch) -> None:
     monkeypatch.chdir(folder.parent)
     told = reslab("evaluate", "a.safetensors")
     assert told.code == 2
-    assert "a.safetensors was trained on a folder named insects, wherever that lies now; write data=FOLDER" in told.err
+    assert "a.safetensors was trained on a folder named insects and does not say where; write data=FOLDER" in told.err
     network = create_model("cifar-resnet-8", classes=2, input_size=16)
     network.preprocess, network.class_names = Preprocess(resize=18, crop=16), ("bees", "ants")
     data = {"data": {"name": "digits", "fingerprint": "0"}}

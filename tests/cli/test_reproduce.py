@@ -18,6 +18,7 @@ from tests.photographs import make_photos
 from tests.runs_by_hand import finish_run
 
 from reslab.cli.reproduce import choose_claims
+from reslab.cli.terminal import asking
 from reslab.data import catalogue
 from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.arrays.split import ArraySplit
@@ -67,6 +68,25 @@ def test_what_is_missing_is_run_and_judged(reslab, tmp_path: Path) -> None:
     (judged,) = json.loads(reslab(*words, "--json").out)
     assert (judged["word"], judged["n"], judged["claim"]["published"]) == ("reduced setting", 2, 8.75)
     assert "data.fingerprint" in judged["remarks"]
+
+
+@pytest.mark.usefixtures("small")
+def test_what_takes_long_is_told_and_wants_a_yes(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plan with its cost is printed and nothing trained, by a dry run or without a terminal; --yes trains."""
+    monkeypatch.setattr(asking, "LONG", 0)
+    words = ["reproduce", "fig-7", "--only", "resnet-20,plain-20", *SHORT, "--runs", str(tmp_path / "runs")]
+    outcome = reslab(*words)
+    assert outcome.code == 2
+    assert "to train: resnet-20, plain-20; seed 1" in outcome.err or "to train: plain-20, resnet-20" in outcome.err
+    assert "one after the other" in outcome.err and "add --yes to start it" in outcome.err
+    dry = reslab(*words, "--dry-run")
+    assert (dry.code, dry.out.count("new")) == (0, 2)
+    plan = json.loads(reslab(*words, "--dry-run", "--json").out)
+    assert [trial["state"] for trial in plan["trials"]] == ["new", "new"] and plan["needs"]["seconds"] > 0
+    assert not (tmp_path / "runs").exists()
+    one = ["resnet-20" if word == "resnet-20,plain-20" else word for word in words]
+    assert reslab(*one, "--yes").code == 0
+    assert "--from judges the runs that are there" in reslab("reproduce", "fig-7", "--from", "runs", "--yes").err
 
 
 @pytest.mark.usefixtures("small")

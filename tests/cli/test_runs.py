@@ -12,6 +12,7 @@ from safetensors.numpy import save_file
 from tests.closed import close
 from tests.runs_by_hand import as_task, finish_run
 
+from reslab.cli.terminal.show import console
 from reslab.files import lock
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog
@@ -55,9 +56,8 @@ def test_runs_are_listed_with_speed_and_memory(reslab, runs, tmp_path: Path) -> 
     assert "images/s" not in reslab("runs", "show", runs[1].path.name, "--runs", str(tmp_path)).out
 
 
-def test_runs_stand_in_order_with_what_was_changed_and_their_means(reslab, tmp_path: Path, monkeypatch) -> None:
+def test_runs_stand_in_order_with_what_was_changed_and_their_means(reslab, tmp_path: Path) -> None:
     """By data and network, seeds together; what differs in more than its seed, or is a copy, is no part of a mean."""
-    monkeypatch.setenv("COLUMNS", "120")
     ids = {}
     for data, name, seed, decay, error in (
         ("digits", "resnet-110", 2, "all", 5.0),
@@ -90,9 +90,20 @@ def test_runs_stand_in_order_with_what_was_changed_and_their_means(reslab, tmp_p
     assert shown.count("mean ±") == 1
 
 
-def test_errors_go_by_the_names_they_have_elsewhere(reslab, runs, tmp_path: Path, monkeypatch) -> None:
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_ids_stay_whole_on_narrow_terminals(reslab, runs, tmp_path: Path, monkeypatch, width: int) -> None:
+    """Other columns give way, the test error last, and a line says which; lists of waste are alike."""
+    monkeypatch.setattr(console, "width", width)
+    listed, waste = (reslab(*words, "--runs", str(tmp_path)).out for words in (["runs"], ["runs", "prune"]))
+    for run in runs:
+        assert any(line.startswith(f"{run.path.name} ") for line in listed.splitlines())
+    assert runs[0].path.name in waste
+    assert "2.50" in listed and "interrupted" in listed
+    assert ("3 min 20 s" in listed) == ("too narrow: time, memory" not in listed) == (width == 120)
+
+
+def test_errors_go_by_the_names_they_have_elsewhere(reslab, runs, tmp_path: Path) -> None:
     """`compare` says training error too, as the paper does."""
-    monkeypatch.setenv("COLUMNS", "200")
     assert "training error %  test error %" in reslab("runs", "--runs", str(tmp_path)).out
     compared = reslab("compare", *[run.path.name for run in runs], "--runs", str(tmp_path)).out
     assert "test error %" in compared and "training error %" in compared

@@ -248,7 +248,7 @@ def test_other_data_than_the_files_is_refused(reslab, tmp_path: Path) -> None:
     words = ["train", "network=cifar-resnet-8", *SHORT, "--dry-run"]
     text = reslab(*words).out
     (tmp_path / "trial.toml").write_text(text.replace('fingerprint = "', 'fingerprint = "0'))
-    assert "is about other data than the digits here" in reslab("train", str(tmp_path / "trial.toml")).err
+    assert "digits is not the data that" in reslab("train", str(tmp_path / "trial.toml")).err
 
 
 def test_a_full_disk_refuses_the_run(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

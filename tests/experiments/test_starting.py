@@ -14,12 +14,13 @@ from reslab.cli import main
 from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
-from reslab.experiments.starting import initialize
+from reslab.experiments.starting import initialize, warn_of_other_preparation
 from reslab.experiments.trials import read_trial
-from reslab.networks import build, create_model, load_model, save_model
+from reslab.networks import Weights, build, create_model, load_model, save_model
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.runtime.listener import Listener
-from reslab.spec import NetworkSpec, cifar
+from reslab.spec import NetworkSpec, Preprocess, cifar
+from reslab.spec.preprocess import AUTHORS, PER_PIXEL_MEAN, TORCHVISION
 from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
 from reslab.training.loop import Stopped
 
@@ -168,17 +169,36 @@ def test_resuming_needs_no_weights(photos: PhotoDataset, weights: str, tmp_path:
     assert outcome(whole) == outcome(parts)
 
 
-def test_from_the_command_line(
-    photos: PhotoDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Shipped weights, with a word about their preparation."""
-    monkeypatch.setenv("COLUMNS", "300")
+def test_from_the_command_line(photos: PhotoDataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Shipped weights, with a word about their preparation; lists of runs name them."""
     words = [f"{name}={text}" for name, text in PHOTO_FIELDS.items() if name != "network"]
     words += [f"data={photos.root}", "network=resnet-20", "recipe.freeze=body", "--runs", str(tmp_path / "runs")]
     main(["train", "weights=cifar10", *words])
-    assert "the weights to start from were trained with pixels 0-1, per-pixel mean" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "the weights to start from were trained with pixels 0-1, per-pixel mean, and this run" in told
+    assert "; set recipe.centring=mean-image to prepare them alike" in told
     (run,) = list_runs(tmp_path / "runs")
     assert RunDirectory(run.path).trial().start
+    main(["runs", "--runs", str(tmp_path / "runs")])
+    assert "weights=cifar10" in capsys.readouterr().out
+    main(["runs", "show", "resnet", "--runs", str(tmp_path / "runs")])
+    assert ", started from weights=cifar10\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("before", "crop", "remedy"),
+    [
+        (TORCHVISION, 32, "set recipe.centring=imagenet to prepare them alike"),
+        (TORCHVISION, None, "leave recipe.freeze out, so that every layer can adapt"),
+        (AUTHORS, 32, "leave recipe.freeze out, so that every layer can adapt"),
+    ],
+)
+def test_other_preparation_comes_with_a_remedy(before: Preprocess, crop: int | None, remedy: str) -> None:
+    """The field that prepares images alike, for photographs; else what lets the weights adapt."""
+    said: list[str] = []
+    started = Weights(spec=cifar(8), tensors={}, preprocess=before)
+    warn_of_other_preparation(started, replace(PER_PIXEL_MEAN, crop=crop), Listener(warn=said.append))
+    assert said[0].endswith(f"; {remedy}")
 
 
 def test_weights_are_not_passed_over(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_other_data_under_the_old_name_is_refused(run: RunDirectory) -> None:
     changed = DIGITS.train.images.copy()
     changed[0, 0, 0, 0] += 1
     other = replace(DIGITS, train=ArraySplit(changed, DIGITS.train.targets))
-    with pytest.raises(UserError, match=r"digits is not here what .* was trained on"):
+    with pytest.raises(UserError, match=r"digits is not what .* was trained on"):
         choose_inputs(load_run(run), other)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.runs_by_hand import labelled_groups, write_run
+from tests.runs_by_hand import SITTING, labelled_groups, write_run
 
 from reslab.report.groups import family_of
-from reslab.report.labels import network_label, shared_departures, write_value
+from reslab.report.labels import label_each, network_label, shared_departures, write_value
+from reslab.runs.directory import RunDirectory
 from reslab.spec import find
 
 
@@ -72,11 +74,36 @@ def test_what_all_networks_changed_is_told_once(tmp_path: Path) -> None:
     assert shared_departures([group.runs[0].trial for group in groups.values()]) == {"iterations": "640"}
 
 
-def test_digests_are_cut_as_in_ids(tmp_path: Path) -> None:
-    """Twelve digits tell two apart."""
-    for digit in "ab":
-        write_run(tmp_path, fingerprint=digit * 64, responses=False)
-    assert sorted(labelled_groups(tmp_path)) == [f"resnet-20 data.fingerprint={digit * 12}" for digit in "ab"]
+def test_versions_of_data_have_names(tmp_path: Path) -> None:
+    """In the order of time, or by their numbers of images where these are known; never by their fingerprints."""
+    for day, digit in enumerate("ba", start=1):
+        run = write_run(tmp_path, fingerprint=digit * 64, responses=False)
+        run.write("provenance", {"sittings": [run.read("provenance")["sittings"][0] | {"started": f"2026-01-0{day}"}]})
+    groups = labelled_groups(tmp_path)
+    assert {label: group.runs[0].trial.data.fingerprint[0] for label, group in groups.items()} == {
+        "resnet-20 version=1": "b",
+        "resnet-20 version=2": "a",
+    }
+    for group in groups.values():
+        run = group.runs[0].directory
+        images = 99 if group.runs[0].trial.data.fingerprint[0] == "a" else 100
+        RunDirectory(run.path).finish(run.result() | {"data_images": [images, 20]})
+    assert sorted(labelled_groups(tmp_path)) == ["resnet-20 images=100", "resnet-20 images=99"]
+
+
+def test_what_a_run_started_from_is_always_told(tmp_path: Path) -> None:
+    """By the name of the weights, also of a run without a twin; what was held out and skipped as usual is not."""
+    scratch = write_run(tmp_path / "scratch", responses=False).trial()
+    usual = dict.fromkeys("ab", scratch.data)
+    usual["b"] = replace(scratch.data, on_bad_image="skip")
+    for digit, data in usual.items():
+        trial = replace(scratch, start=digit * 64, data=data)
+        RunDirectory.of(trial, tmp_path / "runs").begin(trial, SITTING | {"weights": "cifar10"})
+    names = ["resnet-20 weights=cifar10#" + digit * 12 for digit in "ab"]
+    assert sorted(labelled_groups(tmp_path / "runs")) == [names[0], f"{names[1]} on_bad_image=skip"]
+    assert label_each([replace(scratch, start="c" * 64)], {"c" * 64: "weights=mine.pth"}).popitem()[1] == (
+        "resnet-20 weights=mine.pth"
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ from reslab.numbers import count, write_size
 from reslab.report.records import RunRecord
 from reslab.report.significance import MOST_SEEDS_TO_FLIP, PairedDifferences, pair
 from reslab.runs.directory import RunDirectory, is_run, match_runs, only_run
+from reslab.runs.origins import DIGITS, count_images, name_start
 from reslab.scores import list_columns
 from reslab.spec import differences, find, name_of
-from reslab.spec.trial import trial_differences
+from reslab.spec.trial import START, trial_differences
 
 
 def compare(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
@@ -95,12 +96,24 @@ def _compare_networks(subjects: list[str], fields: dict[str, str], *, json: bool
     print_table("What it costs", ("", *names, "ratio"), rows)
 
 
-def _print_differences(differing: Mapping[str, tuple[Any, Any]], names: Sequence[str], same: str) -> None:
+def _print_differences(differing: Mapping[str, Sequence[Any]], names: Sequence[str], same: str) -> None:
     table = make_table("What differs", "field", *[f"{name}<" for name in names])
     for field, values in differing.items():
         table.add_row(field, *["-" if value is None else str(value) for value in values])
     console.print(table if differing else same)
     console.print()
+
+
+def _name_digests(differing: Mapping[str, tuple[Any, Any]], runs: Sequence[RunRecord]) -> dict[str, Sequence[Any]]:
+    """Return the differences with what people call weights and data instead of their digests."""
+    named: dict[str, Sequence[Any]] = dict(differing)
+    if named.pop(START, None):
+        named["weights"] = [name_start(run.trial, run.directory) for run in runs]
+    if named.pop("data.fingerprint", None):
+        counts = [count_images(run.directory) for run in runs]
+        images = [count and f"{count[0]:,} to train and {count[1]:,} to test on" for count in counts]
+        named["images"] = images if images[0] != images[1] else [run.trial.data.fingerprint[:DIGITS] for run in runs]
+    return named
 
 
 def _compare_runs(runs: Sequence[RunRecord], *, json: bool) -> None:
@@ -126,8 +139,12 @@ def _compare_runs(runs: Sequence[RunRecord], *, json: bool) -> None:
         about = {"runs": [run.id for run in runs], "differences": differing, "errors": outcomes}
         print_json({**about, "seeds": seeds, "paired": plain})
         return
-    _print_differences(differing, [run.id for run in runs], "The two are the same run.")
-    table = make_table("What came out", "", *[f"{run.id}<" for run in runs])
+    names = ("first", "second")
+    for name, run in zip(names, runs, strict=True):
+        say(f"{name:<8}{run.id}")
+    console.print()
+    _print_differences(_name_digests(differing, runs), names, "The two are the same run.")
+    table = make_table("What came out", "", *[f"{name}<" for name in names])
     for name, words in {"state": "state", **columns}.items():
         cells = [outcome.get(name, "") for outcome in outcomes]
         if any(cell != "" for cell in cells):

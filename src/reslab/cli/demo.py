@@ -11,20 +11,21 @@ from reslab.analysis.responses.printed import SPREAD, mean_std, spread
 from reslab.cli.terminal.checked_records import read_whole
 from reslab.cli.terminal.progress import Rate, StopSignals
 from reslab.cli.terminal.show import console, make_table, progress_console, say, warn
-from reslab.cli.words.subjects import writable_root
+from reslab.cli.train.trial_set import print_runs, tell_needs
+from reslab.cli.words.subjects import runs_root, writable_root
 from reslab.numbers import count, duration, percent
+from reslab.runs.directory import RunDirectory
 from reslab.runtime.listener import Listener, Metrics
 
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
     from reslab.experiments.degradation import Finding
-    from reslab.runs.directory import RunDirectory
     from reslab.spec.trial import Trial
 
 Key: TypeAlias = tuple[str, int]  # kind and depth
 
 
-def demo(*, runs: Path | None = None) -> None:
+def demo(*, runs: Path | None = None, dry_run: bool = False) -> None:
     """Show degradation and its cure: train six small networks in about two minutes.
 
         reslab demo
@@ -36,8 +37,10 @@ def demo(*, runs: Path | None = None) -> None:
     ----------
     runs
         Folder for runs. Default: RESLAB_RUNS if set, else 'runs'.
+    dry_run
+        Print what would be trained and what that would take, and train nothing.
     """
-    root = writable_root(runs)
+    root = runs_root(runs) if dry_run else writable_root(runs)
     with progress_console.status("loading"):
         from reslab.data.arrays.digits import load_digits
         from reslab.experiments.degradation import degradation_trials
@@ -47,6 +50,12 @@ def demo(*, runs: Path | None = None) -> None:
         trials = degradation_trials(digits)
     device = choose_device()
     console.print(f"{len(digits.train):,} handwritten digits, six networks, one recipe; training on {device}.\n")
+    if dry_run:
+        planned = {trial: RunDirectory.of(trial, root) for trial in trials.values()}
+        missing = [trial for trial, run in planned.items() if run.state != "finished"]
+        tell_needs(list(planned), missing, digits, root, together=1, device=device, refusing=False)
+        print_runs(planned, root)
+        return
     finished = _train(trials, digits, root, device=device)
     _print_errors(finished)
     _print_responses(finished, digits, device=device)

@@ -59,7 +59,7 @@ def describe(subject: str, *fields: str, layers: bool = False, time: bool = Fals
         f"{write_size(cost.activation_bytes)} kept for backward\n"
     )
     columns = ("part", "what<", "output", "parameters", "multiply-adds", "kept")
-    print_table("", columns, map(_row, cost.layers if layers else _parts(cost.layers)))
+    print_table("", columns, map(_row, cost.layers if layers else _parts(cost.layers)), give_way=("kept", "output"))
     if times:
         _print_times(times, batch)
 

@@ -24,7 +24,10 @@ def networks(pattern: str = "*", *, json: Json = False) -> None:
     if json:
         print_json([{"name": name, "weights": list(sets_of(name))} for name in names])
         return
-    table = make_table("Networks", "name", "depth", "shortcut<", "block<", "input", "classes", "weights<")
+    give_way = ("input", "classes", "block", "shortcut")
+    table = make_table(
+        "Networks", "name", "depth", "shortcut<", "block<", "input", "classes", "weights<", give_way=give_way
+    )
     for name in names:
         spec = find(name)
         residual = isinstance(spec, NetworkSpec)

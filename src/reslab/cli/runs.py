@@ -20,8 +20,9 @@ from reslab.report.notation import spread_words
 from reslab.report.records import RunRecord, read_records
 from reslab.runs.directory import find_run, list_bare, list_runs
 from reslab.runs.log import Timings
+from reslab.runs.origins import name_start
 from reslab.runs.pruning import find_spared, find_waste, prune
-from reslab.scores import list_columns
+from reslab.scores import list_columns, list_spare
 from reslab.spec import name_of
 from reslab.tasks.catalogue import list_shown
 
@@ -46,7 +47,12 @@ def list_all(*, runs: RunsFolder = None, json: Json = False) -> None:
     headlines = list_columns(owner.scores[0] for owner in records or list_shown().values())
     told = {*headlines, *[name for name in known if any(row[name] is not None for row in rows)]}
     shown = {name: words for name, words in known.items() if name in told}
-    table = make_table(f"Runs ({root})", "id", "state<", "seed", *shown.values(), "images/s", "memory", "time")
+    spare = list_spare(record.scores for record in records)
+    table = make_table(
+        f"Runs ({root})",
+        *("id", "state<", "seed", *shown.values(), "images/s", "memory", "time"),
+        give_way=("time", "memory", "images/s", *spare, "seed", "state"),
+    )
     table.columns[0].max_width = max((len(row["id"]) for row in rows), default=None)  # what was changed takes no more
     for group in groups:
         _add_group(table, group, shown)
@@ -75,7 +81,7 @@ def show(run: str, *, runs: RunsFolder = None, json: Json = False) -> None:
         return
     trial = record.trial
     print_heading(found.path.name, found.state)
-    say(f"{name_of(trial.network)} on {trial.data.name}, seed {trial.seed}")
+    say(f"{name_of(trial.network)} on {trial.data.name}, seed {trial.seed}{_tell_start(record)}")
     for sitting in record.sittings:
         say(f"{sitting.started}  {sitting.device}  commit {sitting.commit or 'unknown'}")
         say(f"  {sitting.command}")
@@ -118,7 +124,12 @@ def prune_all(*, interrupted: bool = False, yes: bool = False, runs: RunsFolder 
         return
     if rows:
         cells = [(row["id"], row["what"], str(row["files"]), write_size(row["bytes"])) for row in rows]
-        print_table(f"{'Removed' if yes else 'Not needed'} ({root})", ("id", "what<", "files", "size"), cells)
+        print_table(
+            f"{'Removed' if yes else 'Not needed'} ({root})",
+            ("id", "what<", "files", "size"),
+            cells,
+            give_way=("files",),
+        )
     for name in held:
         say(f"{name} is being worked on: left alone")
     for name, why in spared.items():
@@ -153,6 +164,11 @@ def _add_group(table: Table, group: Group, shown: Iterable[str]) -> None:
     if len(group.finished) > 1:
         means = [spread([_read(record, score) for record in group.finished]) for score in shown]
         table.add_row(f"mean ± std of {len(group.finished)}", "", "", *map(spread_words, means))
+
+
+def _tell_start(record: RunRecord) -> str:
+    weights = name_start(record.trial, record.directory)
+    return f", started from weights={weights}" if weights else ""
 
 
 def _read(record: RunRecord, score: str) -> float | None:

@@ -20,6 +20,7 @@ from reslab.networks import Network, Weights, measure_cost, save_model
 from reslab.networks.finite import tell_not_finite
 from reslab.networks.freezing import freeze
 from reslab.runs.directory import RunDirectory
+from reslab.runs.origins import COUNTS, WEIGHTS, name_weights
 from reslab.runs.provenance import describe_surroundings, name_device
 from reslab.runtime.capture import alone
 from reslab.runtime.listener import DEAF, Listener
@@ -81,6 +82,8 @@ def run_trial(
         if processes.first:
             shared = {"together": together, "processes": processes.count}
             sitting = _describe_sitting(dataset, device) | asdict(stepper.runtime) | shared
+            if started is not None and weights is not None:
+                sitting[WEIGHTS] = name_weights(weights, started.provenance)
             warn_of_other_means(run, sitting, trial=trial, dataset=dataset, listener=listener)
             _warn_of_seen_images(started, trial, dataset, listener)
             run.begin(trial, sitting)
@@ -164,7 +167,7 @@ def _describe_sitting(dataset: Dataset, device: str) -> dict[str, Any]:
     if device == "cpu":
         surroundings["threads"] = torch.get_num_threads()
     if dataset.root is not None:
-        surroundings["data_at"] = str(dataset.root.resolve())
+        surroundings |= {"data_at": str(dataset.root.resolve()), COUNTS: [len(dataset.train), len(dataset.test)]}
     return surroundings
 
 
@@ -203,7 +206,7 @@ def _describe_result(scores: Scores, task: TrialTask, dataset: Dataset, *, skipp
         **scores.recorded(),
         "scores": describe_scores(find_shown(task.trial).scores),
         "class_names": task.trial.task.name_outputs(dataset.class_names),
-        "data_images": [len(dataset.train), len(dataset.test)],
+        COUNTS: [len(dataset.train), len(dataset.test)],
         "skipped_images": task.feed.num_skipped_tests,
         "skipped_training_images": skipped,
         "params": cost.params,

@@ -14,7 +14,10 @@ from reslab.runtime.randomness import torch_seeded
 from reslab.runtime.sealed import seal
 from reslab.spec import Preprocess, Spec
 from reslab.spec.catalogue import contradictions
+from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD, PER_PIXEL_MEAN
 from reslab.spec.trial import Trial
+
+PIXELS = ("channel_order", "pixel_range", "per_pixel_mean", "mean", "std")  # what is done to them, wherever they are
 
 
 def initialize(trial: Trial) -> Network:
@@ -79,9 +82,17 @@ def load_start(network: Network, trial: Trial, weights: str | Path | None) -> We
 def warn_of_other_preparation(started: Weights, preprocess: Preprocess, listener: Listener) -> None:
     """Say where images will be prepared in another way than the weights to start from were trained with."""
     before = started.preprocess
-    fields = ("channel_order", "pixel_range", "per_pixel_mean", "mean", "std")
-    if before is not None and any(getattr(before, field) != getattr(preprocess, field) for field in fields):
+    if before is not None and any(getattr(before, field) != getattr(preprocess, field) for field in PIXELS):
         listener.warn(
-            f"the weights to start from were trained with {before.describe()}; "
-            f"this run prepares images with {preprocess.describe()}"
+            f"the weights to start from were trained with {before.describe()}, and this run prepares images with "
+            f"{preprocess.describe()}; {_find_remedy(before, preprocess)}"
         )
+
+
+def _find_remedy(before: Preprocess, preprocess: Preprocess) -> str:
+    """Say which recipe prepares photographs as the weights know them; where none does, what lets weights adapt."""
+    ways = {"mean-image": PER_PIXEL_MEAN, "imagenet": Preprocess(mean=IMAGENET_MEAN, std=IMAGENET_STD)}
+    for centring, way in ways.items():
+        if preprocess.crop and all(getattr(before, field) == getattr(way, field) for field in PIXELS):
+            return f"set recipe.centring={centring} to prepare them alike"
+    return "leave recipe.freeze out, so that every layer can adapt"

@@ -4,6 +4,7 @@ Weights bring their preprocessing along, and a run's bring their data; whatever 
 mean something else (other classes, other channels, other data under the old name) is refused.
 """
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,8 +17,10 @@ from reslab.data.dataset import Dataset
 from reslab.data.photos.bad_images import BadImages
 from reslab.delivery.intake import tell_misfit
 from reslab.errors import UserError
+from reslab.experiments.changed_data import describe_change
 from reslab.experiments.preflight import refuse_misfit, refuse_other_classes
 from reslab.experiments.seen import Seen, describe_overlap, read_seen
+from reslab.files import is_folder
 from reslab.networks import Network
 from reslab.networks.create import restore_model
 from reslab.networks.finite import tell_not_finite
@@ -130,10 +133,11 @@ def choose_inputs(
     if data is not None and data.name != dataset.name:
         data = None
     if data is not None and data.fingerprint != (here := dataset.fingerprint):
-        raise UserError(
-            f"{dataset.name} is not here what {trained.origin} was trained on: "
-            f"its fingerprint is {here[:12]}, not {data.fingerprint[:12]}; {_find_remedy(trained, dataset)}"
-        )
+        other = f"{dataset.name} is not what {trained.origin} was trained on"
+        if trained.run is not None and dataset.has_files:
+            other = describe_change(trained.run, dataset)
+        prints = f"its fingerprint is {here[:12]}, not {data.fingerprint[:12]}"
+        raise UserError(f"{other}: {prints}; {_find_remedy(trained, dataset)}")
     _refuse(trained, dataset)
     prepared = choose_preprocess(trained, preprocess or {})
     if dataset.side is None and prepared.crop is None:
@@ -179,13 +183,34 @@ def find_own_data(trained: Trained) -> Dataset | None:
     if trained.data is None:
         return None
     try:
-        word = trained.data.name
-        if word not in LOADERS:
-            word = trained.run.read("provenance")["sittings"][-1].get("data_at", "") if trained.run else ""
+        word = trained.data.name if trained.data.name in LOADERS else _last_place(trained)
         dataset = open_data(word, known=trained.data)
         return dataset if dataset.fingerprint == trained.data.fingerprint else None
-    except (UserError, LookupError):  # it was never fetched here, is no longer there, or was not written down
+    except UserError:  # it was never fetched here, is no longer there, or was not written down
         return None
+
+
+def explain_lost_data(trained: Trained) -> str:
+    """Say why `find_own_data` finds no folder: it has changed, it is gone, or its place was never noted."""
+    assert trained.data is not None
+    name, place = trained.data.name, _last_place(trained)
+    with contextlib.suppress(UserError):
+        if trained.run is not None and place and is_folder(Path(place)):
+            changed = describe_change(trained.run, open_data(place, known=trained.data))
+            return f"{changed}; put the images back, or write data=FOLDER to test on other images"
+    if place:
+        return (
+            f"{trained.origin} was trained on the folder {place}, which is no longer there; "
+            "if it was moved, write data=FOLDER"
+        )
+    return f"{trained.origin} was trained on a folder named {name} and does not say where; write data=FOLDER"
+
+
+def _last_place(trained: Trained) -> str:
+    """Return where a run last found its photographs; nothing where that was not written down."""
+    with contextlib.suppress(UserError, LookupError):
+        return trained.run.read("provenance")["sittings"][-1]["data_at"] if trained.run else ""
+    return ""
 
 
 def refuse_other_draws(members: Sequence[Trained], dataset: Dataset) -> None:

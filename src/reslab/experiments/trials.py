@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from reslab.data.dataset import count_trained
 from reslab.errors import UserError
+from reslab.experiments.changed_data import tell_of_changed_data
 from reslab.runs.directory import RunDirectory
 from reslab.runs.weights import read_fingerprint
 from reslab.runtime.listener import Listener
@@ -83,7 +84,8 @@ def go_on_with_earlier(
 ) -> tuple[list[Trial], Dataset]:
     """Return the trials that `make` makes of the data, and it, as an earlier version had it if it began their runs.
 
-    Or if it trained the `weights` they start from on this very data: what it held out then is held out again.
+    Or if it trained the `weights` they start from on this very data: what it held out then is held out again. Where
+    nothing has begun and the same trial has a run on what the data was before, the listener is told.
     """
     trials = make(dataset)
     if not _has_begun(trials, root):
@@ -97,6 +99,7 @@ def go_on_with_earlier(
                         f"if {dataset.name} has others now, remove {RunDirectory.of(before[0], root).path}"
                     )
                 return before, then
+        tell_of_changed_data(trials, dataset, root, listener)
     for trial in trials:
         _tell_of_earlier_network(trial, root, listener)
     return trials, dataset

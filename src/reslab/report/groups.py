@@ -13,7 +13,7 @@ from typing import Literal
 
 from reslab.analysis.catalogue import InstrumentPanel, Mark, View
 from reslab.json_text import to_json
-from reslab.report.labels import data_label, find_departing, label_trials, nearest_recipe, network_label
+from reslab.report.labels import data_label, find_departing, label_trials, name_origins, nearest_recipe, network_label
 from reslab.report.records import Point, RunRecord
 from reslab.report.verdicts import IMMATERIAL, PRECISIONS
 from reslab.scores import PARTS, Score
@@ -159,7 +159,9 @@ def group_runs(records: Sequence[RunRecord]) -> list[Group]:
     sets = [tuple(sorted(runs, key=lambda run: (run.trial.seed, run.id))) for runs in members.values()]
     trials = [runs[0].trial for runs in sets]
     departing = find_departing(trials)
-    labels = label_trials([(trial, len(runs)) for trial, runs in zip(trials, sets, strict=True)], departing)
+    origins = name_origins((record.trial, record.directory) for record in records)
+    counted = [(trial, len(runs)) for trial, runs in zip(trials, sets, strict=True)]
+    labels = label_trials(counted, departing, origins)
     groups = [
         Group(
             label=label,

@@ -1,22 +1,28 @@
 """What tells trials apart, in few words: the network, the recipe it is nearest to, and what was changed."""
 
 import functools
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from reslab.json_text import to_json
 from reslab.report.verdicts import IMMATERIAL, PRECISIONS
+from reslab.runs.directory import RunDirectory
+from reslab.runs.origins import DIGITS, count_images, find_beginning, name_start
 from reslab.spec import Spec, name_of
 from reslab.spec.codec import differing_leaves, encode, flatten
 from reslab.spec.families import IMAGENET_BLOCKS
 from reslab.spec.recipe import RECIPES, Recipe
-from reslab.spec.trial import Trial, trial_to_dict
+from reslab.spec.trial import START, Trial, trial_to_dict
 
 # The data implies these, so they tell no two networks on one dataset apart.
 IMPLIED = ("classes", "channels", "input_size")
-DIGESTS, DIGITS = ("data.fingerprint", "start"), 12  # as many as in a run's id
+PARTS = r"^(data|network|recipe)\."  # of a trial, left out before its fields
+NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
+USUAL = {"data.on_bad_image": "stop", "data.held_out_seed": 0}  # told of trials that have it otherwise
 
 
 def data_label(trial: Trial) -> str:
@@ -33,23 +39,52 @@ def network_label(spec: Spec) -> str:
     return " ".join([name, *[field for field in differing if field.partition("=")[0] not in IMPLIED]])
 
 
-def label_trials(trials: Sequence[tuple[Trial, int]], departing: Sequence[Mapping[str, Any]]) -> list[str]:
+def name_origins(runs: Iterable[tuple[Trial, RunDirectory]]) -> dict[str, str]:
+    """Return what people would call weights and versions of data, by the digests that trials know them by.
+
+    Weights go by what a run says of them: weights=cifar10. Where data of one name had several contents, each goes by
+    its number of training images, or, if that does not tell them apart, by its place in time: version=2.
+    """
+    names: dict[str, str] = {}
+    starts: dict[tuple[str, str, str], set[str]] = {}
+    versions: dict[tuple[str, int], dict[str, int | None]] = {}
+    for trial, run in sorted(runs, key=lambda one: find_beginning(one[1])):
+        if trial.start is not None and (weights := name_start(trial, run)):
+            starts.setdefault((trial.data.name, name_of(trial.network), weights), set()).add(trial.start)
+        counted = count_images(run)
+        versions.setdefault(_draw(trial), {}).setdefault(trial.data.fingerprint, counted[0] if counted else None)
+    for (*_, weights), digests in starts.items():  # a file that was written anew has its name still
+        names |= {one: f"weights={weights}" + (f"#{one[:DIGITS]}" if len(digests) > 1 else "") for one in digests}
+    for counts in versions.values():
+        telling = None not in counts.values() and len({*counts.values()}) == len(counts)
+        for number, (fingerprint, images) in enumerate(counts.items(), start=1):
+            names[fingerprint] = f"images={images}" if telling else f"version={number}"
+    return names
+
+
+def label_trials(
+    trials: Sequence[tuple[Trial, int]], departing: Sequence[Mapping[str, Any]], origins: Mapping[str, str] = NO_ORIGINS
+) -> list[str]:
     """Name each trial's network, and the fields in which it differs from others of that network on that data.
 
     The usual one among them goes by the network's name alone: it departs least from its recipe, then has the most runs,
     then, of one recipe, the finest precision. Where recipes differ a trial names its own, and of its fields those that
-    were changed. What is `departing` from a recipe is always told.
+    were changed. What is `departing` from a recipe is always told, and so is, by its name in `origins`, what a trial
+    started from, and which version of the data it had where there are several.
     """
     names = [(data_label(trial), network_label(trial.network)) for trial, _ in trials]
     fields = [_telling(trial) for trial, _ in trials]
     recipes = [nearest_recipe(trial.recipe) for trial, _ in trials]
     like: dict[tuple[str, str], list[int]] = {}
-    for index, name in enumerate(names):
+    versions: dict[tuple[str, int], list[str]] = {}
+    for index, (name, (trial, _)) in enumerate(zip(names, trials, strict=True)):
         like.setdefault(name, []).append(index)
+        known = versions.setdefault(_draw(trial), [])
+        known += [trial.data.fingerprint] if trial.data.fingerprint not in known else []
     ranks = [(len(changed), -runs) for changed, (_, runs) in zip(departing, trials, strict=True)]
     fineness = [PRECISIONS.index(trial.recipe.precision) for trial, _ in trials]
     labels = []
-    for index, name in enumerate(names):
+    for index, (name, (trial, _)) in enumerate(zip(names, trials, strict=True)):
         first = min(ranks[twin] for twin in like[name])
         usual = [twin for twin in like[name] if ranks[twin] == first]
         if len({recipes[twin] for twin in usual}) == 1:
@@ -60,7 +95,7 @@ def label_trials(trials: Sequence[tuple[Trial, int]], departing: Sequence[Mappin
         if any(recipes[twin] != recipe for twin in others):
             others, told = like[name], [f"recipe={recipe}"]
         differing = [
-            f"{field.removeprefix('recipe.')}={_written(value, field)}"
+            f"{re.sub(PARTS, '', field)}={write_value(value)}"
             for field, value in fields[index].items()
             if field in departing[index]
             or (
@@ -68,15 +103,27 @@ def label_trials(trials: Sequence[tuple[Trial, int]], departing: Sequence[Mappin
                 and not (told and field in _fields_of(recipe) and _fields_of(recipe)[field] == value)
             )
         ]
-        labels.append(" ".join([name[1], *told, *differing]))
+        labels.append(" ".join([name[1], *_name_own(trial, versions[_draw(trial)], origins), *told, *differing]))
     return labels
 
 
-def label_each(trials: Sequence[Trial]) -> dict[Trial, str]:
+def _draw(trial: Trial) -> tuple[str, int]:
+    """Return what data has one content under, unless it was changed: its name, and what draws its test images."""
+    return trial.data.name, trial.data.held_out_seed
+
+
+def _name_own(trial: Trial, versions: Sequence[str], origins: Mapping[str, str]) -> list[str]:
+    """Return what a trial started from, if from weights, and which of several versions of its data it had."""
+    content = trial.data.fingerprint
+    told = [] if trial.start is None else [origins.get(trial.start, f"weights={trial.start[:DIGITS]}")]
+    return told + ([origins.get(content, f"version={versions.index(content) + 1}")] if len(versions) > 1 else [])
+
+
+def label_each(trials: Sequence[Trial], origins: Mapping[str, str] = NO_ORIGINS) -> dict[Trial, str]:
     """Name each trial so that those that differ in more than their seed are told apart."""
     kinds = [replace(trial, seed=0) for trial in trials]
     counts = Counter(kinds)
-    labels = label_trials(list(counts.items()), find_departing(list(counts)))
+    labels = label_trials(list(counts.items()), find_departing(list(counts)), origins)
     by_kind = dict(zip(counts, labels, strict=True))
     return {trial: by_kind[kind] for trial, kind in zip(trials, kinds, strict=True)}
 
@@ -101,7 +148,7 @@ def shared_departures(trials: Sequence[Trial]) -> dict[str, str]:
     """Return in what all of `trials` depart from the recipes they are nearest to, as it is written."""
     first, *others = [_departures(trial) for trial in trials]
     shared = {field: value for field, value in first.items() if all(other.get(field) == value for other in others)}
-    return {field.removeprefix("recipe."): _written(value, field) for field, value in shared.items()}
+    return {field.removeprefix("recipe."): write_value(value) for field, value in shared.items()}
 
 
 def _departures(trial: Trial) -> dict[str, Any]:
@@ -115,9 +162,11 @@ def _departures(trial: Trial) -> dict[str, Any]:
 
 
 def _telling(trial: Trial) -> dict[str, Any]:
-    """Return what a trial's short names leave out."""
+    """Return what a trial's short names leave out, but for its origins, and for what is usual of data."""
     implied = {field: getattr(trial.network, field, None) for field in IMPLIED}
-    return flatten({**trial_to_dict(trial), "network": implied, "seed": None})
+    fields = flatten({**trial_to_dict(trial), "network": implied})
+    hidden = ("seed", START, "data.fingerprint")
+    return {field: value for field, value in fields.items() if field not in hidden and USUAL.get(field) != value}
 
 
 @functools.cache
@@ -134,7 +183,3 @@ def _fields_of(recipe: str) -> dict[str, Any]:
 def write_value(value: Any) -> str:
     """Write a field's value as one would type it."""
     return value if isinstance(value, str) else to_json(value)
-
-
-def _written(value: Any, field: str) -> str:
-    return value[:DIGITS] if field in DIGESTS and isinstance(value, str) else write_value(value)

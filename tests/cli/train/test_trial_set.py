@@ -179,7 +179,7 @@ def test_files_of_other_data_are_refused(reslab, tmp_path: Path, files: list[str
     other.write_text(re.sub(r'fingerprint = ".*"', f'fingerprint = "{"0" * 64}"', other.read_text()))
     outcome = reslab("train", *files, "--runs", str(tmp_path / "runs"))
     assert outcome.code == 2
-    assert f"{other} is about other data than the digits here" in outcome.err.replace("\n", "")
+    assert f"digits is not the data that {other} was written for: it has changed" in outcome.err.replace("\n", "")
 
 
 def test_what_is_left_is_told_and_trials_that_crowd_each_other(reslab, tmp_path: Path, monkeypatch) -> None:

@@ -1,7 +1,7 @@
 """`reslab data fetch|prepare|shard|check|list`."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,16 +11,17 @@ from cyclopts import App, Parameter
 from reslab.cli.terminal.show import console, make_table, print_json, progress_console, say
 from reslab.cli.words.subjects import WHOLE, Json
 from reslab.errors import UserError, choices, suggest
-from reslab.numbers import count
+from reslab.numbers import count, write_size
 
 app = App(name="data", help="Fetch, check, list and shard datasets.")
 
+DryRun = Annotated[bool, Parameter(help="Print what would be written, and where; write nothing.")]
 MOST_WORKERS = 256
 UNITS = {"MB": 10**6, "GB": 10**9}
 
 
 @app.command
-def fetch(name: str, *, source: str | None = None) -> None:
+def fetch(name: str, *, source: str | None = None, dry_run: DryRun = False) -> None:
     """Download a dataset, verify it, and store it under the data root (RESLAB_DATA).
 
         reslab data fetch cifar10
@@ -35,16 +36,25 @@ def fetch(name: str, *, source: str | None = None) -> None:
     """
     from reslab.data.arrays.fetch import fetch as fetch_dataset
     from reslab.data.arrays.sources import PUBLISHED
+    from reslab.data.arrays.store import data_root
 
     if name not in PUBLISHED:
         raise UserError(f"'{name}' is not fetched; choose {choices(PUBLISHED)} (the digits come with the package)")
+    if dry_run:
+        dataset = PUBLISHED[name]
+        where = source or " and ".join(file.url for file in dataset.files)
+        say(
+            f"would fetch {where} and write {count(dataset.num_train)} training and {count(dataset.num_test)} test "
+            f"images, {write_size(dataset.num_bytes)}, to {data_root() / name}"
+        )
+        return
     with _bars() as watch:
         folder = fetch_dataset(PUBLISHED[name], source=source, watch=watch)
     say(f"wrote {folder}")
 
 
 @app.command
-def prepare(name: str, source: Path, *, out: Path | None = None) -> None:
+def prepare(name: str, source: Path, *, out: Path | None = None, dry_run: DryRun = False) -> None:
     """Unpack ImageNet's original files into one folder per class. Run it again to resume.
 
         reslab data prepare imagenet downloads/
@@ -60,13 +70,19 @@ def prepare(name: str, source: Path, *, out: Path | None = None) -> None:
         The folder to write. Default: 'imagenet' under the data root (RESLAB_DATA), or SOURCE if its training images
         are already unpacked.
     """
-    from reslab.data.photos.imagenet import WHOLE, choose_place, prepare_imagenet
+    from reslab.data.photos.imagenet import WHOLE, choose_place, plan_imagenet, prepare_imagenet
 
     if name != "imagenet":
         raise UserError(f"'{name}' is not prepared; choose imagenet (others are fetched: reslab data fetch)")
     source = source.expanduser()
+    place = out.expanduser() if out else choose_place(source)
+    if dry_run:
+        plan = plan_imagenet(source, place)
+        needs = f"{place} would be written, {write_size(plan.disk_bytes)} of disk" if plan else "nothing to unpack"
+        say(f"{source}: {needs}")
+        return
     with _bars() as watch:
-        prepared = prepare_imagenet(source, out.expanduser() if out else choose_place(source), watch=watch)
+        prepared = prepare_imagenet(source, place, watch=watch)
     told = "{:,} classes, {:,} training and {:,} validation images"
     state = "was unpacked already" if prepared.as_found else "is ready"
     say(
@@ -77,7 +93,13 @@ def prepare(name: str, source: Path, *, out: Path | None = None) -> None:
 
 
 @app.command
-def shard(source: Path, out: Path, *, size: Annotated[str, Parameter(allow_leading_hyphen=True)] = "512MB") -> None:
+def shard(
+    source: Path,
+    out: Path,
+    *,
+    size: Annotated[str, Parameter(allow_leading_hyphen=True)] = "512MB",
+    dry_run: DryRun = False,
+) -> None:
     """Write a folder of photographs as tar shards, for training like the folder or for webdataset.
 
         reslab data shard photos/ shards/
@@ -91,15 +113,22 @@ def shard(source: Path, out: Path, *, size: Annotated[str, Parameter(allow_leadi
     size
         The largest size of a shard, such as 512MB or 1GB. A larger image gets a shard of its own.
     """
-    from reslab.data.photos.shard_writer import write_shards
+    from reslab.data.photos.shard_writer import plan_shards, write_shards
 
+    def describe(class_names: Sequence[str], images: Sequence[int]) -> str:
+        shards = f"{count(len(images))} shard{'s' * (len(images) != 1)} in {out}"
+        return f"{count(sum(images))} images of {count(len(class_names))} classes to {shards}"
+
+    source, place, most = source.expanduser(), out.expanduser(), _read_size(size)
+    if dry_run:
+        plan = plan_shards(source, place, size=most)
+        images = [len(shard) for shard in plan.shards.values()]
+        say(f"would write {describe(plan.dataset.class_names, images)}, {write_size(plan.total_bytes)} of disk")
+        return
     with _bars() as watch:
-        contents = write_shards(source.expanduser(), out.expanduser(), size=_read_size(size), watch=watch)
-    images, shards = sum(contents.images.values()), len(contents.images)
-    say(
-        f"wrote {count(images)} images of {count(len(contents.class_names))} classes to {count(shards)} "
-        f"shard{'s' * (shards != 1)} in {out}; train on them: reslab train data={out}"
-    )
+        contents = write_shards(source, place, size=most, watch=watch)
+    written = describe(contents.class_names, list(contents.images.values()))
+    say(f"wrote {written}; train on them: reslab train data={out}")
 
 
 def _read_size(text: str) -> int:

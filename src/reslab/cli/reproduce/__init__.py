@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from reslab.cli.reproduce.cost_table import reproduce_table_1
+from reslab.cli.terminal.asking import ask_before
 from reslab.cli.terminal.checked_records import warn_of
 from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars
 from reslab.cli.terminal.show import console, make_table, note, print_json, progress_console, say
-from reslab.cli.train.trial_set import refuse_numbers, tell_needs
-from reslab.cli.words.subjects import WHOLE, Compile, Json, RunsFolder, split_words, writable_root
+from reslab.cli.train.trial_set import print_runs, refuse_numbers, tell_needs
+from reslab.cli.words.subjects import WHOLE, Compile, Json, RunsFolder, runs_root, split_words, writable_root
 from reslab.errors import UserError, choices, suggest
 from reslab.numbers import signed
 from reslab.paper.claim import CIFAR10, IMAGENET, Claim
@@ -23,10 +24,13 @@ from reslab.report.markdown import gather_remarks
 from reslab.report.notation import ours, place
 from reslab.report.reporting import Judgement, judge_runs
 from reslab.report.verdicts import Verdict
+from reslab.spec import name_of
 from reslab.spec.codec import encode
 
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
+    from reslab.experiments.estimate import Estimate
+    from reslab.experiments.reproduce import Plan
 
 COUNTED = "table-1"
 PLACES = (COUNTED, *CLAIMS)
@@ -41,14 +45,17 @@ def reproduce(
     together: Annotated[int | None, WHOLE] = None,
     compile: Compile = False,
     measure: bool = False,
+    yes: bool = False,
+    dry_run: bool = False,
     json: Json = False,
 ) -> None:
     """Train what is missing of a table or figure, and compare with the paper.
 
         reslab reproduce table-6 --only resnet-20,resnet-56
 
-    Finished runs are not trained again; interrupted runs resume. Ctrl-C and SIGTERM save the state first and exit
-    with code 130 or 143.
+    It first prints what it will train and how long that takes, and asks if that is more than 5 minutes. Finished runs
+    are not trained again; interrupted runs resume. Ctrl-C and SIGTERM save the state first and exit with code 130 or
+    143.
 
     Parameters
     ----------
@@ -68,12 +75,16 @@ def reproduce(
     measure
         For table-1: also time the networks on this machine. On a GPU, also measure their memory and the largest batch
         that fits.
+    yes
+        Start without asking, however long it takes; needed for long training where there is no terminal.
+    dry_run
+        Print what would be trained or timed and how long that would take, and do neither.
     """
     subjects, fields = split_words(words)
     if subjects == [COUNTED]:
-        if fields or seeds or only or from_ or runs or together or compile:
-            raise UserError(f"{COUNTED} is counted and trains nothing; it takes --measure and --json alone")
-        reproduce_table_1(measure=measure, json=json)
+        if fields or seeds or only or from_ or runs or together or compile or yes:
+            raise UserError(f"{COUNTED} is counted and trains nothing; it takes --measure, --dry-run and --json alone")
+        reproduce_table_1(measure=measure, dry_run=dry_run, json=json)
         return
     claims = choose_claims(subjects, only)
     if measure:
@@ -81,10 +92,22 @@ def reproduce(
     refuse_numbers(seeds=seeds, together=together)
     data = fields.pop("data", None)
     if from_ is None:
-        root = writable_root(runs)
+        root = runs_root(runs) if dry_run else writable_root(runs)
         if dataset := _open(claims, ", ".join(subjects), data, root):
-            claims = _run(claims, dataset, fields, root, seeds=seeds or 1, together=together, compile=compile)
-    elif fields or runs or seeds or together or compile:
+            with progress_console.status("loading"):
+                from reslab.experiments.reproduce import plan_runs
+
+                plan = plan_runs(claims, dataset, root, seeds=seeds or 1, fields=fields, together=together)
+            estimate = _tell_plan(plan, refusing=not dry_run)
+            if dry_run:
+                _print_plan(plan, estimate, json=json)
+            else:
+                ask_before("training", estimate.seconds if estimate else 0, yes=yes)
+                _run(plan, compile=compile)
+            claims = plan.claims
+        if dry_run:
+            return
+    elif fields or runs or seeds or together or compile or yes or dry_run:
         raise UserError(
             "--from judges the runs that are there; leave out all fields but data, and what is said about training"
         )
@@ -174,26 +197,35 @@ def _tell_of_other_photographs(claims: Sequence[Claim], judged: Judgement, root:
         )
 
 
-def _run(
-    claims: Sequence[Claim],
-    dataset: Dataset,
-    fields: dict[str, str],
-    root: Path,
-    *,
-    seeds: int,
-    together: int | None,
-    compile: bool,
-) -> Sequence[Claim]:
-    """Run what the claims lack under `root`; return them as far as `dataset` can test them."""
-    with progress_console.status("loading"):
-        from reslab.experiments.reproduce import plan_runs
-        from reslab.experiments.reproduce import reproduce as run_plan
+def _tell_plan(plan: Plan, *, refusing: bool) -> Estimate | None:
+    """Print which networks a plan trains, and return what that takes; nothing where all is there."""
+    missing = plan.missing
+    if networks := dict.fromkeys(name_of(trial.network).removeprefix("cifar-") for trial in missing):
+        numbers = sorted({trial.seed for trial in missing})
+        seeds = f"seeds {numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"seed {numbers[0]}"
+        note(f"to train: {', '.join(networks)}; {seeds}")
+    where = {"together": plan.together, "device": plan.device}
+    return tell_needs(list(plan.trials), missing, plan.dataset, plan.root, **where, refusing=refusing)
 
-        plan = plan_runs(claims, dataset, root, seeds=seeds, fields=fields, together=together)
-    tell_needs(list(plan.trials), plan.missing, dataset, root, together=plan.together, device=plan.device)
+
+def _print_plan(plan: Plan, estimate: Estimate | None, *, json: bool) -> None:
+    runs = {trial: plan.run_of(trial) for trial in plan.trials}
+    if not json:
+        print_runs(runs, plan.root)
+        return
+    trials = [
+        {"id": trial.id, "network": name_of(trial.network), "seed": trial.seed, "state": run.state}
+        for trial, run in runs.items()
+    ]
+    print_json({"trials": trials, "to_run": len(plan.missing), "needs": encode(estimate)})
+
+
+def _run(plan: Plan, *, compile: bool) -> None:
+    """Run what a plan lacks."""
+    from reslab.experiments.reproduce import reproduce as run_plan
+
     with StopSignals() as stop, make_bars() as progress:
         run_plan(plan, compile=compile, listener=TrialBars(progress, plan.missing).listener(stop))
-    return plan.claims
 
 
 def _print(judged: Judgement, root: Path) -> None:
@@ -202,7 +234,7 @@ def _print(judged: Judgement, root: Path) -> None:
         if number:
             console.print()
         verdicts = list(group)
-        page = make_table(f"{place(table)} ({root})", *columns)
+        page = make_table(f"{place(table)} ({root})", *columns, give_way=("n", "difference"))
         for verdict in verdicts:
             claim = verdict.claim
             numbers = (claim.published_words, ours(verdict), str(verdict.n or ""), signed(verdict.difference))

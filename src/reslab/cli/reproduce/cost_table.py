@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from reslab.experiments.costs import Counted, Measured
 
 
-def reproduce_table_1(*, measure: bool, json: bool) -> None:
-    """Print Table 1 counted, beside what is printed there, and what its networks cost."""
+def reproduce_table_1(*, measure: bool, dry_run: bool, json: bool) -> None:
+    """Print Table 1 counted, beside what is printed there, and what its networks cost; a dry run times nothing."""
     with progress_console.status("loading") as status:
         from reslab.experiments.costs import (
             count_depths,
@@ -33,7 +33,8 @@ def reproduce_table_1(*, measure: bool, json: bool) -> None:
             where = ", ".join(filter(None, (where, before)))
             seconds = estimate_measuring(counted, device=device)
             note(f"timing on {where} takes {about(seconds)}")
-            measured += measure_depths(device=device, progress=lambda network: status.update(f"timing {network}"))
+            if not dry_run:
+                measured += measure_depths(device=device, progress=lambda network: status.update(f"timing {network}"))
     if json:
         times = [{"device": where, **encode(one)} for one in measured]
         print_json({"counted": [_plain(one) for one in counted], "measured": times})

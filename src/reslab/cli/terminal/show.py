@@ -2,16 +2,16 @@
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.status import Status
-from rich.table import Table
 from rich.text import Text
 
 from reslab.cli.terminal.legible import disarmed, legible
+from reslab.cli.terminal.tables import FittedTable
 from reslab.json_text import to_json
 from reslab.runtime.listener import Listener
 
@@ -36,6 +36,10 @@ class Terminal(Console):
         for segment in super().render(renderable, options):
             yield segment if segment.is_control else Segment(disarmed(segment.text), segment.style)
 
+    def print(self, *objects: Any, crop: bool = False, **options: Any) -> None:
+        """Print, and cut nothing off: a terminal folds what is too long for it, and copies it as one line."""
+        super().print(*objects, crop=crop, **options)
+
     def on_broken_pipe(self) -> None:
         """Go on although the reader, `head` for one, has gone: what is said from here on is said to nobody."""
         self.quiet = True
@@ -46,8 +50,8 @@ class Terminal(Console):
         return super().status(self.render_str(status) if isinstance(status, str) else status, **options)
 
 
-# A pipe has no width of its own: give tables room rather than fold them.
-console = Terminal(width=None if sys.stdout.isatty() else 120)
+WIDE = 100_000  # what a file or a pipe has room for in a line
+console = Terminal(width=None if sys.stdout.isatty() else WIDE)
 progress_console = Terminal(stderr=True)
 
 
@@ -79,26 +83,23 @@ def print_json(data: Any) -> None:
     print(to_json(data, indent=2))
 
 
-def make_table(title: str, *columns: str) -> Table:
-    """Start a table whose first column is text and whose others are numbers, unless marked with a trailing '<'."""
-    table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        header_style="dim",
-        box=None,
-        pad_edge=False,
-        padding=(0, 2, 0, 0),
-    )
+def make_table(title: str, *columns: str, give_way: Sequence[str] = ()) -> FittedTable:
+    """Start a table whose first column is text and whose others are numbers, unless marked with a trailing '<'.
+
+    A narrow terminal may do without the columns named in `give_way`, the least important first.
+    """
+    table = FittedTable(title, give_way=give_way)
     for index, column in enumerate(columns):
         left = index == 0 or column.endswith("<")
         table.add_column(column.removesuffix("<"), justify="left" if left else "right", overflow="fold")
     return table
 
 
-def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[RenderableType]]) -> None:
+def print_table(
+    title: str, columns: Iterable[str], rows: Iterable[Iterable[RenderableType]], *, give_way: Sequence[str] = ()
+) -> None:
     """Print a table, columns as for `make_table`."""
-    table = make_table(title, *columns)
+    table = make_table(title, *columns, give_way=give_way)
     for row in rows:
         table.add_row(*row)
     console.print(table)

@@ -224,7 +224,10 @@ def _read_files(paths: Sequence[Path], given: dict[str, str]) -> tuple[list[Tria
         if trial.data.held_out_seed != trials[0].data.held_out_seed:
             raise UserError(f"{path} and {paths[0]} differ in data.held_out_seed; train one after the other")
         if dataset.fingerprint != trial.data.fingerprint:
-            raise UserError(f"{path} is about other data than the {dataset.name} here; check data.fingerprint")
+            raise UserError(
+                f"{dataset.name} is not the data that {path} was written for: it has changed since, or is another "
+                "folder of that name; put its images back, or write a new file with --dry-run"
+            )
     return [with_epochs(trial, epochs, dataset) for trial in trials], dataset, weights
 
 

@@ -14,16 +14,18 @@ from reslab.cli.terminal.show import console, make_table, note, progress_console
 from reslab.errors import UserError
 from reslab.numbers import about, percent, write_size
 from reslab.report.groups import spread
-from reslab.report.labels import label_each
+from reslab.report.labels import label_each, name_origins
 from reslab.report.notation import spread_words
 from reslab.runs.directory import RunDirectory
-from reslab.scores import list_columns
+from reslab.runs.origins import name_weights
+from reslab.scores import list_columns, list_spare
 from reslab.spec import Spec
 from reslab.spec.trial import Trial
 from reslab.tasks.catalogue import find_shown
 
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
+    from reslab.experiments.estimate import Estimate
 
 MOST_SEEDS = 1_000  # of each trial: all are written down before the first begins
 MOST_TOGETHER = 32  # torch has so many streams of a kind
@@ -63,8 +65,9 @@ def train_several(
         for run in missing.values():
             run.refuse_held()
     tell_needs(trials, list(missing), dataset, root, together=together, device=device, refusing=not dry_run)
-    labels, failures = label_each(trials), {}
+    failures = {}
     if missing and not dry_run:
+        labels = label_each(trials, _name_origins(runs, weights))
         with StopSignals() as stop, make_bars() as progress:
             failures = run_together(
                 list(missing),
@@ -77,7 +80,7 @@ def train_several(
                 snapshots=snapshots,
                 listener=TrialBars(progress, list(missing), labels=labels).listener(stop),
             )
-    _print(runs, labels, root)
+    print_runs(runs, root, weights=weights)
     refuse_failures(failures, of=len(missing))
 
 
@@ -90,8 +93,8 @@ def tell_needs(
     together: int,
     device: str,
     refusing: bool = True,
-) -> None:
-    """Say what is to run, and what time, memory and disk that takes; refuse what there is no room for on the disk."""
+) -> Estimate | None:
+    """Print and return what time, memory and disk the missing trials take; refuse what the disk has no room for."""
     from reslab.experiments.estimate import estimate_set
     from reslab.experiments.preflight import find_worries, refuse_short_disk
     from reslab.training.checkpoint import newest_step
@@ -103,7 +106,7 @@ def tell_needs(
         f"on {device}, {left:,} iterations in all"
     )
     if not missing:
-        return
+        return None
     _warn_of_crowding(min(together, len(missing)), device)
     for worry, trial in find_worries(missing, dataset, device=device).items():
         warn(f"{trial.id}: {worry}")
@@ -116,6 +119,7 @@ def tell_needs(
     )
     if refusing:
         refuse_short_disk([(trial, RunDirectory.of(trial, root)) for trial in missing])
+    return estimate
 
 
 def _warn_of_crowding(together: int, device: str) -> None:
@@ -149,15 +153,20 @@ def _refuse_unfit(missing: Mapping[Trial, RunDirectory], dataset: Dataset, weigh
             raise UserError(f"{trial.id}: {error}") from error
 
 
-def _print(runs: Mapping[Trial, RunDirectory], labels: Mapping[Trial, str], root: Path) -> None:
+def _name_origins(runs: Mapping[Trial, RunDirectory], weights: str | Path | None) -> dict[str, str]:
+    """Return what weights and data are called; what has not begun starts from the `weights` given."""
+    given = {trial.start: f"weights={name_weights(weights, {})}" for trial in runs if trial.start and weights}
+    return given | name_origins(runs.items())
+
+
+def print_runs(runs: Mapping[Trial, RunDirectory], root: Path, *, weights: str | Path | None = None) -> None:
     """Print a row for each run, under those that differ in their seed alone their mean, and what was left out."""
-    results = _read_results(runs)
+    labels, results = label_each(list(runs), _name_origins(runs, weights)), _read_results(runs)
     damaged = [trial for trial, run in runs.items() if run.state == "finished" and trial not in results]
     shown = list_columns(score for trial in results for score in find_shown(trial).scores)
     stands = ["state<"] if len(results) < len(runs) else []
-    table = make_table(f"Runs ({root})", "trial", "seed", *shown.values(), "run<", *stands)
-    for column in table.columns[1:]:
-        column.no_wrap = True  # ids are copied; names give way
+    heads = ("trial", "seed", *shown.values(), "run<", *stands)
+    table = make_table(f"Runs ({root})", *heads, give_way=list_spare(find_shown(trial).scores for trial in results))
     alike: dict[Trial, list[Trial]] = {}
     for trial in runs:
         alike.setdefault(replace(trial, seed=0), []).append(trial)

@@ -92,7 +92,7 @@ def start_workers(fields: Mapping[str, str]) -> None:
 def _open(fields: Mapping[str, str], members: Sequence[Trained]) -> Dataset:
     """Open the data that is asked for, else what all members were trained on."""
     from reslab.data.catalogue import LOADERS, load_dataset, open_data
-    from reslab.experiments.trained import find_own_data, refuse_other_draws
+    from reslab.experiments.trained import explain_lost_data, find_own_data, refuse_other_draws
 
     if "data" in fields:
         dataset = open_data(fields["data"], known=next((one.data for one in members if one.of_photographs), None))
@@ -104,12 +104,12 @@ def _open(fields: Mapping[str, str], members: Sequence[Trained]) -> Dataset:
     if len(names) > 1:
         said = [f"{origin} was trained on {name}" for name, origin in names.items()]
         raise UserError(f"{said[0]} and {said[1]}; write data= to say what they are tested on")
-    (name, origin), *_ = names.items()
+    (name,) = names
     if name in LOADERS:
         return load_dataset(name)
     dataset = next(filter(None, map(find_own_data, members)), None)
     if dataset is None:
-        raise UserError(f"{origin} was trained on a folder named {name}, wherever that lies now; write data=FOLDER")
+        raise UserError(explain_lost_data(next(trained for trained in members if trained.data)))
     refuse_other_draws(members, dataset)
     return dataset
 

@@ -4,6 +4,7 @@ A file is its publisher's if it has the publisher's MD5 (CIFAR: the dataset's pa
 torchvision records them). Arrays that may come from elsewhere too have their SHA-256 here.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,6 +50,11 @@ class Published:
     package: Package | None = None
     digests: Mapping[str, str] = field(default_factory=dict)
     recipe: str = "cifar-paper"
+
+    @property
+    def num_bytes(self) -> int:
+        """What its images take, once stored."""
+        return (self.num_train + self.num_test) * math.prod(self.image_shape)
 
 
 TORONTO = "https://www.cs.toronto.edu/~kriz"

@@ -56,15 +56,25 @@ class Prepared:
         return self.counts == WHOLE
 
 
-def prepare_imagenet(source: Path, out: Path, *, watch: Watch = lambda what, done, total: None) -> Prepared:
-    """Bring what lies in `source`, packed or not, into `out`; both may be the same folder."""
+@dataclass(frozen=True)
+class Unpacking:
+    """Where the parts lie that are to be brought, the development kit, and the bytes of disk that they will take."""
+
+    kit: Devkit
+    train: Path | None
+    val: Path | None
+    disk_bytes: int
+
+
+def plan_imagenet(source: Path, out: Path) -> Unpacking | None:
+    """Return what of `source` is to be brought into `out`, for which there is room; None where it is unpacked."""
     if not is_folder(source):
         raise UserError(f"there is no folder {source}; give the one with {TRAIN_TAR}, {VAL_TAR} and {ARCHIVE}")
     by_class = all(_list_named(source / part, WNID) for part in ("train", "val"))
     if by_class and not _list_named(source / "val", VAL_IMAGE):
         if out.resolve() != source.resolve():
             raise UserError(f"{source} is unpacked already; use it as it is, without --out")
-        return Prepared(source, _count(source), as_found=True)
+        return None
     kit = read_devkit(source)
     train, val = _find(source, "train", TRAIN_TAR), _find(source, "val", VAL_TAR)
     found = {
@@ -78,17 +88,26 @@ def prepare_imagenet(source: Path, out: Path, *, watch: Watch = lambda what, don
             f"{source} has no {' and no '.join(missing)}; image-net.org gives ILSVRC-2012 to those with an account: "
             f"put {TRAIN_TAR}, {VAL_TAR} and {ARCHIVE} into one folder"
         )
+    needed = _count_bytes(train, val, out)
+    refuse_full_disk(out, needed * ROOM, remedy="give --out on another disk")
+    return Unpacking(kit, train, val, needed)
+
+
+def prepare_imagenet(source: Path, out: Path, *, watch: Watch = lambda what, done, total: None) -> Prepared:
+    """Bring what lies in `source`, packed or not, into `out`; both may be the same folder."""
+    plan = plan_imagenet(source, out)
+    if plan is None:
+        return Prepared(source, _count(source), as_found=True)
     try:
-        _refuse_small_disk(train, val, out)
-        if train is not None:
-            _bring_train(train, out / "train", kit, watch)
-        if val is not None:
-            _bring_val(val, out / "val", kit, watch)
+        if plan.train is not None:
+            _bring_train(plan.train, out / "train", plan.kit, watch)
+        if plan.val is not None:
+            _bring_val(plan.val, out / "val", plan.kit, watch)
     except OSError as error:
         raise UserError(
             f"cannot write {out}: {error.strerror}; the same command goes on once that is put right"
         ) from error
-    write_words(out, kit.words)
+    write_words(out, plan.kit.words)
     return Prepared(out, _count(out))
 
 
@@ -150,7 +169,8 @@ def _count(root: Path) -> tuple[int, int, int]:
     return len(dataset.class_names), len(dataset.train), len(dataset.test)
 
 
-def _refuse_small_disk(train: Path | None, val: Path | None, out: Path) -> None:
+def _count_bytes(train: Path | None, val: Path | None, out: Path) -> int:
+    """Return the disk that parts will take: links on the same disk take none."""
     place = next(path for path in (out.absolute(), *out.absolute().parents) if path.exists())
     needed = 0
     if train is not None and train.is_file():
@@ -162,7 +182,7 @@ def _refuse_small_disk(train: Path | None, val: Path | None, out: Path) -> None:
     for folder in (train, val):
         if folder is not None and folder.is_dir() and folder.stat().st_dev != place.stat().st_dev:
             needed += sum(path.stat().st_size for path in folder.rglob("*.JPEG"))
-    refuse_full_disk(out, needed * ROOM, remedy="give --out on another disk")
+    return needed
 
 
 def _bring_train(where: Path, out: Path, kit: Devkit, watch: Watch) -> None:

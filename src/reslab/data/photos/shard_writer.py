@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import io
 import tarfile
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit, read_words, write_words
@@ -28,8 +28,17 @@ BLOCK = tarfile.BLOCKSIZE
 ROOM = 1.02  # of what is counted
 
 
-def write_shards(source: Path, out: Path, *, size: int, watch: Watch = lambda what, done, total: None) -> Contents:
-    """Write the photographs of `source` to shards of about `size` bytes at most in the new folder `out`."""
+@dataclass(frozen=True)
+class ShardPlan:
+    """Which photographs go into which shard, and the bytes that all take."""
+
+    dataset: PhotoDataset
+    shards: Mapping[str, list[Image]]
+    total_bytes: int
+
+
+def plan_shards(source: Path, out: Path, *, size: int) -> ShardPlan:
+    """Plan shards of about `size` bytes at most; refuse what cannot be sharded, or has no room in `out`."""
     if out.exists():
         raise UserError(f"{out} is there already; give a new folder, or remove it")
     if source.resolve() in out.resolve().parents:
@@ -37,19 +46,25 @@ def write_shards(source: Path, out: Path, *, size: int, watch: Watch = lambda wh
     if listed := find_list(source):
         raise UserError(f"{listed} gives images several labels each, and a shard holds one; shard a folder of classes")
     dataset = read_photos(source)
-    shards = dict(_plan(dataset, size))
+    shards = dict(_fill_shards(dataset, size))
     total = sum(_bytes_in_tar(split.size(index)) for images in shards.values() for split, index in images)
+    refuse_full_disk(out, total * ROOM, remedy="give a place on another disk")
+    return ShardPlan(dataset, shards, total)
+
+
+def write_shards(source: Path, out: Path, *, size: int, watch: Watch = lambda what, done, total: None) -> Contents:
+    """Write the photographs of `source` to shards of about `size` bytes at most in the new folder `out`."""
+    plan = plan_shards(source, out, size=size)
     try:
-        refuse_full_disk(out, total * ROOM, remedy="give a place on another disk")
         with temporary_folder(out.absolute().parent, out.name) as temporary:
             new, keys, done = temporary / "new", _Keys(), 0
             new.mkdir()
-            for name, images in shards.items():
+            for name, images in plan.shards.items():
                 _write_shard(new / name, images, keys)
                 done += (new / name).stat().st_size
-                watch("shards", done, max(done, total))
-            counts = {name: len(images) for name, images in shards.items()}
-            contents = Contents(dataset.class_names, counts, keys.renamed)
+                watch("shards", done, max(done, plan.total_bytes))
+            counts = {name: len(images) for name, images in plan.shards.items()}
+            contents = Contents(plan.dataset.class_names, counts, keys.renamed)
             (new / FILE).write_text(to_json(asdict(contents), indent=2) + "\n", encoding="utf-8")
             if words := read_words(source):
                 write_words(new, words)
@@ -59,7 +74,7 @@ def write_shards(source: Path, out: Path, *, size: int, watch: Watch = lambda wh
     return contents
 
 
-def _plan(dataset: PhotoDataset, size: int) -> Iterator[tuple[str, list[Image]]]:
+def _fill_shards(dataset: PhotoDataset, size: int) -> Iterator[tuple[str, list[Image]]]:
     """Yield the shards to write: their names, and the images of each. Those held out of train still belong to it."""
     train, test = [[(split, index) for index in range(len(split))] for split in (dataset.train, dataset.test)]
     for kind, images in ({"train": train + test} if dataset.held_out else {"train": train, "val": test}).items():

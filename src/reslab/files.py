@@ -44,6 +44,11 @@ def is_file(path: Path) -> bool:
     return stat.S_ISREG(_find_mode(path))
 
 
+def exists(path: Path) -> bool:
+    """Whether there is anything at `path`; where that may not be known, it is said."""
+    return bool(_find_mode(path))
+
+
 def _find_mode(path: Path) -> int:
     try:
         return path.stat().st_mode

@@ -65,6 +65,15 @@ def find(name: str, overrides: Mapping[str, Any] | None = None, *, where: str = 
     return override(entry.make(**block), overrides, where=where)
 
 
+def is_network(name: str) -> bool:
+    """Whether `name` stands for a network."""
+    try:
+        find(name)
+    except UserError:
+        return False
+    return True
+
+
 def asserted_fields(name: str) -> tuple[str, ...]:
     """Return the fields that `name` fixes by saying so, as the v1.5 names do."""
     return _entry(name).asserts

@@ -24,7 +24,7 @@ from reslab.networks.weights.file import Weights, parse_weights
 from reslab.networks.weights.places import COUNTER
 from reslab.networks.weights.torchvision import digest_file, fetch_torchvision, find_preprocess, modernize
 from reslab.runtime.sealed import KEY, read_safetensors
-from reslab.shipped import SETS, find_shipped
+from reslab.shipped import SETS, find_shipped, list_shipped
 from reslab.spec import Spec, name_of
 
 TORCHVISION = "torchvision"  # the weights it published, and its adapter
@@ -77,7 +77,8 @@ def _find_file(weights: str | Path, *, like: Spec | None) -> Path:
             )
         return path
     if like is None:
-        raise UserError(f"{weights} is weights of several networks: give the name of one of them too")
+        some = f", {choices(list_shipped(str(weights)))}" if weights in SETS else ""
+        raise UserError(f"{weights} is weights of several networks: give the name of one of them too{some}")
     return fetch_torchvision(like) if weights == TORCHVISION else find_shipped(str(weights), name_of(like).split()[0])
 
 

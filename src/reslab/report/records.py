@@ -91,10 +91,8 @@ class RunRecord:
 
     @property
     def state(self) -> str:
-        """Finished, interrupted, or running while a living process works on it; by what was read."""
-        if self.result:
-            return "finished"
-        return "running" if self.directory.held else "interrupted"
+        """Finished, interrupted, diverged, or running while a living process works on it; by what was read."""
+        return "finished" if self.result else self.directory.state_without_result
 
     @property
     def step(self) -> int:

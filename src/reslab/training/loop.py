@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reslab.errors import UserError
 from reslab.networks import Network
+from reslab.networks.finite import NotFinite
 from reslab.runtime.listener import DEAF, Listener
 from reslab.spec.recipe import Recipe
 from reslab.training.checkpoint import Checkpoint, load_newest, save_checkpoint
@@ -111,7 +111,7 @@ def _read(state: TrainingState, task: Task, recipe: Recipe) -> Tally:
     tally = state.read_tally()
     if tally.failed_at is not None:
         farther = "recipe.precision=bf16, whose numbers reach farther, or " if recipe.precision == "fp16" else ""
-        raise UserError(
+        raise NotFinite(
             f"the loss or a gradient of iteration {tally.failed_at} is not finite, "
             f"on images {task.name_images(tally.failed_at)}; "
             f"what was saved before it is kept: try {farther}a smaller recipe.optimizer.learning_rate or a warm-up"

@@ -77,6 +77,11 @@ def enter_folder(folder: Path) -> list[Path]:
     return sorted(Path(entry.path) for entry in os.scandir(folder))
 
 
+def is_full(error: BaseException) -> bool:
+    """Whether an error says that a disk, or a user's share of it, is full."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
 def refuse_full_disk(path: Path, needed: float, *, remedy: str) -> None:
     """Refuse to write `needed` bytes at `path`, which need not be there yet, where its disk has no room for them."""
     place = next(folder for folder in (path, *path.absolute().parents) if folder.is_dir())

@@ -84,8 +84,10 @@ def show(run: str, *, runs: RunsFolder = None, json: Json = False) -> None:
     timings = [text for text in _write_timings(asdict(record.timings)) if text]
     if timings:
         console.print("{} images/s, {} of memory, {}".format(*timings))
+    void = record.result.panel.list_void() if record.result else ()
+    hidden = {name for score in void for name in (score.name, score.key("test"))}
     for name, value in parts.get("result", {}).items():
-        if isinstance(value, float):
+        if isinstance(value, float) and name not in hidden:
             console.print(f"{name:<26} {value:.4g}")
 
 

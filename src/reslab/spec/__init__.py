@@ -2,6 +2,7 @@
 
 from reslab.spec.catalogue import (
     Spec,
+    depth_of,
     differences,
     find,
     is_network,
@@ -29,6 +30,7 @@ __all__ = [
     "TorchvisionSpec",
     "cifar",
     "dense",
+    "depth_of",
     "differences",
     "find",
     "highway",

@@ -61,6 +61,8 @@ def fit(stepper: Stepper, around: Surroundings) -> None:
     Of several processes the first alone reads and writes; all go through the same iterations and decisions.
     """
     position = _resume(stepper.state, around)
+    if position.step:
+        around.listener.progress(position.step, {})  # there may be nothing left to do
     try:
         _advance_to_the_end(stepper, position, around)
     finally:

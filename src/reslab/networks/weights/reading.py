@@ -102,9 +102,9 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 def _read_torch(path: Path) -> Any:
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), path.open("rb") as file:  # by its path, torch would go by the name's ending
             warnings.filterwarnings("ignore", "Detected pickle protocol")  # torch's, and told here in a sentence
-            return torch.load(path, map_location="cpu", weights_only=True)
+            return torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises nearly anything on a damaged file
         raise UserError(f"{path} {_say_what_else(path, error)}") from error
 

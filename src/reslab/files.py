@@ -21,6 +21,7 @@ from reslab.errors import UserError
 from reslab.numbers import write_size
 
 PARTIAL = ".partial"
+MKDTEMP_DRAWS = 8  # characters, for the name of a temporary folder
 ATTEMPTS = 10
 Watch = Callable[[str, int, int | None], None]  # is told what is done, how much of it, and of how much
 
@@ -140,13 +141,10 @@ def leftovers(folder: Path) -> list[Path]:
 def temporary_folder(parent: Path, name: str) -> Iterator[Path]:
     """Yield a new hidden folder in `parent` that goes away whatever happens; what killed makers left goes first.
 
-    A living maker holds its folder, so nobody takes it for a leftover. OSErrors are the caller's to tell.
+    OSErrors are the caller's to tell.
     """
     parent.mkdir(parents=True, exist_ok=True)
-    for path in parent.glob(f".{glob.escape(name)}.*{PARTIAL}"):
-        if path.is_dir() and (hold := _hold_folder(path)) is not None:
-            shutil.rmtree(path, ignore_errors=True)
-            os.close(hold)
+    remove_abandoned(parent, glob.escape(name))
     while True:
         folder = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=PARTIAL, dir=parent))
         hold = _hold_folder(folder)
@@ -157,6 +155,14 @@ def temporary_folder(parent: Path, name: str) -> Iterator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(hold)
+
+
+def remove_abandoned(parent: Path, name: str = "*") -> None:
+    """Remove the temporary folders in `parent` whose makers were killed: a living one holds its folder."""
+    for path in parent.glob(f".{name}.{'?' * MKDTEMP_DRAWS}{PARTIAL}"):
+        if path.is_dir() and (hold := _hold_folder(path)) is not None:
+            shutil.rmtree(path, ignore_errors=True)
+            os.close(hold)
 
 
 def replace_folder(place: Path, new: Path, *, aside: Path) -> None:

@@ -15,6 +15,7 @@ from torch import Tensor
 from reslab.data.dataset import Dataset
 from reslab.errors import UserError
 from reslab.networks import build, measure_cost
+from reslab.networks.freezing import freeze
 from reslab.networks.fused import can_fuse
 from reslab.numbers import write_size
 from reslab.runtime.execution import NARROW
@@ -32,7 +33,10 @@ COPIES = 5  # of a stretch of batches: the one at hand, and the next while it is
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """What a network's tensors take, what one image keeps for the backward pass, and what it costs to compute."""
+    """What a network's tensors take, what one image keeps for the backward pass, and what it costs to compute.
+
+    `parameter_bytes` are of the parameters that are trained.
+    """
 
     weight_bytes: int
     parameter_bytes: int
@@ -78,7 +82,7 @@ def check_memory(trial: Trial, dataset: Dataset, *, device: str, num_processes: 
 
 def trial_bytes(trial: Trial, *, device: str) -> int:
     """Return the memory that a trial has for itself while it trains."""
-    recipe, sizes = trial.recipe, measure_sizes(trial.network)
+    recipe, sizes = trial.recipe, measure_sizes(trial.network, trial.recipe.freeze)
     parameters, average = sizes.parameter_bytes, sizes.weight_bytes if trial.recipe.average_decay else 0
     # Kept for the backward pass; in 16 bits half of it, and a cast copy of every kernel.
     kept = sizes.activation_bytes * part_of(recipe)
@@ -94,12 +98,15 @@ def trial_bytes(trial: Trial, *, device: str) -> int:
 
 
 @functools.cache
-def measure_sizes(network: Spec) -> Sizes:
-    """Measure a network without building it."""
-    tensors, cost = build(network, device="meta"), measure_cost(network)
+def measure_sizes(network: Spec, frozen: str | None = None) -> Sizes:
+    """Measure a network without building it, frozen up to a stage or not at all."""
+    tensors, cost = build(network, device="meta"), measure_cost(network, frozen=frozen)
+    if frozen is not None:
+        freeze(tensors, frozen)
+    trained = {name: weight for name, weight in tensors.named_parameters() if weight.requires_grad}
     return Sizes(
         weight_bytes=_count_bytes(tensors.state_dict()),
-        parameter_bytes=_count_bytes(dict(tensors.named_parameters())),
+        parameter_bytes=_count_bytes(trained),
         activation_bytes=cost.activation_bytes,
         multiply_adds=cost.multiply_adds,
     )

@@ -20,6 +20,7 @@ from torch.utils.flop_counter import flop_registry
 
 from reslab.errors import UserError
 from reslab.networks.build import build
+from reslab.networks.freezing import freeze
 from reslab.networks.network import Network
 from reslab.spec import Spec
 
@@ -47,9 +48,16 @@ class Cost:
     layers: tuple[LayerCost, ...]
 
 
-def measure_cost(spec: Spec, *, input_shape: tuple[int, ...] | None = None, batch: int = 1) -> Cost:
-    """Measure what `spec` costs on `batch` inputs of `input_shape` (channels first; the spec's own by default)."""
+def measure_cost(
+    spec: Spec, *, input_shape: tuple[int, ...] | None = None, batch: int = 1, frozen: str | None = None
+) -> Cost:
+    """Measure what `spec` costs on `batch` inputs of `input_shape` (channels first; the spec's own by default).
+
+    What is `frozen`, up to and including a stage, keeps nothing for a backward pass.
+    """
     network = build(spec, device="meta")
+    if frozen is not None:
+        freeze(network, frozen)
     shape = (batch, *(input_shape or spec.input_shape))
     inputs = torch.empty(shape, device="meta")
     try:

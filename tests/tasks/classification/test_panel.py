@@ -8,7 +8,6 @@ import pytest
 
 from reslab.errors import UserError
 from reslab.tasks.classification.panel import MOST_CLASSES, ClassPanel
-from reslab.tasks.classification.scores import TOP5_ERROR
 
 RESULT: dict[str, Any] = {
     "class_names": ["ant", "bee", "cat"],
@@ -28,15 +27,6 @@ def test_errors_follow_from_the_confusion() -> None:
         ("class_error_percent of bee", 10.0, pytest.approx(10.0)),
         ("balanced_error_percent", 15.0, pytest.approx(15.0)),
     ]
-
-
-def test_five_guesses_say_nothing_of_five_classes() -> None:
-    """They cannot all be wrong; a result of an early version, without a confusion matrix, says no number of classes."""
-    assert ClassPanel.read(RESULT).list_void() == (TOP5_ERROR,)
-    for classes in (5, 6):
-        result = {"confusion": [[1] * classes] * classes, "class_error_percent": [80.0] * classes}
-        assert ClassPanel.read(result).list_void() == ((TOP5_ERROR,) if classes == 5 else ())
-    assert ClassPanel.read({}).list_void() == ()
 
 
 def test_a_page_has_the_matrix_beside_the_errors() -> None:

@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 from reslab.cli.terminal.show import SPEAKING, console, make_table, print_json, progress_console, say
 from reslab.cli.words.subjects import WHOLE, Json
 from reslab.errors import UserError, choices, suggest
-from reslab.files import exists
+from reslab.files import exists, remove_abandoned
 from reslab.numbers import count
 
 HELP = "Fetch, check, list and shard datasets."
@@ -150,6 +150,7 @@ def list_datasets(*, json: Json = False) -> None:
     """List the datasets and whether they are here."""
     from reslab.data.arrays.store import data_root
 
+    remove_abandoned(data_root())
     rows = list(_describe_datasets())
     if json:
         print_json(rows)

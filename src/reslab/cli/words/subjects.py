@@ -9,7 +9,7 @@ from cyclopts import Parameter, Token
 
 from reslab import files
 from reslab.errors import UserError
-from reslab.files import exists, is_folder, refuse_closed_place
+from reslab.files import exists, is_folder, refuse_closed_place, remove_abandoned
 from reslab.runs.directory import RunDirectory, default_root, list_runs
 from reslab.spec import Spec, find
 
@@ -87,6 +87,7 @@ def existing_root(given: Path | None) -> Path:
 def writable_root(given: Path | None) -> Path:
     """Return the folder to write runs to, which is tried at once; one with runs in it may have all that is asked."""
     root = runs_root(given)
+    remove_abandoned(root)  # of a report that was killed
     if not list_runs(root):
         refuse_closed_place(root, folder=True)
     return root

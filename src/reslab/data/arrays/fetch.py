@@ -22,7 +22,7 @@ from PIL import Image
 from reslab.data.arrays.sources import Arrays, Published
 from reslab.data.arrays.store import check_arrays, data_root, refuse_place, save_arrays
 from reslab.errors import UserError, choices
-from reslab.files import Watch, is_full, temporary_folder
+from reslab.files import Watch, is_full, remove_abandoned, temporary_folder
 
 SECONDS_WITHOUT_ANSWER = 30
 CHUNK = 1 << 18
@@ -76,6 +76,7 @@ def sources_of(dataset: Published) -> list[str]:
 @contextlib.contextmanager
 def _temporary_folder() -> Iterator[Path]:
     """Yield a folder beside the data, where there is room for it, that goes away whatever happens."""
+    remove_abandoned(data_root())
     try:
         with temporary_folder(data_root(), "fetching") as folder:
             yield folder

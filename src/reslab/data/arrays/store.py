@@ -15,7 +15,7 @@ from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.arrays.sources import Published
 from reslab.data.arrays.split import ArraySplit, Bytes
 from reslab.errors import UserError
-from reslab.files import is_full, replace_folder, temporary_folder
+from reslab.files import is_full, remove_abandoned, replace_folder, temporary_folder
 from reslab.json_text import to_json
 
 ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
@@ -90,6 +90,7 @@ def load_published(dataset: Published) -> ArrayDataset:
 def load_arrays(name: str, digests: Mapping[str, str]) -> dict[str, Bytes]:
     """Read a dataset's arrays and check them against their digests: those given, or those stored beside them."""
     folder = data_root() / name
+    remove_abandoned(data_root())  # what a fetch that was killed had begun
     again = f"fetch it again with `reslab data fetch {name}`"
     arrays = {}
     for array_name in ARRAYS:

@@ -6,7 +6,7 @@ Where it takes more than there is, that is told with what would need less, and f
 import contextlib
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -117,5 +117,5 @@ def part_of(recipe: Recipe) -> int:
     return recipe.batch // recipe.accumulate
 
 
-def _count_bytes(tensors: dict[str, Tensor]) -> int:
+def _count_bytes(tensors: Mapping[str, Tensor]) -> int:
     return sum(tensor.numel() * tensor.element_size() + HEADER_BYTES for tensor in tensors.values())

@@ -61,6 +61,11 @@ def _find_mode(path: Path) -> int:
         return 0
 
 
+def real_path(path: Path) -> Path:
+    """Return where `path` leads; of links that lead in a circle, which writing there tells, as far as they do."""
+    return Path(os.path.realpath(path))
+
+
 def slug(text: str, *, keep: str = "A-Za-z0-9.", longest: int | None = None) -> str:
     """Return `text` as part of a file's name: of other characters than those to `keep`, a dash for each row of them."""
     return re.sub(f"[^{keep}]+", "-", text)[:longest].strip("-")

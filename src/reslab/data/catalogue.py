@@ -10,7 +10,7 @@ from reslab.data.arrays.store import data_root, load_published
 from reslab.data.dataset import Dataset
 from reslab.data.photos.reader import read_photos
 from reslab.errors import UserError, suggest
-from reslab.files import exists, is_folder
+from reslab.files import exists, is_folder, real_path
 from reslab.runtime.listener import DEAF, Listener
 from reslab.spec import is_network
 from reslab.spec.trial import DataSpec
@@ -25,7 +25,7 @@ def load_dataset(name: str, *, listener: Listener = DEAF) -> ArrayDataset:
     """Load a dataset by its name; the listener hears where a folder of that name lies here too."""
     if name not in LOADERS:
         raise UserError(f"there is no dataset '{name}'{suggest(name, LOADERS) or '; there are ' + ', '.join(LOADERS)}")
-    if is_folder(Path(name)) and Path(name).resolve() != (data_root() / name).resolve():
+    if is_folder(Path(name)) and real_path(Path(name)) != real_path(data_root() / name):
         listener.warn(f"'{name}' is the dataset of that name, not the folder here; write ./{name} for the folder")
     return LOADERS[name]()
 

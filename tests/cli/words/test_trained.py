@@ -73,6 +73,15 @@ def test_a_name_that_is_too_long_is_one_sentence(reslab, here: Path, words: list
     assert LONG in told[0] or "there are no runs" in told[0]
 
 
+@pytest.mark.parametrize("words", [["data", "shard", "photos", "loop"], ["data", "check", "loop/x"], ["train", "loop"]])
+def test_links_in_a_circle_are_one_sentence(reslab, here: Path, words: list[str]) -> None:
+    """They lead nowhere, which is said of what was given."""
+    (here / "loop").symlink_to("loop")
+    outcome = reslab(*words)
+    assert outcome.code == 2
+    assert "loop" in outcome.err.splitlines()[-1]
+
+
 def test_a_folder_of_images_is_no_network(reslab, here: Path) -> None:
     """Where one is asked for, the sentence says how images are given."""
     assert "give a run or a weight file, and data=photos" in reslab("evaluate", "photos").err

@@ -25,6 +25,7 @@ from reslab.files import (
     lock,
     refuse_closed_place,
     refuse_full_disk,
+    remove_abandoned,
     replace_folder,
     slug,
     temporary_folder,
@@ -152,6 +153,19 @@ def test_what_a_killed_maker_left_goes_next_time(tmp_path: Path) -> None:
     with temporary_folder(tmp_path, "x"):
         assert not left.exists()
     assert [path.name for path in tmp_path.iterdir()] == [".x.mine"]
+
+
+def test_abandoned_folders_go_and_nothing_else(tmp_path: Path) -> None:
+    """Those that are named as ours are and held by nobody; files, and folders of others, stay."""
+    for name in (".fetching.a1b2c3d4.partial", ".mine.partial", "fetching.a1b2c3d4.partial"):
+        (tmp_path / name / "inside").mkdir(parents=True)
+    (tmp_path / ".notes.a1b2c3d4.partial").touch()
+    with temporary_folder(tmp_path, "held") as held:
+        remove_abandoned(tmp_path)
+        assert held.exists()
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == [".mine.partial", ".notes.a1b2c3d4.partial", "fetching.a1b2c3d4.partial"]
+    remove_abandoned(tmp_path / "nowhere")
 
 
 def test_looking_whether_it_is_held_keeps_nobody_from_holding(tmp_path: Path) -> None:

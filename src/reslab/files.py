@@ -21,6 +21,7 @@ from reslab.errors import UserError
 from reslab.numbers import write_size
 
 PARTIAL = ".partial"
+MKDTEMP_DRAWS = 8  # characters, for the name of a temporary folder
 ATTEMPTS = 10
 Watch = Callable[[str, int, int | None], None]  # is told what is done, how much of it, and of how much
 
@@ -44,6 +45,11 @@ def is_file(path: Path) -> bool:
     return stat.S_ISREG(_find_mode(path))
 
 
+def exists(path: Path) -> bool:
+    """Whether there is anything at `path`; where that may not be known, it is said."""
+    return bool(_find_mode(path))
+
+
 def _find_mode(path: Path) -> int:
     try:
         return path.stat().st_mode
@@ -53,6 +59,11 @@ def _find_mode(path: Path) -> int:
         ) from error
     except (OSError, ValueError):  # not there; or no path: too long, or with a zero in it
         return 0
+
+
+def real_path(path: Path) -> Path:
+    """Return where `path` leads; of links that lead in a circle, which writing there tells, as far as they do."""
+    return Path(os.path.realpath(path))
 
 
 def slug(text: str, *, keep: str = "A-Za-z0-9.", longest: int | None = None) -> str:
@@ -70,6 +81,11 @@ def enter_folder(folder: Path) -> list[Path]:
     """Return what a folder has, by name; OSErrors are the caller's to tell."""
     (folder / "..").stat()  # what may be listed may still not be entered
     return sorted(Path(entry.path) for entry in os.scandir(folder))
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether an error says that a disk, or a user's share of it, is full."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def refuse_full_disk(path: Path, needed: float, *, remedy: str) -> None:
@@ -130,13 +146,10 @@ def leftovers(folder: Path) -> list[Path]:
 def temporary_folder(parent: Path, name: str) -> Iterator[Path]:
     """Yield a new hidden folder in `parent` that goes away whatever happens; what killed makers left goes first.
 
-    A living maker holds its folder, so nobody takes it for a leftover. OSErrors are the caller's to tell.
+    OSErrors are the caller's to tell.
     """
     parent.mkdir(parents=True, exist_ok=True)
-    for path in parent.glob(f".{glob.escape(name)}.*{PARTIAL}"):
-        if path.is_dir() and (hold := _hold_folder(path)) is not None:
-            shutil.rmtree(path, ignore_errors=True)
-            os.close(hold)
+    remove_abandoned(parent, glob.escape(name))
     while True:
         folder = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=PARTIAL, dir=parent))
         hold = _hold_folder(folder)
@@ -147,6 +160,14 @@ def temporary_folder(parent: Path, name: str) -> Iterator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(hold)
+
+
+def remove_abandoned(parent: Path, name: str = "*") -> None:
+    """Remove the temporary folders in `parent` whose makers were killed: a living one holds its folder."""
+    for path in parent.glob(f".{name}.{'?' * MKDTEMP_DRAWS}{PARTIAL}"):
+        if path.is_dir() and (hold := _hold_folder(path)) is not None:
+            shutil.rmtree(path, ignore_errors=True)
+            os.close(hold)
 
 
 def replace_folder(place: Path, new: Path, *, aside: Path) -> None:

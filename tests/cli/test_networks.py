@@ -15,6 +15,14 @@ def test_the_list_is_complete(reslab) -> None:
     assert "prelu-net" in out
 
 
+def test_wide_networks_are_as_deep_as_their_names_say(reslab) -> None:
+    """Their depth counts projections."""
+    for name in list_models("wrn-*"):
+        (row,) = (line for line in reslab("networks", name).out.splitlines() if name in line)
+        assert row.split()[1] == name.split("-")[1]
+    assert reslab("describe", "wrn-16-4").out.startswith("wrn-16-4  16 layers")
+
+
 def test_patterns_and_json(reslab) -> None:
     """A pattern filters; JSON is a list of names."""
     assert json.loads(reslab("networks", "highway*", "--json").out) == [

@@ -145,6 +145,15 @@ def test_pruning_asks_first(reslab, runs, tmp_path: Path) -> None:
     assert "0 B to free" in reslab("runs", "prune", "--runs", str(tmp_path)).out
 
 
+def test_a_run_that_diverged_says_so(reslab, runs, tmp_path: Path) -> None:
+    """In the list, and with its sentence where it is shown."""
+    runs[1].note_divergence("the loss of iteration 7 is not finite")
+    rows = json.loads(reslab("runs", "--runs", str(tmp_path), "--json").out)
+    assert [row["state"] for row in rows] == ["finished", "diverged"]
+    shown = reslab("runs", "show", runs[1].path.name, "--runs", str(tmp_path)).out
+    assert "the loss of iteration 7 is not finite" in shown
+
+
 def test_pruning_interrupted_runs_leaves_living_ones(reslab, runs, tmp_path: Path) -> None:
     """One that is being trained is named and left alone."""
     finished, interrupted = runs

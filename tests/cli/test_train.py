@@ -124,6 +124,14 @@ def test_the_default_data_is_named(reslab, tmp_path: Path) -> None:
     assert "no data=" not in reslab(*words, "data=digits").err
 
 
+def test_the_default_network_is_named(reslab, tmp_path: Path) -> None:
+    """Who left it out may have meant another; a bare folder is hinted at."""
+    photos = make_photos(tmp_path / "photos", train=4, val=1)
+    words = ["train", f"data={photos}", "network.input_size=32", "recipe.batch=4", "--runs", str(tmp_path), "--dry-run"]
+    assert "no network= given: training resnet-18 on 32 x 32 pixels" in reslab(*words).err
+    assert f"write data={photos}" in reslab("train", str(photos)).err
+
+
 def test_a_saved_trial_and_its_place_are_checked_before_timing(
     reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

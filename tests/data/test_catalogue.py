@@ -13,6 +13,7 @@ from reslab.data.arrays.sources import PUBLISHED, Published
 from reslab.data.catalogue import LOADERS, load_dataset, open_data
 from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
+from reslab.runtime.listener import Listener
 from reslab.spec.recipe import RECIPES
 
 
@@ -45,7 +46,9 @@ def test_names_come_before_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         folder = tmp_path / "digits" / f"class{number % 2}"
         folder.mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (4, 4)).save(folder / f"{number}.png")
-    assert not isinstance(open_data("digits"), PhotoDataset)
+    told: list[str] = []
+    assert not isinstance(open_data("digits", listener=Listener(warn=told.append)), PhotoDataset)
+    assert told == ["'digits' is the dataset of that name, not the folder here; write ./digits for the folder"]
     folder = open_data("./digits")
     assert isinstance(folder, PhotoDataset)
     assert folder.class_names == ("class0", "class1")
@@ -55,3 +58,15 @@ def test_names_come_before_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         open_data("digit")
     with pytest.raises(UserError, match=r"there are digits, .*, and folders such as data=FOLDER"):
         open_data("photographs/of/mine")
+    with pytest.raises(UserError, match=r"but a network; write network=resnet-18"):
+        open_data("resnet-18")
+    with pytest.raises(UserError, match=r"but a file; give the folder that it lies in"):
+        open_data("digits/class0/0.png")
+
+
+def test_fetched_data_is_no_folder_beside_it(publish: Callable[[str], Published], monkeypatch) -> None:
+    """Where the data root is the working directory, nothing is hidden by the name."""
+    told: list[str] = []
+    monkeypatch.chdir(fetch(publish("cifar10")).parent)
+    open_data("cifar10", listener=Listener(warn=told.append))
+    assert not told

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from tests.trials import DIGITS, make_digits_trial, stop_after
+from torch import Tensor
 
 from reslab.experiments import estimate as estimating
 from reslab.experiments.estimate import (
@@ -17,10 +18,11 @@ from reslab.experiments.estimate import (
     measure_speed,
 )
 from reslab.experiments.run import run_trial
-from reslab.networks import measure_cost
+from reslab.networks import Network, measure_cost
 from reslab.runs.directory import RunDirectory
 from reslab.runtime.execution import Execution
 from reslab.runtime.listener import Listener
+from reslab.runtime.timing import Timing
 from reslab.spec import find
 from reslab.spec.trial import Trial
 from reslab.training.loop import Stopped
@@ -38,6 +40,34 @@ def test_time_is_iterations_and_evaluations(tmp_path: Path) -> None:
     assert (estimate.iterations, estimate.done) == (20, 0)
     assert estimate.seconds == pytest.approx(20 * 2.0 + 4 * len(DIGITS.test) * 0.1)
     assert estimate.epochs == pytest.approx(20 * 32 / len(DIGITS.train))
+
+
+def test_exact_statistics_take_an_epoch_more(tmp_path: Path) -> None:
+    """Of forward passes, over all images that are trained on."""
+    run = RunDirectory(tmp_path)
+    without, exact = (
+        estimate_run(make_trial(exact_norms=exact), DIGITS, run, speed=SPEED, device="cpu") for exact in (False, True)
+    )
+    assert exact.seconds - without.seconds == pytest.approx(len(DIGITS.train) * 0.1)
+
+
+def test_what_is_frozen_is_not_timed_backward(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The network that is timed trains what the trial trains; trials that freeze differently are timed each."""
+    timed: list[int] = []
+
+    def measure(network: Network, images: Tensor, **_: object) -> Timing:
+        timed.append(sum(weight.requires_grad for weight in network.parameters()))
+        return Timing(forward_seconds=1.0, step_seconds=10.0)
+
+    monkeypatch.setattr(estimating, "measure_fastest", measure)
+    whole, frozen = make_trial(), make_trial(freeze="body")
+    for trial in (whole, frozen):
+        measure_speed(trial, device="cpu")
+    assert timed[-1] == 2  # the classifier's weight and bias
+    assert timed[0] > 2
+    timed.clear()
+    estimate_set([whole, frozen], DIGITS, Path("nowhere"), together=1, device="cpu")
+    assert len(set(timed)) == 2
 
 
 def test_small_crops_take_less_time(tmp_path: Path) -> None:
@@ -75,7 +105,7 @@ def test_what_is_done_is_not_counted_again(tmp_path: Path) -> None:
     assert estimate.seconds == pytest.approx(8 * 2.0 + 3 * 355 * 0.1)
 
 
-@pytest.mark.parametrize("fields", [{}, {"average_decay": 0.9, "optimizer.kind": "adamw"}], ids=str)
+@pytest.mark.parametrize("fields", [{}, {"average_decay": 0.9, "optimizer.kind": "adamw"}, {"freeze": "body"}], ids=str)
 def test_disk_is_what_a_run_takes(fields: dict[str, object], tmp_path: Path) -> None:
     """Within a fifth."""
     trial = make_trial(**fields)

@@ -199,12 +199,21 @@ def test_a_second_trainer_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path: Path) -> None:
-    """The step and its images are named, and the last good checkpoint stays."""
+    """The step and its images are named, and the last good checkpoint stays; so it is each time, unless stopped."""
     recipe = find_recipe("digits", OPTIONS | {"optimizer.learning_rate": 1e30, "precision": "fp32"})
     trial = make_trial(recipe, norm="none")
-    with pytest.raises(UserError, match=r"the loss or a gradient of iteration \d+ is not finite, on images \d+, \d+"):
+    run = RunDirectory.of(trial, tmp_path)
+    sentence = r"the loss or a gradient of iteration \d+ is not finite, on images \d+, \d+"
+    with pytest.raises(UserError, match=sentence) as first:
         run_trial(trial, DIGITS, tmp_path)
-    assert RunDirectory.of(trial, tmp_path).state == "interrupted"
+    assert run.state == "diverged"
+    assert run.read("diverged") == {"sentence": str(first.value)}
+    with pytest.raises(Stopped):
+        run_trial(trial, DIGITS, tmp_path, listener=Listener(should_stop=lambda: True))
+    assert run.state == "interrupted"
+    with pytest.raises(UserError) as again:
+        run_trial(trial, DIGITS, tmp_path)
+    assert (run.state, str(again.value)) == ("diverged", str(first.value))
 
 
 def test_a_damaged_checkpoint_is_named_and_the_run_ends_the_same(whole: tuple[str, str, str], tmp_path: Path) -> None:

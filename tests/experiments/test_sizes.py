@@ -33,6 +33,15 @@ def test_a_network_is_measured_without_being_built() -> None:
     assert SIZES.multiply_adds == 40_551_040
 
 
+def test_what_is_frozen_keeps_nothing() -> None:
+    """Neither gradients nor maps for a backward pass; its weights are there all the same."""
+    frozen, body = measure_sizes(TRIAL.network, "conv2"), measure_sizes(TRIAL.network, "body")
+    assert frozen.weight_bytes == body.weight_bytes == SIZES.weight_bytes
+    assert body.parameter_bytes < 4 * 64 * 11 + 1_000 < frozen.parameter_bytes < SIZES.parameter_bytes
+    assert body.activation_bytes < 1_000 < frozen.activation_bytes < SIZES.activation_bytes / 2
+    assert trial_bytes(with_recipe(freeze="body"), device="cpu") < trial_bytes(TRIAL, device="cpu") / 20
+
+
 def test_maps_are_most_of_it_and_go_with_the_batch() -> None:
     """Half the batch at a time keeps half the maps; an average takes the weights once more."""
     whole = trial_bytes(TRIAL, device="cpu")

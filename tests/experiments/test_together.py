@@ -118,7 +118,7 @@ def test_one_that_diverges_leaves_the_others_alone(
     assert len(told) == 1
     assert "is not finite" in told[0]
     assert measured == [trial.id for trial in TRIALS[:2]]
-    assert RunDirectory.of(DIVERGING, tmp_path).state == "interrupted"
+    assert RunDirectory.of(DIVERGING, tmp_path).state == "diverged"
 
 
 @devices

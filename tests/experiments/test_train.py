@@ -45,6 +45,17 @@ def test_evaluations_are_lines_unless_that_is_not_wanted(tmp_path: Path, capsys:
     assert capsys.readouterr().err == ""
 
 
+def test_the_network_may_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which one it is, that of the weights here, is said with the lines and recorded."""
+    weights = reslab.save_model(reslab.create_model("cifar-resnet-8", in_chans=1), tmp_path / "mine.safetensors")
+    fields = {"recipe.iterations": 1, "recipe.batch": 4}
+    run = reslab.train("digits", weights=weights, fields=fields, runs=tmp_path / "runs")
+    assert run.path.name.startswith("cifar-resnet-8-digits-")
+    said, *lines = capsys.readouterr().err.splitlines()
+    assert said == f"no network= given: training cifar-resnet-8 on 8 x 8 pixels, the network of weights={weights}"
+    assert len(lines) == 1
+
+
 def test_runs_lie_where_the_command_line_puts_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In RESLAB_RUNS, unless a folder is given; in runs without either."""
     monkeypatch.chdir(tmp_path)

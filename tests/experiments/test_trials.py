@@ -16,8 +16,8 @@ from reslab.data.photos import reader
 from reslab.data.photos.editions import Edition
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.errors import UserError
-from reslab.experiments.trials import go_on_with_earlier, read_trial, read_trial_file
-from reslab.networks import create_model, save_model
+from reslab.experiments.trials import go_on_with_earlier, read_trial, read_trial_file, tell_of_network
+from reslab.networks import build, create_model, save_model
 from reslab.runs.directory import RunDirectory
 from reslab.runtime.listener import Listener
 from reslab.spec import NetworkSpec, cifar
@@ -44,6 +44,34 @@ def test_a_trial_is_the_same_from_its_file(name: str, tmp_path: Path) -> None:
     path = tmp_path / "trial.toml"
     path.write_text(write_toml(trial_to_dict(trial)))
     assert read_trial_file(path, {}) == trial
+
+
+def test_photographs_have_a_default_network(tmp_path: Path) -> None:
+    """At its usual size; the same trial as by its name, and a sentence says so. Small arrays have none."""
+    photos = read_folder(make_photos(tmp_path / "photos"))
+    trial = read_trial({}, photos)
+    assert trial == read_trial({"network": "resnet-18"}, photos)
+    said = "no network= given: training resnet-18 on 224 x 224 pixels, the default"
+    assert tell_of_network({}, trial, weights=None) == said
+    assert tell_of_network({"network": "resnet-18"}, trial, weights=None) == ""
+    with pytest.raises(UserError, match="train needs a network: write network=resnet-20"):
+        read_trial({}, DIGITS)
+
+
+def test_weights_say_which_network_is_trained(tmp_path: Path) -> None:
+    """The one they are of, whatever its name, at its size; a set of several does not."""
+    photos = read_folder(make_photos(tmp_path / "photos"))
+    spec = cifar(8, shortcut="B")
+    spec = replace(spec, stages=(replace(spec.stages[0], width=24), *spec.stages[1:]), input_size=24)
+    file = save_model(build(spec), tmp_path / "mine.safetensors")
+    trial = read_trial({}, photos, weights=file)
+    assert trial.network == replace(spec, classes=2)
+    assert trial.start is not None
+    assert f"on 24 x 24 pixels, the network of weights={file}" in tell_of_network({}, trial, weights=file)
+    with pytest.raises(UserError, match=r"network\.shortcut=C contradicts .*mine.safetensors"):
+        read_trial({"network.shortcut": "C"}, photos, weights=file)
+    with pytest.raises(UserError, match=r"give the name of one of them too, plain-20, .* or resnet-56"):
+        read_trial({}, photos, weights="cifar10")
 
 
 def test_epochs_count_by_batch_and_split() -> None:

@@ -72,11 +72,13 @@ def test_the_index_lists_every_run_by_its_state(tmp_path: Path) -> None:
 
 
 def test_a_run_being_trained_is_told_from_an_interrupted_one(tmp_path: Path) -> None:
-    """In the first lines and in its row."""
+    """In the first lines and in its row; so is one that diverged."""
     write_run(tmp_path, "resnet-20", finished=False)
+    write_run(tmp_path, "resnet-32", finished=False).note_divergence("the loss is not finite")
     with write_run(tmp_path, "plain-20", finished=False).working():
         page = index_of(tmp_path)
-    assert "0 finished, 1 running, 1 interrupted." in page
+    assert "0 finished, 1 running, 1 interrupted, 1 diverged." in page
+    assert "diverged at 12,000 of 64,000" in words_of(page)
     assert "running at 12,000 of 64,000" in words_of(page)
 
 

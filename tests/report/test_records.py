@@ -79,6 +79,15 @@ def test_class_errors_are_found_once(tmp_path: Path) -> None:
     assert record.result.panel.class_errors is record.result.panel.class_errors
 
 
+def test_five_guesses_are_shown_of_more_than_five_classes(tmp_path: Path) -> None:
+    """Of two classes they are never wrong."""
+    for classes in (2, 6):
+        write_run(tmp_path / str(classes), classes=CLASSES[:classes])
+        (record,), _ = read_records(tmp_path / str(classes))
+        assert record.result is not None
+        assert ("top5_error_percent" in record.result.values) is (classes == 6)
+
+
 def test_an_interrupted_run_shows_what_it_logged(tmp_path: Path) -> None:
     """The last errors, the step it came to, and no result."""
     run = write_run(tmp_path, finished=False)

@@ -28,6 +28,13 @@ app = App(
     default_parameter=Parameter(negative=(), show_default=lambda value: value or None),
 )
 
+REMEDIES = {  # of errors that name a file
+    errno.EACCES: "check its permissions, and those of the folders above it",
+    errno.EPERM: "check its permissions, and those of the folders above it",
+    errno.ENOENT: "check the path",
+    errno.ENOSPC: "free some space",
+}
+
 
 def _register_verbs() -> None:
     """Make a verb of every module here that has a function of its own name, or an `app` of verbs.
@@ -55,12 +62,6 @@ def main(arguments: list[str] | None = None) -> None:
     except (UserError, CycloptsError) as error:
         print(f"reslab: {legible(' '.join(str(error).split()))}", file=sys.stderr)
         sys.exit(2)
-    except PermissionError as error:
-        if error.filename is None:
-            raise
-        remedy = "check its permissions, and those of the folders above it"
-        print(f"reslab: {legible(str(error.filename))} may not be used: {error.strerror}; {remedy}", file=sys.stderr)
-        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:  # the reader, `head` for one, has all it wants of what was printed
@@ -70,6 +71,10 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         _forget_output()
     except OSError as error:
+        if error.filename is not None:
+            name, remedy = legible(os.fsdecode(error.filename)), REMEDIES.get(error.errno or 0, "give another path")
+            print(f"reslab: {name} cannot be used: {error.strerror}; {remedy}", file=sys.stderr)
+            sys.exit(2)
         if error.errno != errno.ENOSPC or _can_be_written(sys.stdout):  # another disk is full, whose file nobody named
             raise
         _forget_output()

@@ -10,7 +10,7 @@ from reslab.cli.terminal.show import console, make_table, print_heading, print_j
 from reslab.cli.words.subjects import read_spec, split_words, take_count
 from reslab.errors import UserError
 from reslab.numbers import count, write_size
-from reslab.spec import Spec, name_of, spec_to_dict
+from reslab.spec import Spec, depth_of, name_of, spec_to_dict
 from reslab.spec.codec import encode
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ def describe(subject: str, *fields: str, layers: bool = False, time: bool = Fals
         cost = measure_cost(spec, batch=batch)
     times = _measure_times(spec, batch) if time else None
     if json:
-        about = {"name": name_of(spec), "depth": spec.depth, "spec": spec_to_dict(spec)}
+        about = {"name": name_of(spec), "depth": depth_of(spec), "spec": spec_to_dict(spec)}
         print_json(about | encode(cost) | ({"times": times} if times else {}))
         return
-    depth = f"{spec.depth} layers, " if spec.depth else ""
+    depth = f"{depth_of(spec)} layers, " if spec.depth else ""
     print_heading(name_of(spec), f"{depth}input {' x '.join(map(str, cost.input_shape))}")
     console.print(
         f"{count(cost.params)} parameters · {count(cost.multiply_adds)} multiply-adds · "

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from reslab.cli.terminal.show import print_heading, progress_console, say
+from reslab.cli.terminal.show import SPEAKING, print_heading, progress_console, say
 from reslab.cli.words.subjects import RunsFolder, SubjectWord, refuse_overwriting, runs_root
 from reslab.cli.words.trained import ImageWord, image_bar, load_trained, note_bad, preprocess_fields, read_image_words
 from reslab.errors import UserError
@@ -49,7 +49,7 @@ def embed(subject: SubjectWord, *words: ImageWord, out: Path, layer: str = "pool
         device = choose_device()
         extractor = open_extractor(trained, preprocess_fields(fields), device=device)
         if labelled:
-            data = label_pictures(open_data(paths[0], known=trained.data), on_bad=on_bad)
+            data = label_pictures(open_data(paths[0], known=trained.data, listener=SPEAKING), on_bad=on_bad)
             pictures, class_names = [data.train, data.test], data.class_names
             total = sum(map(len, pictures))
         else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from reslab.cli.terminal.show import console, print_heading, print_json, print_table, progress_console, say
+from reslab.cli.terminal.show import SPEAKING, console, print_heading, print_json, print_table, progress_console, say
 from reslab.cli.words.subjects import Json, RunsFolder, SubjectWord, is_file, refuse_overwriting, runs_root
 from reslab.cli.words.trained import ImageWord, load_trained, note_bad, preprocess_fields, read_image_words
 from reslab.errors import UserError, choices
@@ -76,7 +76,7 @@ def export(
         deployed = deploy(trained, preprocess_fields(fields))
         data = None
         if "data" in fields:
-            data = open_data(fields["data"], known=trained.data)
+            data = open_data(fields["data"], known=trained.data, listener=SPEAKING)
         elif int8 or not images:
             data = find_own_data(trained)
             if on_bad is None and trained.skipped_bad:

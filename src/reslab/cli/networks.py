@@ -4,7 +4,7 @@ from reslab.cli.terminal.show import console, make_table, print_json
 from reslab.cli.words.subjects import Json
 from reslab.errors import UserError
 from reslab.shipped import sets_of
-from reslab.spec import NetworkSpec, find, list_models
+from reslab.spec import NetworkSpec, depth_of, find, list_models
 from reslab.spec.catalogue import FAMILIES, PUBLISHED_ONLY
 
 
@@ -33,7 +33,7 @@ def networks(pattern: str = "*", *, json: Json = False) -> None:
         residual = isinstance(spec, NetworkSpec)
         table.add_row(
             name,
-            str(spec.depth or ""),
+            str(depth_of(spec) or ""),
             spec.shortcut if residual else "",
             spec.block if residual else spec.kind,
             " x ".join(map(str, spec.input_shape)),

@@ -2,7 +2,16 @@
 
 from dataclasses import asdict
 
-from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console, say, warn
+from reslab.cli.terminal.show import (
+    SPEAKING,
+    console,
+    make_table,
+    print_heading,
+    print_json,
+    progress_console,
+    say,
+    warn,
+)
 from reslab.cli.words.subjects import Json, RunsFolder, SubjectWord, runs_root, split_words
 from reslab.cli.words.trained import image_bar, load_trained, note_bad, preprocess_fields, refuse_unknown
 from reslab.errors import UserError
@@ -40,7 +49,7 @@ def probe(
 
         seed = read_seed(fields.get("seed", 0))
         trained = load_trained(subject, fields, runs_root(runs))
-        dataset = open_data(fields["data"], known=trained.data)
+        dataset = open_data(fields["data"], known=trained.data, listener=SPEAKING)
         if overlap := describe_overlap(trained.seen, dataset, dataset.test, weights=trained.origin):
             warn(overlap)
         data = label_pictures(dataset, on_bad=on_bad)

@@ -74,7 +74,7 @@ def show(run: str, *, runs: RunsFolder = None, json: Json = False) -> None:
     """
     found = find_run(run, existing_root(runs))
     record = read_whole(found)
-    written = [part for part in ("trial", "provenance", "result") if (found.path / f"{part}.json").exists()]
+    written = [part for part in ("trial", "provenance", "diverged", "result") if (found.path / f"{part}.json").exists()]
     parts = {part: found.read(part) for part in written}
     if json:
         print_json({"id": found.path.name, "state": found.state, **parts})
@@ -85,11 +85,15 @@ def show(run: str, *, runs: RunsFolder = None, json: Json = False) -> None:
     for sitting in record.sittings:
         say(f"{sitting.started}  {sitting.device}  commit {sitting.commit or 'unknown'}")
         say(f"  {sitting.command}")
+    if "diverged" in parts:
+        say(parts["diverged"].get("sentence", ""))
     timings = [text for text in _write_timings(asdict(record.timings)) if text]
     if timings:
         console.print("{} images/s, {} of memory, {}".format(*timings))
+    void = record.result.panel.list_void() if record.result else ()
+    hidden = {name for score in void for name in (score.name, score.key("test"))}
     for name, value in parts.get("result", {}).items():
-        if isinstance(value, float):
+        if isinstance(value, float) and name not in hidden:
             console.print(f"{name:<26} {value:.4g}")
 
 

@@ -6,11 +6,13 @@ from pathlib import Path
 from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.arrays.digits import load_digits
 from reslab.data.arrays.sources import PUBLISHED
-from reslab.data.arrays.store import load_published
+from reslab.data.arrays.store import data_root, load_published
 from reslab.data.dataset import Dataset
 from reslab.data.photos.reader import read_photos
 from reslab.errors import UserError, suggest
-from reslab.files import is_folder
+from reslab.files import exists, is_folder, real_path
+from reslab.runtime.listener import DEAF, Listener
+from reslab.spec import is_network
 from reslab.spec.trial import DataSpec
 
 LOADERS = {
@@ -19,21 +21,32 @@ LOADERS = {
 }
 
 
-def load_dataset(name: str) -> ArrayDataset:
-    """Load a dataset by its name."""
+def load_dataset(name: str, *, listener: Listener = DEAF) -> ArrayDataset:
+    """Load a dataset by its name; the listener hears where a folder of that name lies here too."""
     if name not in LOADERS:
         raise UserError(f"there is no dataset '{name}'{suggest(name, LOADERS) or '; there are ' + ', '.join(LOADERS)}")
+    if is_folder(Path(name)) and real_path(Path(name)) != real_path(data_root() / name):
+        listener.warn(f"'{name}' is the dataset of that name, not the folder here; write ./{name} for the folder")
     return LOADERS[name]()
 
 
-def open_data(text: str, *, held_out_seed: int = 0, known: DataSpec | None = None) -> Dataset:
+def open_data(
+    text: str, *, held_out_seed: int = 0, known: DataSpec | None = None, listener: Listener = DEAF
+) -> Dataset:
     """Load a dataset by its name, or read the photographs at a path.
 
     `known` is what a trial says of its data: photographs are read as they were for it, if they still are there.
     """
     if text in LOADERS:
-        return LOADERS[text]()
+        return load_dataset(text, listener=listener)
     if text and is_folder(Path(text)):
         return read_photos(Path(text), seed=held_out_seed, known=known)
-    known_names = suggest(text, LOADERS) or f"; there are {', '.join(LOADERS)}, and folders such as data=FOLDER"
-    raise UserError(f"'{text}' is neither a dataset nor a folder of photographs{known_names}")
+    raise UserError(f"'{text}' is neither a dataset nor a folder of photographs{_hint(text)}")
+
+
+def _hint(text: str) -> str:
+    if text and exists(Path(text)):
+        return ", but a file; give the folder that it lies in"
+    if is_network(text):
+        return f", but a network; write network={text}"
+    return suggest(text, LOADERS) or f"; there are {', '.join(LOADERS)}, and folders such as data=FOLDER"

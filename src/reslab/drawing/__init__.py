@@ -11,7 +11,7 @@ from reslab.drawing.captions import write_order
 from reslab.drawing.columns import make_column
 from reslab.drawing.network_page import draw_network_page
 from reslab.errors import UserError
-from reslab.spec import NetworkSpec, Spec, name_of
+from reslab.spec import NetworkSpec, Spec, depth_of, name_of
 
 __all__ = ["draw_blocks", "draw_networks"]
 
@@ -29,5 +29,5 @@ def draw_blocks(spec: Spec) -> str:
         raise UserError(
             f"'{name_of(spec)}' has no plain or residual blocks: draw it as a whole network, or name a resnet or plain"
         )
-    facts = f"{spec.depth} layers, {write_order(spec)}"
+    facts = f"{depth_of(spec)} layers, {write_order(spec)}"
     return draw_block_page(name_of(spec), list_blocks(spec), facts=facts)

@@ -23,7 +23,7 @@ from reslab.drawing.chains import follow_chain
 from reslab.drawing.maps import follow_map
 from reslab.drawing.parts import Box, Column, Shortcut, Step
 from reslab.networks.cost import measure_cost
-from reslab.spec import BlockPlan, NetworkSpec, Spec, TorchvisionSpec, name_of
+from reslab.spec import BlockPlan, NetworkSpec, Spec, TorchvisionSpec, depth_of, name_of
 
 LONGEST_RUN = 9
 
@@ -32,7 +32,7 @@ def make_column(spec: Spec) -> Column:
     """Make the column of any network, with its name, depth and cost at the head."""
     cost = measure_cost(spec)  # first, for it refuses inputs that do not pass through
     steps = list_steps(spec)
-    depth = _count_depth(steps) if isinstance(spec, TorchvisionSpec) else spec.depth
+    depth = _count_depth(steps) if isinstance(spec, TorchvisionSpec) else depth_of(spec)
     return Column(
         name=name_of(spec),
         facts=(

@@ -1,7 +1,8 @@
 """What a run will need, told before it starts: steps, time, memory, disk.
 
 Time comes from a few real steps of a scratch network, budgeted to a second or two; memory and disk from counting.
-Evaluations are in; augmentation, the optimizer's time and what a device's libraries take for themselves are not.
+Evaluations, exact statistics and what is frozen are in; augmentation, the optimizer's time and what a device's
+libraries take for themselves are not.
 """
 
 import time
@@ -17,7 +18,8 @@ from reslab.data.arrays.split import ArraySplit
 from reslab.data.dataset import Dataset, count_held_back, count_trained
 from reslab.data.photos.resizing import crop_stages
 from reslab.experiments.sizes import MOMENTS, count_copies, measure_sizes, part_of, telling_of_memory, trial_bytes
-from reslab.networks import build
+from reslab.networks import Network, build
+from reslab.networks.freezing import freeze
 from reslab.runs.directory import RunDirectory
 from reslab.runtime.execution import Execution
 from reslab.runtime.memory import used_memory
@@ -71,16 +73,17 @@ def estimate_run(trial: Trial, dataset: Dataset, run: RunDirectory, *, speed: Sp
     """Estimate what `trial` needs from where `run` stands."""
     recipe = trial.recipe
     trained, held_back = count_trained(dataset.train, trial.data), count_held_back(dataset.train, trial.data.split)
-    tested = (held_back or len(dataset.test)) + len(dataset.train) - held_back - trained
+    judged = (held_back or len(dataset.test)) + len(dataset.train) - held_back - trained
     done = newest_step(run.checkpoints)
     evaluations = -(-recipe.iterations // recipe.evaluate_every)
     still = evaluations - done // recipe.evaluate_every + 1  # the saved weights are tested once more, for all scores
+    tested = still * judged + (trained if recipe.exact_norms else 0)  # an epoch, forward only
     data = dataset.count_bytes(trial, device=device)
     return Estimate(
         iterations=recipe.iterations,
         done=done,
         epochs=recipe.iterations * recipe.batch / trained,
-        seconds=_whole_iterations(trial, done) * speed.iteration_seconds + still * tested * speed.test_seconds,
+        seconds=_whole_iterations(trial, done) * speed.iteration_seconds + tested * speed.test_seconds,
         memory_bytes=used_memory(device) + trial_bytes(trial, device=device) + data,
         disk_bytes=disk_needs(trial).total_bytes,
     )
@@ -88,7 +91,7 @@ def estimate_run(trial: Trial, dataset: Dataset, run: RunDirectory, *, speed: Sp
 
 def disk_needs(trial: Trial) -> DiskNeeds:
     """Count what a run of a trial comes to on disk."""
-    recipe, sizes = trial.recipe, measure_sizes(trial.network)
+    recipe, sizes = trial.recipe, measure_sizes(trial.network, trial.recipe.freeze)
     copies = count_copies(recipe) * sizes.weight_bytes
     checkpoint = sizes.weight_bytes + MOMENTS[recipe.optimizer.kind] * sizes.parameter_bytes + copies
     evaluations = -(-recipe.iterations // recipe.evaluate_every)
@@ -137,7 +140,7 @@ def estimate_set(trials: Sequence[Trial], dataset: Dataset, root: Path, *, toget
 
 def _kind(recipe: Recipe) -> object:
     """Return what the speed of a network hangs on besides its size."""
-    return recipe.precision, recipe.channels_last, recipe.accumulate
+    return recipe.precision, recipe.channels_last, recipe.accumulate, recipe.freeze
 
 
 @telling_of_memory()
@@ -151,7 +154,7 @@ def measure_speed(trial: Trial, *, device: str) -> Speed:
     recipe = trial.recipe
     execution = Execution(channels_last=recipe.channels_last, precision=recipe.precision)
     with torch.random.fork_rng(devices=()):
-        network = build(trial.network)
+        network = _build(trial)
 
         def fastest(count: int) -> Timing:
             images = torch.randn(count, *trial.network.input_shape)
@@ -186,6 +189,13 @@ def measure_speed(trial: Trial, *, device: str) -> Speed:
     )
 
 
+def _build(trial: Trial) -> Network:
+    network = build(trial.network)
+    if trial.recipe.freeze is not None:
+        freeze(network, trial.recipe.freeze)
+    return network
+
+
 def _measure_captured(trial: Trial, *, device: str) -> Speed:
     """Time iterations as they will run there, captured, and the testing of a batch."""
     black = ArraySplit(
@@ -195,7 +205,7 @@ def _measure_captured(trial: Trial, *, device: str) -> Speed:
     trial = replace(trial, data=replace(trial.data, split="full", validation=0))
     with torch.random.fork_rng(), reproducible():
         task = make_task(trial, dataset, device=device)
-        stepper = assemble(build(trial.network), task, trial.recipe, seed=0, device=device)
+        stepper = assemble(_build(trial), task, trial.recipe, seed=0, device=device)
 
         def seconds(run: Callable[[], object]) -> float:
             torch.cuda.synchronize()

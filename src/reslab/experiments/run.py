@@ -17,7 +17,7 @@ from reslab.experiments.seen import Seen, describe_overlap, find_noted, note_see
 from reslab.experiments.sizes import telling_of_memory
 from reslab.experiments.starting import initialize, load_start, read_start, warn_of_other_preparation
 from reslab.networks import Network, Weights, measure_cost, save_model
-from reslab.networks.finite import tell_not_finite
+from reslab.networks.finite import NotFinite, tell_not_finite
 from reslab.networks.freezing import freeze
 from reslab.runs.directory import RunDirectory
 from reslab.runs.origins import COUNTS, WEIGHTS, name_weights
@@ -115,11 +115,15 @@ def run_trial(
                     snapshot=snapshot,
                 ),
             )
+            del stepper  # what iterations needed is free for the test
+            scores = _test(network, task, run)
         except Stopped:  # in all processes at once
             task.feed.share_skipped()
             raise
-        del stepper  # what iterations needed is free for the test
-        scores = _test(network, task, run)
+        except NotFinite as error:
+            if processes.first:
+                run.note_divergence(str(error))
+            raise
         skipped = task.feed.share_skipped()
         if processes.first:
             _label(network, task, dataset, words)

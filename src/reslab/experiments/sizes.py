@@ -6,7 +6,7 @@ Where it takes more than there is, that is told with what would need less, and f
 import contextlib
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor
 from reslab.data.dataset import Dataset
 from reslab.errors import UserError
 from reslab.networks import build, measure_cost
+from reslab.networks.freezing import freeze
 from reslab.networks.fused import can_fuse
 from reslab.numbers import write_size
 from reslab.runtime.execution import NARROW
@@ -33,7 +34,10 @@ COPIES = 5  # of a stretch of batches: the one at hand, and the next while it is
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """What a network's tensors take, what one image keeps for the backward pass, and what it costs to compute."""
+    """What a network's tensors take, what one image keeps for the backward pass, and what it costs to compute.
+
+    `parameter_bytes` are of the parameters that are trained.
+    """
 
     weight_bytes: int
     parameter_bytes: int
@@ -83,7 +87,7 @@ def trial_bytes(trial: Trial, *, device: str, least: bool = False) -> int:
 
     Where our kernels take the parts of a batch side by side, they can do with the `least`: one after the other.
     """
-    recipe, sizes = trial.recipe, measure_sizes(trial.network)
+    recipe, sizes = trial.recipe, measure_sizes(trial.network, trial.recipe.freeze)
     parameters, copies = sizes.parameter_bytes, count_copies(recipe) * sizes.weight_bytes
     # Kept for the backward pass; in 16 bits half of it, and a cast copy of every kernel.
     fused = device.startswith("cuda") and recipe.precision in NARROW and can_fuse(trial.network)
@@ -100,12 +104,15 @@ def trial_bytes(trial: Trial, *, device: str, least: bool = False) -> int:
 
 
 @functools.cache
-def measure_sizes(network: Spec) -> Sizes:
-    """Measure a network without building it."""
-    tensors, cost = build(network, device="meta"), measure_cost(network)
+def measure_sizes(network: Spec, frozen: str | None = None) -> Sizes:
+    """Measure a network without building it, frozen up to a stage or not at all."""
+    tensors, cost = build(network, device="meta"), measure_cost(network, frozen=frozen)
+    if frozen is not None:
+        freeze(tensors, frozen)
+    trained = {name: weight for name, weight in tensors.named_parameters() if weight.requires_grad}
     return Sizes(
         weight_bytes=_count_bytes(tensors.state_dict()),
-        parameter_bytes=_count_bytes(dict(tensors.named_parameters())),
+        parameter_bytes=_count_bytes(trained),
         activation_bytes=cost.activation_bytes,
         multiply_adds=cost.multiply_adds,
     )
@@ -121,5 +128,5 @@ def count_copies(recipe: Recipe) -> int:
     return bool(recipe.average_decay) + (recipe.keep_best is not None)
 
 
-def _count_bytes(tensors: dict[str, Tensor]) -> int:
+def _count_bytes(tensors: Mapping[str, Tensor]) -> int:
     return sum(tensor.numel() * tensor.element_size() + HEADER_BYTES for tensor in tensors.values())

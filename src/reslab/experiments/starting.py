@@ -27,9 +27,14 @@ def initialize(trial: Trial) -> Network:
 
 
 def start_from(
-    trial: Trial, weights: str | Path, *, network: str | Spec, given: Mapping[str, Any], implied: Mapping[str, Any]
+    trial: Trial,
+    weights: str | Path,
+    *,
+    network: str | Spec | None,
+    given: Mapping[str, Any],
+    implied: Mapping[str, Any],
 ) -> Trial:
-    """Return the trial with these weights to start from; a network by name is then what they were trained for.
+    """Return the trial with these weights to start from; a network by name, or none, is what they were trained for.
 
     Of its fields some were given, and others are implied by the data: nobody can leave those out.
     """
@@ -41,7 +46,7 @@ def start_from(
                 "choose other data, or other weights"
             )
     spec = trial.network
-    if isinstance(network, str):
+    if network is None or isinstance(network, str):
         spec = create_trained(network, read, {**implied, **given}, origin=origin, where="network.").spec
     return replace(trial, network=spec, start=seal({}, read.tensors))
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from reslab.data.catalogue import open_data
 from reslab.errors import UserError
-from reslab.experiments.lines import write_lines
+from reslab.experiments.lines import print_to_stderr, write_lines
 from reslab.experiments.preflight import preflight, refuse_short_disk
 from reslab.experiments.run import run_trial
-from reslab.experiments.trials import go_on_with_earlier, read_held_out_seed, read_trial
+from reslab.experiments.trials import go_on_with_earlier, read_held_out_seed, read_trial, tell_of_network
 from reslab.runs.directory import RunDirectory, default_root
 from reslab.runtime.execution import choose_device
 from reslab.runtime.listener import Listener, Metrics
@@ -23,7 +23,7 @@ NAMED = ("data", "network", "weights", "recipe", "seed")  # arguments, and no fi
 
 def train(
     data: str | Path,
-    network: str | Spec,
+    network: str | Spec | None = None,
     *,
     weights: str | Path | None = None,
     recipe: str | Path | Recipe | None = None,
@@ -37,7 +37,8 @@ def train(
 ) -> RunDirectory:
     """Train `network` on a dataset or a folder of photographs, or go on where it was left; return the run.
 
-    `network` is a name or a spec, whose classes, channels and image size the data decides. `recipe` is a name, a TOML
+    `network` is a name or a spec, whose classes, channels and image size the data decides; without one it is that of
+    the `weights`, or on photographs resnet-18. `recipe` is a name, a TOML
     file or a Recipe, by default the data's own; `fields` are those of the command line, such as {"recipe.epochs": 20},
     as text or as values; `weights` are what it starts from, if anything; `runs` is the folder for runs, by default
     RESLAB_RUNS, or runs; `device` is a GPU where there is one. `snapshots` says after which iterations the weights are
@@ -49,7 +50,7 @@ def train(
     """
     device, listener = choose_device(device), Listener(warn=warn)
     given = name_fields(network, recipe=recipe, seed=seed, fields=fields, function="train")
-    dataset = open_data(str(data), held_out_seed=read_held_out_seed(given))
+    dataset = open_data(str(data), held_out_seed=read_held_out_seed(given), listener=listener)
     root = Path(runs) if runs else default_root()
     (trial,), dataset = go_on_with_earlier(
         lambda data: [read_trial(given, data, weights=weights)],
@@ -58,6 +59,8 @@ def train(
         weights=weights,
         listener=listener,
     )
+    if progress is True and (chosen := tell_of_network(given, trial, weights=weights)):
+        print_to_stderr(chosen)
     run = RunDirectory.of(trial, root)
     if run.state != "finished":
         preflight(trial, dataset, device=device, listener=listener)
@@ -69,7 +72,7 @@ def train(
 
 
 def name_fields(
-    network: str | Spec,
+    network: str | Spec | None,
     *,
     recipe: str | Path | Recipe | None,
     seed: int,
@@ -81,7 +84,7 @@ def name_fields(
     for name in NAMED:
         if name in fields:
             raise UserError(f"'{name}' is an argument of {function}, not a field; write {function}(..., {name}=...)")
-    named: dict[str, Any] = {"network": network, "seed": str(seed)}
+    named: dict[str, Any] = {"seed": str(seed)} | ({} if network is None else {"network": network})
     if recipe is not None:
         named["recipe"] = recipe if isinstance(recipe, Recipe) else str(recipe)
     return named | fields

@@ -13,7 +13,7 @@ from reslab.experiments.changed_data import tell_of_changed_data
 from reslab.runs.directory import RunDirectory
 from reslab.runs.weights import read_fingerprint
 from reslab.runtime.listener import Listener
-from reslab.spec import NetworkSpec, find
+from reslab.spec import NetworkSpec, Spec, find, name_of
 from reslab.spec.codec import convert, override
 from reslab.spec.network import PRE_REVISION
 from reslab.spec.recipe import Recipe, change_recipe, find_recipe, space_evaluations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
 
 MOST_EPOCHS = 1_000_000
+PUBLISHED = "torchvision"  # weights for whichever network is asked for
 SLIPS = ("recipe.epoch", "recipe.num_epochs", "recipe.max_epochs")
 
 
@@ -33,33 +34,28 @@ def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Pa
     """Make the trial that fields ask for; the data decides image size, channels and classes unless they say so.
 
     Photographs have no size of their own: they are cropped to what the network takes. With `weights` to start from,
-    these say what the fields leave open about the network. A network may be given as a spec, a recipe as itself.
-    A length of one's own brings about ten evaluations along, unless the fields say how often; recipe.keep_best=true
-    stands for the task's headline score.
+    these say what the fields leave open about the network. A network may be given as a spec, a recipe as itself;
+    without a network it is that of the weights, or the data's usual one. A length of one's own brings about ten
+    evaluations along, unless the fields say how often; recipe.keep_best=true stands for the task's headline score.
     """
     fields = dict(fields)
     epochs = take_epochs(fields)
     groups = group_fields(fields)
-    if "network" not in fields:
-        raise UserError("train needs a network: write network=resnet-20")
     task = find_task(fields.get("task") or tasks_for(dataset.target)[0], groups["task"])
     implied = {"classes": len(task.name_outputs(dataset.class_names)), "channels": dataset.channels}
     if dataset.side is not None:
         implied["input_size"] = dataset.side
     if dataset.dimensions != 2:  # which is what every network takes unless told otherwise
         implied["dimensions"] = dataset.dimensions
-    network, given, recipe = fields["network"], groups["network"], fields.get("recipe", dataset.usual_recipe)
+    network, given = _choose_network(fields, dataset, weights), groups["network"]
+    recipe, changes = fields.get("recipe", dataset.usual_recipe), groups["recipe"]
     base = recipe if isinstance(recipe, Recipe) else find_recipe(recipe)
-    data, changes = _choose_data(dataset, groups["data"]), groups["recipe"]
+    data = _choose_data(dataset, groups["data"])
     if str(changes.get("keep_best")).lower() == "true":
         changes["keep_best"] = list_shown()[task.name].scores[0].name
-    if isinstance(network, str):
-        spec = find(network, implied | given, where="network.")
-    else:
-        spec = override(network, implied | given, where="network.")
     trial = Trial(
         data=data,
-        network=spec,
+        network=_make_spec(network, weights, implied | given),
         recipe=change_recipe(base, changes),
         seed=read_seed(fields.get("seed", 0)),
         task=task,
@@ -117,6 +113,35 @@ def _tell_of_earlier_network(trial: Trial, root: Path, listener: Listener) -> No
             listener.warn(
                 f"{before.path} is of an earlier meaning of network.order=pre; network.pre_revision=1 goes on with it"
             )
+
+
+def tell_of_network(fields: Mapping[str, Any], trial: Trial, *, weights: str | Path | None) -> str:
+    """Say which network is trained where the fields name none; nothing where they do."""
+    if fields.get("network") is not None:
+        return ""
+    why = "the default" if weights in (None, PUBLISHED) else f"the network of weights={weights}"
+    size = " x ".join(map(str, trial.network.input_shape[1:]))
+    return f"no network= given: training {name_of(trial.network).split()[0]} on {size} pixels, {why}"
+
+
+def _choose_network(fields: Mapping[str, Any], dataset: Dataset, weights: str | Path | None) -> str | Spec | None:
+    """Return the network that is asked for, or the data's usual one; None where weights say which it is."""
+    if (network := fields.get("network")) is not None or weights not in (None, PUBLISHED):
+        return network
+    if dataset.usual_network is None:
+        raise UserError("train needs a network: write network=resnet-20")
+    return dataset.usual_network
+
+
+def _make_spec(network: str | Spec | None, weights: str | Path | None, fields: Mapping[str, Any]) -> Spec:
+    if isinstance(network, str):
+        return find(network, fields, where="network.")
+    if network is None:
+        from reslab.networks import read_weights
+
+        assert weights is not None
+        network = read_weights(weights).spec
+    return override(network, fields, where="network.")
 
 
 def read_held_out_seed(fields: Mapping[str, Any]) -> int:

@@ -20,6 +20,7 @@ from torch.utils.flop_counter import flop_registry
 
 from reslab.errors import UserError
 from reslab.networks.build import build
+from reslab.networks.freezing import freeze
 from reslab.networks.network import Network
 from reslab.spec import Spec
 
@@ -47,12 +48,17 @@ class Cost:
     layers: tuple[LayerCost, ...]
 
 
-def measure_cost(spec: Spec, *, input_shape: tuple[int, ...] | None = None, batch: int = 1) -> Cost:
+def measure_cost(
+    spec: Spec, *, input_shape: tuple[int, ...] | None = None, batch: int = 1, frozen: str | None = None
+) -> Cost:
     """Count parameters, multiply-adds and activation memory of `spec` for `batch` inputs, without allocating memory.
 
-    `input_shape` is channels first. Default: the input shape of the spec.
+    `input_shape` is channels first. Default: the input shape of the spec. Stages up to and including `frozen` keep
+    nothing for the backward pass.
     """
     network = build(spec, device="meta")
+    if frozen is not None:
+        freeze(network, frozen)
     for module in network.modules():
         if isinstance(module, nn.modules.batchnorm._BatchNorm):
             module.forward = partial(_Normalization.apply, module.weight)

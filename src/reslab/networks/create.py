@@ -58,22 +58,23 @@ def restore_model(
     weights: str | Path, *, name: str | None = None, overrides: Mapping[str, Any]
 ) -> tuple[Network, Weights]:
     """Return the network of `create_model`, or without a name of `load_model`, and the weights it has, read once."""
-    origin = str(weights)
-    if name is not None:
-        fields = _spec_fields(overrides)
-        read = read_weights(weights, like=find(name, fields))
-        return create_trained(name, read, fields, origin=origin), read
-    read = read_weights(weights)
-    _refuse_contradictions(override(read.spec, overrides), set(overrides), read.spec, origin=origin)
-    return _build_with(read, overrides, origin=origin), read
+    fields = overrides if name is None else _spec_fields(overrides)
+    read = read_weights(weights, like=None if name is None else find(name, fields))
+    return create_trained(name, read, fields, origin=str(weights)), read
 
 
 def create_trained(
-    name: str, weights: Weights, overrides: Mapping[str, Any], *, origin: str, where: str = ""
+    name: str | None, weights: Weights, overrides: Mapping[str, Any], *, origin: str, where: str = ""
 ) -> Network:
-    """Create the network `name` with weights that were read, as `create_model` does; `where` stands before fields."""
-    asked = find(name, overrides, where=where)
-    explicit = {*overrides, *asserted_fields(name)}
+    """Create the network `name`, or without a name that of the weights, which were read; `where` stands before fields.
+
+    As `create_model` does it.
+    """
+    if name is None:
+        asked, asserted = override(weights.spec, overrides, where=where), ()
+    else:
+        asked, asserted = find(name, overrides, where=where), asserted_fields(name)
+    explicit = {*overrides, *asserted}
     _refuse_contradictions(asked, explicit, weights.spec, origin=origin, where=where)
     return _build_with(weights, {key: value for key, value in overrides.items() if key != "block"}, origin=origin)
 

@@ -15,6 +15,10 @@ from reslab.spec import name_of
 REMEDY = "give other weights, or train it again with a smaller recipe.optimizer.learning_rate"
 
 
+class NotFinite(UserError):
+    """Numbers are not finite: a training has diverged, or a network gives none."""
+
+
 def rows_not_finite(values: Tensor) -> Tensor:
     """Return of each row whether it has a value that is not finite; nothing here waits for the device."""
     return ~values.isfinite().flatten(1).all(1)
@@ -27,9 +31,9 @@ def find_not_finite(tensors: Mapping[str, Tensor]) -> str:
 
 def tell_not_finite(
     network: Network, where: str, *, what: str = "logits", origin: str = "", remedy: str = REMEDY
-) -> UserError:
+) -> NotFinite:
     """Return the refusal of a network that gives no numbers, and `where`: "for 3 of 10 images", "for cat.png"."""
     culprit = find_not_finite(network.state_dict())
     cause = f"its {culprit} is not finite" if culprit else "its weights are finite, and numbers overflow on the way"
     named = origin or network.origin or name_of(network.spec)
-    return UserError(f"{named} gives {what} that are not finite {where}: {cause}; {remedy}")
+    return NotFinite(f"{named} gives {what} that are not finite {where}: {cause}; {remedy}")

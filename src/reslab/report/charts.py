@@ -146,7 +146,7 @@ def _curve(group: Group) -> dict[str, Any]:
         "name": group.label,
         "shade": group.shade,
         "seeds": len(group.shown),
-        "interrupted": not group.finished,
+        "state": "" if group.finished else group.shown[0].state,
         "ceiling": group.ceiling,
         "x": [step.step for step in group.curve],
         **_spreads([step.train for step in group.curve], [step.test for step in group.curve]),

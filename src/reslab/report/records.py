@@ -91,10 +91,8 @@ class RunRecord:
 
     @property
     def state(self) -> str:
-        """Finished, interrupted, or running while a living process works on it; by what was read."""
-        if self.result:
-            return "finished"
-        return "running" if self.directory.held else "interrupted"
+        """Finished, interrupted, diverged, or running while a living process works on it; by what was read."""
+        return "finished" if self.result else self.directory.state_without_result
 
     @property
     def step(self) -> int:
@@ -279,13 +277,14 @@ def _result(data: Mapping[str, Any], trial: Trial, scores: Sequence[Score]) -> R
     missing = [name for name in scores[0].columns if name not in data]
     if missing:
         raise UserError(f"Result lacks {choices(missing)}")
+    panel = find_shown(trial).panel.read(data)
+    void = [score.name for score in panel.list_void()]
     values = {
         name: convert(float if score is scores[0] else float | None, data[name], where=name)
         for score in scores
         for name in score.columns
-        if name in data and score.shown != "evaluation"
+        if name in data and score.shown != "evaluation" and score.name not in void
     }
-    panel = find_shown(trial).panel.read(data)
     if result.class_names and panel.num_classes not in (None, len(result.class_names)):
         raise UserError(f"it names {len(result.class_names)} classes and counts {panel.num_classes}")
     return replace(result, values=values, panel=panel)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reslab.errors import UserError
-from reslab.files import replace_folder, temporary_folder
+from reslab.files import real_path, replace_folder, temporary_folder
 from reslab.json_text import to_json
 from reslab.report.figures import draw_figures
 from reslab.report.groups import group_runs
@@ -57,7 +57,7 @@ def _render(records: Sequence[RunRecord], damages: Sequence[Damage], verdicts: S
 @contextlib.contextmanager
 def _replacing(out: Path) -> Iterator[Path]:
     """Yield an empty folder that takes the place of `out` once filled; if filling fails, `out` stays as it was."""
-    place = out.resolve()
+    place = real_path(out)
     _check_free(out, place)
     try:
         with temporary_folder(place.parent, place.name) as temporary:

@@ -1,8 +1,9 @@
 """A run on disk: what was asked, what happened, what came out. Its state is read off the files that are there.
 
 ``trial.json``, ``provenance.json``, ``metrics.jsonl`` (a pure function of the trial), ``timings.jsonl`` (speed, memory,
-wall-clock), ``tensorboard/``, ``checkpoints/``, ``weights.safetensors``, ``result.json``, ``analysis/``; and where bad
-images were left out, ``skipped.json``.
+wall-clock), ``tensorboard/``, ``checkpoints/``, ``weights.safetensors``, ``result.json``, ``analysis/``; where bad
+images were left out, ``skipped.json``; and where the last sitting ended in numbers that are not finite,
+``diverged.json``.
 """
 
 from __future__ import annotations
@@ -50,13 +51,20 @@ class RunDirectory:
         return self.path / "snapshots" / f"step-{step:08d}.safetensors"
 
     @property
-    def state(self) -> Literal["new", "running", "interrupted", "finished"]:
-        """How far the run is; a running one has a living process at work on it."""
+    def state(self) -> Literal["new", "running", "interrupted", "diverged", "finished"]:
+        """How far the run is."""
         if is_file(self.path / "result.json"):
             return "finished"
         if not is_run(self.path):
             return "new"
-        return "running" if self.held else "interrupted"
+        return self.state_without_result
+
+    @property
+    def state_without_result(self) -> Literal["running", "interrupted", "diverged"]:
+        """How far a run without a result is; a running one has a living process at work on it."""
+        if self.held:
+            return "running"
+        return "diverged" if is_file(self.path / "diverged.json") else "interrupted"
 
     @property
     def held(self) -> bool:
@@ -94,13 +102,18 @@ class RunDirectory:
     def begin(self, trial: Trial, provenance: dict[str, Any]) -> None:
         """Write down what is asked and on what it runs; earlier sittings of the same run stay recorded.
 
-        What a killed sitting was writing is removed.
+        What a killed sitting was writing is removed, and so is the note that it diverged: this one may not.
         """
         for path in leftovers(self.path):
             path.unlink()
+        (self.path / "diverged.json").unlink(missing_ok=True)
         self.write("trial", trial_to_dict(trial))
         sittings = self.read("provenance")["sittings"] if (self.path / "provenance.json").exists() else []
         self.write("provenance", {"sittings": [*sittings, provenance]})
+
+    def note_divergence(self, sentence: str) -> None:
+        """Write down that this sitting ended in numbers that are not finite."""
+        self.write("diverged", {"sentence": sentence})
 
     def finish(self, result: dict[str, Any]) -> None:
         """Write the result; from now on the run is finished."""

@@ -2,8 +2,10 @@
 
 from reslab.spec.catalogue import (
     Spec,
+    depth_of,
     differences,
     find,
+    is_network,
     list_models,
     name_of,
     natural_key,
@@ -28,10 +30,12 @@ __all__ = [
     "TorchvisionSpec",
     "cifar",
     "dense",
+    "depth_of",
     "differences",
     "find",
     "highway",
     "imagenet",
+    "is_network",
     "list_models",
     "name_of",
     "natural_key",

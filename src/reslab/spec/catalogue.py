@@ -24,6 +24,7 @@ SPEC_TYPES: dict[str, type[Spec]] = {cls.kind: cls for cls in (NetworkSpec, *TYP
 
 CIFAR_DEPTHS = (20, 32, 44, 56, 110, 1202)
 WIDE = ((16, 4), (16, 8), (22, 8), (28, 10), (40, 4))  # depth and factor; any 6n+4 and any factor has a name
+WIDE_EXTRA = 2  # layers that their depth counts beyond ours: three projections, and not the classifier
 PUBLISHED_ONLY = ("nin", "dsn", "fitnet", "maxout", "prelu-net", "bn-inception", "overfeat")
 
 
@@ -65,6 +66,15 @@ def find(name: str, overrides: Mapping[str, Any] | None = None, *, where: str = 
     return override(entry.make(**block), overrides, where=where)
 
 
+def is_network(name: str) -> bool:
+    """Whether `name` stands for a network."""
+    try:
+        find(name)
+    except UserError:
+        return False
+    return True
+
+
 def asserted_fields(name: str) -> tuple[str, ...]:
     """Return the fields that `name` fixes by saying so, as the v1.5 names do."""
     return _entry(name).asserts
@@ -82,6 +92,13 @@ def name_of(spec: Spec) -> str:
             name = next(known for known, make in NAMED.items() if make().kind == spec.kind)
         differing = _differing(spec, find(name))
     return " ".join([name, *[f"{field}={_written(value)}" for field, value in differing.items()]])
+
+
+def depth_of(spec: Spec) -> int | None:
+    """Return the depth that a network is known by; that of wide ones, as in their names, counts projections too."""
+    if isinstance(spec, NetworkSpec) and name_of(spec).startswith("wrn-"):
+        return spec.depth + WIDE_EXTRA
+    return spec.depth
 
 
 def spec_to_dict(spec: Spec, *, sparse: bool = False) -> dict[str, Any]:
@@ -224,7 +241,11 @@ def _nearest(spec: Spec) -> Iterator[tuple[str, dict[str, Any]]]:
 def _wide_names(spec: NetworkSpec) -> list[str]:
     """Return the WRN name of a network that is wide in their sense; thin ones keep the names they have."""
     factor = spec.stages[0].width // 16
-    return [f"wrn-{spec.depth + 2}-{factor}"] if factor > 1 and (spec.order, spec.shortcut) == ("pre", "B") else []
+    return (
+        [f"wrn-{spec.depth + WIDE_EXTRA}-{factor}"]
+        if factor > 1 and (spec.order, spec.shortcut) == ("pre", "B")
+        else []
+    )
 
 
 def _likeness(spec: Spec) -> tuple[object, ...]:

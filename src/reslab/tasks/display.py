@@ -78,6 +78,10 @@ class Panel:
         del values
         yield from ()
 
+    def list_void(self) -> tuple[Score, ...]:
+        """Return the scores that say nothing of such a result, and are not shown."""
+        return ()
+
     def sections(self) -> Sequence[Section]:
         """Return what the page of a run shows."""
         return ()

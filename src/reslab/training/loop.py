@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reslab.errors import UserError
 from reslab.networks import Network
+from reslab.networks.finite import NotFinite
 from reslab.runtime.listener import DEAF, Listener
 from reslab.spec.recipe import Recipe
 from reslab.training.checkpoint import Checkpoint, load_newest, save_checkpoint
@@ -69,6 +69,8 @@ def fit(stepper: Stepper, around: Surroundings) -> None:
     Of several processes the first alone reads and writes; all go through the same iterations and decisions.
     """
     position = _resume(stepper.state, around)
+    if position.step:
+        around.listener.progress(position.step, {})  # there may be nothing left to do
     try:
         _advance_to_the_end(stepper, position, around)
     finally:
@@ -121,7 +123,7 @@ def _read(state: TrainingState, task: Task, recipe: Recipe) -> Tally:
     tally = state.read_tally()
     if tally.failed_at is not None:
         farther = "recipe.precision=bf16, whose numbers reach farther, or " if recipe.precision == "fp16" else ""
-        raise UserError(
+        raise NotFinite(
             f"the loss or a gradient of iteration {tally.failed_at} is not finite, "
             f"on images {task.name_images(tally.failed_at)}; "
             f"what was saved before it is kept: try {farther}a smaller recipe.optimizer.learning_rate or a warm-up"

@@ -117,9 +117,9 @@ def test_one_that_fails_is_told_and_the_others_are_finished(reslab, tmp_path: Pa
     outcome = reslab("train", *files, "--runs", str(tmp_path / "runs"))
     assert outcome.code == 2
     assert "1 of 2 trials failed, the others are finished: " in outcome.err.replace("\n", " ")
-    assert re.search(r"plain-8-digits-\w{12} +interrupted at 0", outcome.out)
+    assert re.search(r"plain-8-digits-\w{12} +diverged at 0", outcome.out)
     states = sorted(run.state for run in list_runs(tmp_path / "runs"))
-    assert states == ["finished", "interrupted"]
+    assert states == ["diverged", "finished"]
 
 
 @pytest.mark.parametrize(

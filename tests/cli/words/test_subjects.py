@@ -30,6 +30,13 @@ def test_a_path_that_is_there_is_one_thing(tmp_path: Path) -> None:
         split_subject("my runs")
 
 
+def test_what_a_killed_report_left_goes_before_runs_are_written(tmp_path: Path) -> None:
+    """The folder for runs is where reports are built."""
+    (tmp_path / ".report.a1b2c3d4.partial" / "new").mkdir(parents=True)
+    assert writable_root(tmp_path) == tmp_path
+    assert not list(tmp_path.iterdir())
+
+
 def test_quoted_names_bring_their_fields() -> None:
     """Their own fields win over those for all."""
     assert read_spec("resnet-34 shortcut=C", {"shortcut": "B"}) == find("resnet-34", {"shortcut": "C"})

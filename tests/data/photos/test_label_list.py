@@ -44,6 +44,38 @@ def test_a_column_of_labels(tmp_path: Path) -> None:
     assert dataset.test.targets.tolist() == [[1, 0]]
 
 
+@pytest.mark.parametrize(
+    ("text", "val"),
+    [
+        ("image;dog;cat\na.jpg;1;0\nb.jpg;1;1\n", "image;dog;cat\nc.jpg;1;0\n"),
+        ("image\tdog\tcat\na.jpg\t1\t0\nb.jpg\t1\t1\n", "image,dog,cat\nc.jpg,1,0\n"),
+        ("image;labels\na.jpg;dog\nb.jpg;cat;dog\n", 'image;labels\nc.jpg;"dog"\n'),
+        ('image;labels\na.jpg;dog\n"b.jpg";"cat;dog"\n', "image,labels\nc.jpg,dog\n"),
+    ],
+)
+def test_columns_are_separated_as_spreadsheets_do(text: str, val: str, tmp_path: Path) -> None:
+    """By semicolons or tabs too, which the first line tells; labels then need no quotes."""
+    (write(tmp_path, text, name="train.csv") / "val.csv").write_text(val)
+    dataset = read_labelled(tmp_path)
+    truth = [[name == "dog" or file == "b.jpg" for name in dataset.class_names] for file in ("a.jpg", "b.jpg")]
+    assert sorted(dataset.class_names) == ["cat", "dog"]
+    assert dataset.train.targets.tolist() == truth
+    assert dataset.test.targets.sum() == 1
+
+
+def test_paths_may_have_backslashes(tmp_path: Path) -> None:
+    """As Windows writes them; a file whose name has one is meant first, and no path leads out of the folder."""
+    write(tmp_path, "image,cat\nsub\\a.jpg,1\nb\\c.jpg,1\n", images="")
+    write(tmp_path / "sub", "", name="x", images="a")
+    for name in ("b\\c.jpg", "d.jpg"):
+        (tmp_path / name).touch()
+    (tmp_path / "val.csv").write_text("image,cat\nd.jpg,1\n")
+    assert read_labelled(tmp_path).train.files == ("sub/a.jpg", "b\\c.jpg")
+    (tmp_path / "val.csv").write_text("image,cat\n..\\d.jpg,1\n")
+    with pytest.raises(UserError, match=r"'\.\./d\.jpg' is no path of an image under"):
+        read_labelled(tmp_path)
+
+
 def test_a_fifth_of_every_class_is_held_out(tmp_path: Path) -> None:
     """About so much, at least one of each, drawn by the seed; every image is in one of the two."""
     root = make_labelled(tmp_path, count=60)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 import torchvision
+from safetensors.torch import save_file
 
 from reslab.errors import UserError
 from reslab.networks import create_model, foreign_state_dict, load_model, read_weights
@@ -149,6 +150,19 @@ def test_truncated_torch_files_are_told(tmp_path: Path) -> None:
         path.write_bytes(content[: len(content) * part // 10])
         with pytest.raises(UserError):
             read_tensors(path)
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_content_decides_and_not_the_ending(legacy: bool, tmp_path: Path) -> None:
+    """A torch.save file that is named .safetensors is read as what it is, and never runs code; so is the reverse."""
+    tensors, path = {"stem.conv.weight": torch.randn(2, 3)}, tmp_path / "x.safetensors"
+    torch.save(tensors, path, _use_new_zipfile_serialization=not legacy)
+    assert torch.equal(read_tensors(path)[0]["stem.conv.weight"], tensors["stem.conv.weight"])
+    torch.save({"stem.conv.weight": Path}, path, _use_new_zipfile_serialization=not legacy)
+    with pytest.raises(UserError, match="is refused: loading it would run code"):
+        read_tensors(path)
+    save_file(tensors, path.with_suffix(".pth"))
+    assert torch.equal(read_tensors(path.with_suffix(".pth"))[0]["stem.conv.weight"], tensors["stem.conv.weight"])
 
 
 def test_state_dicts_are_found(tmp_path: Path) -> None:

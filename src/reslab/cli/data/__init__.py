@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from reslab.cli.terminal.show import console, make_table, print_json, progress_console, say
+from reslab.cli.terminal.show import SPEAKING, console, make_table, print_json, progress_console, say
 from reslab.cli.words.subjects import WHOLE, Json
 from reslab.errors import UserError, choices, suggest
+from reslab.files import exists, remove_abandoned
 from reslab.numbers import count, write_size
 
 app = App(name="data", help="Fetch, check, list and shard datasets.")
@@ -161,14 +162,14 @@ def check(name: str, *, workers: Annotated[int | None, WHOLE] = None, json: bool
         from reslab.cli.data.photo_check import check_photos
 
         root = Path(name).expanduser()
-        if "/" not in name and not root.exists():
+        if "/" not in name and not exists(root):
             raise UserError(
                 f"there is neither a dataset nor a folder '{name}'{suggest(name, LOADERS) or '; give a path'}"
             )
         if not check_photos(root, workers=workers, json=json):
             sys.exit(1)
         return
-    dataset = load_dataset(name)
+    dataset = load_dataset(name, listener=SPEAKING)
     if json:
         about = {"name": name, "train": len(dataset.train), "test": len(dataset.test)}
         print_json(about | {"classes": list(dataset.class_names), "fingerprint": dataset.fingerprint})
@@ -188,6 +189,7 @@ def list_datasets(*, json: Json = False) -> None:
     """
     from reslab.data.arrays.store import data_root
 
+    remove_abandoned(data_root())
     rows = list(_describe_datasets())
     if json:
         print_json(rows)

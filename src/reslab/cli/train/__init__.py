@@ -16,10 +16,11 @@ from cyclopts import Parameter
 from reslab.cli.terminal.checked_records import read_whole
 from reslab.cli.terminal.legible import legible
 from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars, summarize
-from reslab.cli.terminal.show import SPEAKING, console, progress_console, say
+from reslab.cli.terminal.show import SPEAKING, console, note, progress_console, say
 from reslab.cli.train.launcher import is_started_by_launcher, run_in_processes
 from reslab.cli.train.rate_range import show_rates
 from reslab.cli.train.trial_set import refuse_numbers, train_several
+from reslab.cli.words.hints import hint_at_word
 from reslab.cli.words.subjects import WHOLE, Compile, RunsFolder, runs_root, split_words, writable_root
 from reslab.errors import UserError
 from reslab.experiments.trials import (
@@ -28,6 +29,7 @@ from reslab.experiments.trials import (
     read_trial,
     read_trial_file,
     take_epochs,
+    tell_of_network,
     with_epochs,
 )
 from reslab.numbers import about, write_size
@@ -92,7 +94,7 @@ def train(
     subjects, given = split_words(fields)
     for subject in subjects:
         if not subject.endswith(".toml"):
-            hint = hint_at_field(subject) or f"write network={subject}"
+            hint = hint_at_field(subject) or hint_at_word(subject)
             raise UserError(f"train takes field=value pairs or TOML files and got '{subject}'; {hint}")
     refuse_numbers(seeds=seeds, together=together)
     if seeds is not None and "seed" in given:
@@ -117,7 +119,8 @@ def train(
             trials, dataset, weights = _read_files([Path(subject) for subject in subjects], given)
             trials = _expand(trials, seeds)
         else:
-            dataset = open_data(given.get("data", "digits"), held_out_seed=read_held_out_seed(given))
+            place, drawn = given.get("data", "digits"), read_held_out_seed(given)
+            dataset = open_data(place, held_out_seed=drawn, listener=SPEAKING)
             weights = given.pop("weights", None)
 
             def make_trials(data: Dataset) -> list[Trial]:
@@ -130,13 +133,13 @@ def train(
     if find_rate:
         if len(trials) > 1 or processes > 1 or is_started_by_launcher():
             raise UserError("--find-rate is for one trial and one process; leave out --seeds and --processes")
-        _tell_of_digits(subjects, given)
+        _tell_of_defaults(subjects, given, trials[0], weights)
         show_rates(trials[0], dataset, weights=weights, device=choose_device())
         return
     if len(trials) > 1:
         if processes > 1 or is_started_by_launcher():
             raise UserError("several processes train one trial together; give one trial")
-        _tell_of_digits(subjects, given)
+        _tell_of_defaults(subjects, given, trials[0], weights)
         train_several(
             trials,
             dataset,
@@ -175,7 +178,7 @@ def train(
         count = max(processes, group.count)
         if not group.first:
             console.quiet = progress_console.quiet = True
-        _tell_of_digits(subjects, given)
+        _tell_of_defaults(subjects, given, trial, weights)
         preflight(trial, dataset, device=device, num_processes=count, listener=SPEAKING)
         if not dry_run:
             state = "damaged" if run.state == "finished" else run.state
@@ -219,7 +222,7 @@ def _read_files(paths: Sequence[Path], given: dict[str, str]) -> tuple[list[Tria
 
     place, weights, epochs = given.pop("data", None), given.pop("weights", None), take_epochs(given)
     trials = [read_trial_file(path, given) for path in paths]
-    dataset = open_data(place or trials[0].data.name, known=trials[0].data)
+    dataset = open_data(place or trials[0].data.name, known=trials[0].data, listener=SPEAKING)
     for path, trial in zip(paths, trials, strict=True):
         if trial.data.held_out_seed != trials[0].data.held_out_seed:
             raise UserError(f"{path} and {paths[0]} differ in data.held_out_seed; train one after the other")
@@ -238,9 +241,11 @@ def _expand(trials: Sequence[Trial], seeds: int | None) -> list[Trial]:
     return [replace(trial, seed=seed) for trial in trials for seed in range(1, seeds + 1)]
 
 
-def _tell_of_digits(subjects: Sequence[str], given: Mapping[str, str]) -> None:
+def _tell_of_defaults(subjects: Sequence[str], given: Mapping[str, str], trial: Trial, weights: str | None) -> None:
     if not subjects and "data" not in given:
-        progress_console.print("no data= given: training on digits")
+        note("no data= given: training on digits")
+    if not subjects and (chosen := tell_of_network(given, trial, weights=weights)):
+        note(chosen)
 
 
 def _describe(estimate: Estimate, trial: Trial, processes: int) -> list[str]:

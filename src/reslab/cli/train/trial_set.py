@@ -202,4 +202,4 @@ def _read_results(runs: Mapping[Trial, RunDirectory]) -> dict[Trial, dict[str, A
 def _stand(run: RunDirectory) -> str:
     from reslab.training.checkpoint import newest_step
 
-    return f"{run.state} at {newest_step(run.checkpoints):,}" if run.state == "interrupted" else run.state
+    return f"{run.state} at {newest_step(run.checkpoints):,}" if run.state in ("interrupted", "diverged") else run.state

@@ -1,6 +1,5 @@
 """What a verb is told: subjects (a network's name, a weight file), field=value pairs, where runs are."""
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,8 +7,9 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter, Token
 
+from reslab import files
 from reslab.errors import UserError
-from reslab.files import is_folder, refuse_closed_place
+from reslab.files import exists, is_folder, refuse_closed_place, remove_abandoned
 from reslab.runs.directory import RunDirectory, default_root, list_runs
 from reslab.spec import Spec, find
 
@@ -71,7 +71,7 @@ def take_count(fields: dict[str, str], field: str, default: int) -> int:
 def runs_root(given: Path | None) -> Path:
     """Return the folder for runs: as given, else RESLAB_RUNS, else runs; it need not be there yet."""
     root = given or default_root()
-    if not is_folder(root) and os.path.exists(root):  # noqa: PTH110
+    if not is_folder(root) and exists(root):
         raise UserError(f"the folder for runs is {root}, a file; give --runs a folder")
     return root
 
@@ -87,6 +87,7 @@ def existing_root(given: Path | None) -> Path:
 def writable_root(given: Path | None) -> Path:
     """Return the folder to write runs to, which is tried at once; one with runs in it may have all that is asked."""
     root = runs_root(given)
+    remove_abandoned(root)  # of a report that was killed
     if not list_runs(root):
         refuse_closed_place(root, folder=True)
     return root
@@ -115,7 +116,7 @@ def split_subject(subject: str) -> tuple[str, dict[str, str]]:
 
     A path that is there is a name, whatever is in it.
     """
-    if _exists(subject):
+    if exists(Path(subject)):
         return subject, {}
     names, own = split_words(subject.split() or [""])
     if not names:
@@ -132,17 +133,10 @@ def refuse_overwriting(
     """Refuse to write over the weights that are read: another form keeps less of what they say."""
     name, own = split_subject(subject)
     words = (name, own.get("weights", ""), (fields or {}).get("weights", ""), str(run.weights) if run else "")
-    if any(_exists(word) and _exists(str(out)) and Path(word).samefile(out) for word in words):
+    if any(exists(Path(word)) and exists(out) and Path(word).samefile(out) for word in words):
         raise UserError(f"{out} is the file that is read; name another with --out")
 
 
 def is_file(word: str) -> bool:
     """Whether a word means a weight file."""
-    return word.endswith(FILE_ENDINGS) or (_exists(word) and Path(word).is_file())
-
-
-def _exists(subject: str) -> bool:
-    try:
-        return Path(subject).exists()
-    except OSError:  # too long for a path: a name with many fields
-        return False
+    return word.endswith(FILE_ENDINGS) or files.is_file(Path(word))

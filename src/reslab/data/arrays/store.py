@@ -15,7 +15,7 @@ from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.arrays.sources import Published
 from reslab.data.arrays.split import ArraySplit, Bytes
 from reslab.errors import UserError
-from reslab.files import replace_folder, temporary_folder
+from reslab.files import is_full, remove_abandoned, replace_folder, temporary_folder
 from reslab.json_text import to_json
 
 ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
@@ -59,8 +59,14 @@ def save_arrays(name: str, arrays: Mapping[str, Bytes]) -> Path:
             (new / "digests.json").write_text(to_json(digests, indent=2) + "\n", encoding="utf-8")
             replace_folder(folder, new, aside=temporary / "old")
     except OSError as error:
-        raise UserError(f"cannot write {folder}: {error.strerror}; set RESLAB_DATA to a writable place") from error
+        raise refuse_place(folder, error) from error
     return folder
+
+
+def refuse_place(place: Path, error: OSError) -> UserError:
+    """Return the refusal of a place under the data root that cannot be written to."""
+    remedy = "free some space, or set RESLAB_DATA to another" if is_full(error) else "set RESLAB_DATA to a writable"
+    return UserError(f"cannot write {place}: {error.strerror}; {remedy} place")
 
 
 def load_published(dataset: Published) -> ArrayDataset:
@@ -84,6 +90,7 @@ def load_published(dataset: Published) -> ArrayDataset:
 def load_arrays(name: str, digests: Mapping[str, str]) -> dict[str, Bytes]:
     """Read a dataset's arrays and check them against their digests: those given, or those stored beside them."""
     folder = data_root() / name
+    remove_abandoned(data_root())  # what a fetch that was killed had begun
     again = f"fetch it again with `reslab data fetch {name}`"
     arrays = {}
     for array_name in ARRAYS:

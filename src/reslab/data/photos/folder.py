@@ -119,6 +119,7 @@ class PhotoDataset:
     dimensions: int = 2
     side: None = None  # they have none in common
     usual_recipe: str = "photos"
+    usual_network: str = "resnet-18"
 
     @property
     def is_known_by_size(self) -> bool:

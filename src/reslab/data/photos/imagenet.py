@@ -20,7 +20,7 @@ from typing import IO
 from reslab.data.arrays.store import data_root
 from reslab.data.photos.folder import read_folder, write_words
 from reslab.errors import UserError
-from reslab.files import Watch, is_folder, list_folder, refuse_full_disk, temporary_folder
+from reslab.files import Watch, is_folder, list_folder, real_path, refuse_full_disk, temporary_folder
 
 TRAIN_TAR, VAL_TAR = "ILSVRC2012_img_train.tar", "ILSVRC2012_img_val.tar"
 FOLDER = "ILSVRC2012_devkit_t12"
@@ -72,7 +72,7 @@ def plan_imagenet(source: Path, out: Path) -> Unpacking | None:
         raise UserError(f"there is no folder {source}; give the one with {TRAIN_TAR}, {VAL_TAR} and {ARCHIVE}")
     by_class = all(_list_named(source / part, WNID) for part in ("train", "val"))
     if by_class and not _list_named(source / "val", VAL_IMAGE):
-        if out.resolve() != source.resolve():
+        if real_path(out) != real_path(source):
             raise UserError(f"{source} is unpacked already; use it as it is, without --out")
         return None
     kit = read_devkit(source)

@@ -2,14 +2,16 @@
 
 ``train.csv`` or ``labels.csv``, and ``val.csv`` for the test; without that a part is held out, drawn by a seed.
 The first line names the columns: ``image``, then a class each, with 0 or 1 below; or ``image,labels``, with
-semicolons between an image's labels. Images are named by their path under the folder.
+semicolons between an image's labels. Columns may be separated by semicolons or tabs instead, as some spreadsheets do.
+Images are named by their path under the folder, with slashes or, as Windows writes it, backslashes.
 """
 
 import contextlib
 import csv
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import ClassVar
 
 import numpy as np
@@ -23,6 +25,7 @@ from reslab.files import is_file
 from reslab.spec.task import Target
 
 LISTS, VAL_LIST = ("train.csv", "labels.csv"), "val.csv"
+LABEL_SEPARATOR = ";"
 COLUMNS = "image,CLASS,CLASS with 0 or 1 below, or image,labels with semicolons between labels"
 
 
@@ -88,12 +91,16 @@ def _read_list(path: Path, tell: Tell, edition: Edition) -> _List:
     lines: dict[str, int] = {}
     try:
         with reading(path, remedy="check its permissions"), path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(file, strict=True)
+            separator = _find_separator(file.readline())
+            file.seek(0)
+            rows = csv.reader(file, strict=True, delimiter=separator)
             header = [name.strip() for name in next(rows, [])]
             _refuse_header(path, header)
             for row in rows:
                 if not any(cell.strip() for cell in row):
                     continue
+                if separator == LABEL_SEPARATOR and _is_long(header) and len(row) > 2:
+                    row = [row[0], separator.join(row[1:])]  # between labels it need not be quoted
                 try:
                     image, names = _read_row(path.parent, row, header)
                     if image in lines:
@@ -112,6 +119,12 @@ def _read_list(path: Path, tell: Tell, edition: Edition) -> _List:
     if not classes:
         raise UserError(f"no image of {path} has a label; write some in the column labels")
     return _List(path, tuple(classes), labels, by_column)
+
+
+def _find_separator(line: str) -> str:
+    """Return what separates the columns: of the three there are, what comes first in the line that names them."""
+    found = re.search(r"[,;\t]", line)
+    return found[0] if found else ","
 
 
 def _is_long(header: Sequence[str]) -> bool:
@@ -142,13 +155,15 @@ def _read_row(folder: Path, row: Sequence[str], header: Sequence[str]) -> tuple[
     if len(row) != len(header):
         raise _WrongLine(f"{len(row)} cells, where the first line has {len(header)}; correct it")
     file, *cells = [cell.strip() for cell in row]
+    if "\\" in file and not is_file(folder / file):
+        file = PureWindowsPath(file).as_posix()
     image = PurePosixPath(file)
     if not file or image.is_absolute() or ".." in image.parts:
         raise _WrongLine(f"'{file}' is no path of an image under {folder}; write it from there")
     if not is_file(folder / image):
         raise _WrongLine(f"there is no image {folder / image}; add it, or remove the line")
     if _is_long(header):
-        names = [name.strip() for name in cells[0].split(";")]
+        names = [name.strip() for name in cells[0].split(LABEL_SEPARATOR)]
         return image.as_posix(), tuple(dict.fromkeys(filter(None, names)))
     for name, cell in zip(header[1:], cells, strict=True):
         if cell not in ("0", "1"):

@@ -19,7 +19,7 @@ from reslab.data.photos.reader import read_photos
 from reslab.data.photos.shards import FILE, Contents
 from reslab.data.photos.tar_index import LABEL
 from reslab.errors import UserError
-from reslab.files import Watch, refuse_full_disk, temporary_folder
+from reslab.files import Watch, real_path, refuse_full_disk, temporary_folder
 from reslab.json_text import to_json
 from reslab.runtime.randomness import Stream, numbers_for
 
@@ -41,7 +41,7 @@ def plan_shards(source: Path, out: Path, *, size: int) -> ShardPlan:
     """Plan shards of about `size` bytes at most; refuse what cannot be sharded, or has no room in `out`."""
     if out.exists():
         raise UserError(f"{out} is there already; give a new folder, or remove it")
-    if source.resolve() in out.resolve().parents:
+    if real_path(source) in real_path(out).parents:
         raise UserError(f"{out} lies in {source}, where it would be taken for a class; give a place outside")
     if listed := find_list(source):
         raise UserError(f"{listed} gives images several labels each, and a shard holds one; shard a folder of classes")

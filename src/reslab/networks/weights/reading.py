@@ -24,7 +24,7 @@ from reslab.networks.weights.file import Weights, parse_weights
 from reslab.networks.weights.places import COUNTER
 from reslab.networks.weights.torchvision import digest_file, fetch_torchvision, find_preprocess, modernize
 from reslab.runtime.sealed import KEY, read_safetensors
-from reslab.shipped import SETS, find_shipped
+from reslab.shipped import SETS, find_shipped, list_shipped
 from reslab.spec import Spec, name_of
 
 TORCHVISION = "torchvision"  # the weights it published, and its adapter
@@ -77,7 +77,8 @@ def _find_file(weights: str | Path, *, like: Spec | None) -> Path:
             )
         return path
     if like is None:
-        raise UserError(f"{weights} is weights of several networks: give the name of one of them too")
+        some = f", {choices(list_shipped(str(weights)))}" if weights in SETS else ""
+        raise UserError(f"{weights} is weights of several networks: give the name of one of them too{some}")
     return fetch_torchvision(like) if weights == TORCHVISION else find_shipped(str(weights), name_of(like).split()[0])
 
 
@@ -101,9 +102,9 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 def _read_torch(path: Path) -> Any:
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), path.open("rb") as file:  # by its path, torch would go by the name's ending
             warnings.filterwarnings("ignore", "Detected pickle protocol")  # torch's, and told here in a sentence
-            return torch.load(path, map_location="cpu", weights_only=True)
+            return torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises nearly anything on a damaged file
         raise UserError(f"{path} {_say_what_else(path, error)}") from error
 

@@ -219,7 +219,7 @@
         drawShared(plot);
       };
       const seeds = series.seeds > 1 ? ` × ${series.seeds}` : "";
-      const words = series.name + (series.interrupted ? " (interrupted)" : "") + seeds;
+      const words = series.name + (series.state ? ` (${series.state})` : "") + seeds;
       const button = addButton(list, words, toggle);
       button.dataset.index = index;
       button.setAttribute("aria-pressed", String(!series.hidden));

@@ -10,8 +10,9 @@ import numpy as np
 
 from reslab.errors import UserError
 from reslab.numbers import count, percent
+from reslab.scores import Score
 from reslab.spec.codec import convert
-from reslab.tasks.classification.scores import BALANCED_ERROR, CLASS_ERRORS, CONFUSION, ERROR
+from reslab.tasks.classification.scores import BALANCED_ERROR, CLASS_ERRORS, CONFUSION, ERROR, list_void
 from reslab.tasks.display import Cell, Panel, Plot, Section
 
 MOST_CLASSES = 200  # in a picture
@@ -62,6 +63,10 @@ class ClassPanel(Panel):
                 yield f"{CLASS_ERRORS} of {self.classes[truth]}", said, errors[-1]
         if (said := values.get(BALANCED_ERROR.name)) is not None and errors:
             yield BALANCED_ERROR.name, said, statistics.fmean(errors)
+
+    def list_void(self) -> tuple[Score, ...]:
+        """Return the error of five guesses where there are not more classes."""
+        return list_void(len(self.confusion))
 
     def sections(self) -> Sequence[Section]:
         """Return the confusion matrix, unless classes are too many for a picture, beside the errors."""

@@ -14,6 +14,7 @@ from reslab.tasks.classification.scores import (
     ERROR,
     LOSS,
     TOP5_ERROR,
+    list_void,
 )
 from reslab.tasks.display import Printed, PrintedTable
 
@@ -39,8 +40,8 @@ class PrintedClasses(Printed):
 
     def columns(self, found: Mapping[str, Any]) -> list[Score]:
         """Leave out five guesses that cannot all be wrong, and the balanced error where there is none."""
-        absent = {TOP5_ERROR: len(found[CLASS_ERRORS]) <= 5, BALANCED_ERROR: found[BALANCED_ERROR.name] is None}
-        return [score for score in self.scores if not absent.get(score)]
+        absent = list_void(len(found[CLASS_ERRORS])) + (BALANCED_ERROR,) * (found[BALANCED_ERROR.name] is None)
+        return [score for score in self.scores if score not in absent]
 
     def table(self, found: Mapping[str, Any]) -> PrintedTable:
         """Return the confusion matrix, or the worst of many classes."""

@@ -517,7 +517,7 @@ def test_crops_that_grow_resume_exactly(photos: PhotoDataset, tmp_path: Path, st
     task = make_task(trial, photos, device="cpu")
     assert [len(task.load(step, 7)[0]) for step in (4, 5, 6)] == [2, 1, 7]
     assert [task.load(step, 1)[0].shape[-1] for step in (0, 5, 6, 11)] == [32, 32, 64, 64]
-    assert {images.shape[-1] for images, _ in task.feed.tests()} == {64}
+    assert {images.shape[-1] for images, *_ in task.feed.tests()} == {64}
     whole = run_trial(trial, photos, tmp_path / "whole")
     with pytest.raises(Stopped):
         train_alone(trial, photos, tmp_path / "parts", listener=Listener(should_stop=stop_after(stop - 1)))

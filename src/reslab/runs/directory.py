@@ -1,8 +1,8 @@
 """A run on disk: what was asked, what happened, what came out. Its state is read off the files that are there.
 
 ``trial.json``, ``provenance.json``, ``metrics.jsonl`` (a pure function of the trial), ``timings.jsonl`` (speed, memory,
-wall-clock), ``tensorboard/``, ``checkpoints/``, ``weights.safetensors``, ``result.json``, ``analysis/``; and where bad
-images were left out, ``skipped.json``.
+wall-clock), ``tensorboard/``, ``checkpoints/``, ``weights.safetensors``, ``gallery.json`` (thumbnails of test images),
+``result.json``, ``analysis/``; and where bad images were left out, ``skipped.json``.
 """
 
 from __future__ import annotations

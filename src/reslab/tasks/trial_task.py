@@ -21,6 +21,7 @@ from reslab.runtime.listener import DEAF, Listener
 from reslab.runtime.processes import ALONE, Processes
 from reslab.runtime.randomness import mix_seed
 from reslab.spec.trial import Trial
+from reslab.tasks.opinions import OpinionMeter
 from reslab.tasks.task import Scores, Task, find_task
 
 
@@ -105,7 +106,7 @@ class TrialTask:
         @torch.no_grad()
         def count() -> None:
             meter.clear()
-            for images, targets in self._tests():
+            for images, targets, _ in self._tests():
                 meter.add(network(images), targets)
 
         def evaluate() -> dict[str, float]:
@@ -119,13 +120,18 @@ class TrialTask:
         return evaluate
 
     @torch.no_grad()
-    def score(self, network: Network) -> Scores:
-        """Score the network on every test image; each process tests its share of them."""
+    def score(self, network: Network, *, opinions: OpinionMeter | None = None) -> Scores:
+        """Score the network on every test image, and note its opinions; each process tests its share of them."""
         network.eval()
         meter = self._make_meter(next(network.parameters()).device)
-        for images, targets in self._tests():
-            meter.add(network(images), targets)
+        for images, targets, indices in self._tests():
+            outputs = network(images)
+            meter.add(outputs, targets)
+            if opinions is not None:
+                opinions.add(outputs, targets, indices)
         meter.merge(self.processes)
+        if opinions is not None:
+            opinions.merge(self.processes)
         return meter.read()
 
     def take_exact_norms(self, network: Network) -> None:
@@ -153,10 +159,10 @@ class TrialTask:
             images, *_ = self.load(step, 1)
             yield from images[0].chunk(recipe.accumulate)
 
-    def _tests(self) -> Iterator[tuple[Tensor, Tensor]]:
-        for images, targets in self.feed.tests():
+    def _tests(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        for images, targets, indices in self.feed.tests():
             for question in range(self.task.questions):
-                yield self.task.pose_test(images, question), self.task.answers(targets, question)
+                yield self.task.pose_test(images, question), self.task.answers(targets, question), indices
 
     def _make_meter(self, device: torch.device):
         outputs, asked = self.trial.network.classes, self.task.questions

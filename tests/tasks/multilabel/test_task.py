@@ -120,7 +120,7 @@ def test_processes_share_every_batch_and_the_test(shapes: MultiLabelDataset, tra
         meter = task.task.make_meter(outputs=3, images=task.feed.num_tests, device="cpu", first=tested.start)
         assert isinstance(meter, LabelCounts)
         with torch.no_grad():
-            for batch, truths in task.feed.tests():
+            for batch, truths, _ in task.feed.tests():
                 meter.add(network(batch), truths)
         counted.append(meter)
     for ours, theirs in zip(counted[0].tensors, counted[1].tensors, strict=True):

@@ -34,7 +34,7 @@ def summarize(result: Mapping[str, Any], scores: Sequence[Score]) -> str:
     for score in others:
         value = result.get(score.name)
         if value is not None and score.shown == "lists":
-            told += f", {score.words} {score.write(value)}"
+            told += f", {score.words} {score.write(value)}" + (f" ({score.meaning})" if score.meaning else "")
         elif value is not None and score.meaning:
             told += f" ({score.write(value)} {score.meaning})"
     return f"{told}  ({left_out})" if (left_out := tell_skipped(result)) else told

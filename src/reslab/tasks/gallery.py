@@ -18,7 +18,7 @@ from reslab.spec.codec import decode_known
 
 FILE = "gallery"
 MISTAKES, HITS = 6, 3  # that are kept of a class
-MOST_MISTAKES, MOST_HITS = 200, 100  # that are kept in all, where classes are many
+MOST_MISTAKES, MOST_HITS = 120, 60  # that are kept in all, where classes are many
 NEITHER = -1  # in place of a class: not the one that it is about
 
 # What a network thinks of an image: `sure` is the probability of its `guess`, and it is counted for the class `about`.

@@ -29,8 +29,8 @@ def make_opinions(truths: list[int], guesses: list[int]) -> Opinions:
     )
 
 
-def decode(thumbnail: str) -> Image.Image:
-    return Image.open(io.BytesIO(base64.b64decode(thumbnail)))
+def decode(jpeg: str) -> Image.Image:
+    return Image.open(io.BytesIO(base64.b64decode(jpeg)))
 
 
 def test_photographs_are_made_small(tmp_path: Path) -> None:
@@ -44,11 +44,15 @@ def test_photographs_are_made_small(tmp_path: Path) -> None:
     assert [(one.name, one.guess, one.probability) for one in blues.hits] == [("val/blues/000.jpg", "blues", 0.9)]
     (mistake,) = blues.mistakes
     assert (mistake.name, mistake.truth, mistake.guess) == ("val/blues/002.jpg", "blues", "greens")
-    picture = decode(mistake.thumbnail)
-    assert (picture.format, picture.size, max(picture.size)) == ("JPEG", (mistake.width, mistake.height), SIDE)
+    picture = decode(mistake.picture.jpeg)
+    assert (picture.format, picture.size, max(picture.size)) == (
+        "JPEG",
+        (mistake.picture.width, mistake.picture.height),
+        SIDE,
+    )
     red, _, blue = np.asarray(picture).mean((0, 1))
     assert blue > 2 * red
-    assert (greens.name, len(greens.hits), blues.hits[0].width) == ("greens", 1, 10)
+    assert (greens.name, len(greens.hits), blues.hits[0].picture.width) == ("greens", 1, 10)
     first = (run.path / f"{FILE}.json").read_bytes()
     write_gallery(run, make_opinions([0, 0, 0, 1], [0, 0, 1, 1]), photos, photos.test, class_names=photos.class_names)
     assert (run.path / f"{FILE}.json").read_bytes() == first
@@ -61,7 +65,7 @@ def test_arrays_keep_their_size_and_brightness(tmp_path: Path) -> None:
     ((mistake,),) = (one.mistakes for one in Gallery.read(run.read(FILE)).classes)
     assert (mistake.name, mistake.truth, mistake.guess) == ("image 0", "3", "5")
     stored = DIGITS.test.images[0, 0].astype(float) * (255 / DIGITS.brightest)
-    assert np.abs(np.asarray(decode(mistake.thumbnail)) - stored).mean() < 12
+    assert np.abs(np.asarray(decode(mistake.picture.jpeg)) - stored).mean() < 12
 
 
 def test_what_is_not_the_label_is_told_so(tmp_path: Path) -> None:

@@ -251,7 +251,7 @@ def test_a_gallery_is_shown_by_class(tmp_path: Path) -> None:
     run.write("gallery", {"classes": [*classes, {"name": "bees", "hits": [right]}]})
     (group,) = groups_in(tmp_path)
     page = render_run(group, group.runs[0], addresses={})
-    assert page.count(f'src="data:image/jpeg;base64,{EXAMPLE["thumbnail"]}"') == 31
+    assert page.count(f'src="data:image/jpeg;base64,{EXAMPLE["picture"]["jpeg"]}"') == 31
     assert 'alt="a/&#34;&gt;&lt;b&gt;.jpg: bees, taken for ants"' in page
     words = words_of(page)
     assert "airplane Worst mistakes ants 97 %" in words

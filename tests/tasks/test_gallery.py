@@ -66,5 +66,6 @@ def test_the_class_of_the_surest_mistake_comes_first() -> None:
 
 def test_a_thumbnail_is_base64_or_refused() -> None:
     """It goes into pages as it is."""
-    with pytest.raises(UserError, match=r"the thumbnail of a\.jpg is no base64"):
-        Gallery.read({"classes": [{"name": "ants", "hits": [EXAMPLE | {"name": "a.jpg", "thumbnail": '"><b>'}]}]})
+    hostile = EXAMPLE["picture"] | {"jpeg": '"><b>'}
+    with pytest.raises(UserError, match="a thumbnail is no base64"):
+        Gallery.read({"classes": [{"name": "ants", "hits": [EXAMPLE | {"picture": hostile}]}]})

@@ -5,7 +5,7 @@ It is read from the images as they are stored, so nobody wonders about crops and
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from PIL import Image
@@ -15,7 +15,7 @@ from reslab.data.dataset import Dataset, Split
 from reslab.data.reading import decode_in_order
 from reslab.runs.directory import RunDirectory
 from reslab.spec.codec import encode
-from reslab.tasks.gallery import FILE, NEITHER, ClassExamples, Example, Gallery, Opinions, limit
+from reslab.tasks.gallery import FILE, NEITHER, ClassExamples, Example, Gallery, Opinions, Thumbnail, limit
 
 SIDE = 112  # pixels that a thumbnail has at most; smaller images stay as they are
 QUALITY = 75
@@ -37,16 +37,19 @@ def write_gallery(
     thumbnails = _draw_thumbnails(tested, np.unique(chosen["index"]).tolist(), brightest=dataset.brightest)
     classes = []
     for number in np.unique(chosen["about"]).tolist():
-        kinds: dict[bool, list[Example]] = {False: [], True: []}
+        found: dict[bool, list[Example]] = {False: [], True: []}
         for one in chosen[chosen["about"] == number]:
             index = int(one["index"])
             if index in thumbnails:  # else it can be read no more
-                named = {field: _name(int(one[field]), number, class_names) for field in ("truth", "guess")}
                 example = Example(
-                    name=tested.name(index), **named, probability=round(float(one["sure"]), 6), **thumbnails[index]
+                    name=tested.name(index),
+                    truth=_name(int(one["truth"]), number, class_names),
+                    guess=_name(int(one["guess"]), number, class_names),
+                    probability=round(float(one["sure"]), 6),
+                    picture=thumbnails[index],
                 )
-                kinds[bool(one["right"])].append(example)
-        classes.append(ClassExamples(name=class_names[number], mistakes=tuple(kinds[False]), hits=tuple(kinds[True])))
+                found[bool(one["right"])].append(example)
+        classes.append(ClassExamples(name=class_names[number], mistakes=tuple(found[False]), hits=tuple(found[True])))
     run.write(FILE, encode(Gallery(classes=tuple(classes))))
 
 
@@ -54,14 +57,14 @@ def _name(number: int, about: int, class_names: Sequence[str]) -> str:
     return f"not {class_names[about]}" if number == NEITHER else class_names[number]
 
 
-def _draw_thumbnails(tested: Split, indices: Sequence[int], *, brightest: int) -> Mapping[int, Mapping[str, str | int]]:
-    """Return small JPEGs of images by their numbers, with their size; what cannot be read any more is left out."""
+def _draw_thumbnails(tested: Split, indices: Sequence[int], *, brightest: int) -> dict[int, Thumbnail]:
+    """Return small images by their numbers; what cannot be read any more is left out."""
     chosen = tested.take(np.array(indices, np.int64))
     decoded = decode_in_order(chosen, on_bad=lambda index, error: None, ahead=THREADS, threads=THREADS)
     return {indices[place]: _draw(image, brightest=brightest) for place, image in decoded}
 
 
-def _draw(image: Tensor, *, brightest: int) -> dict[str, str | int]:
+def _draw(image: Tensor, *, brightest: int) -> Thumbnail:
     pixels = image.numpy()
     pixels = pixels[:3] if len(pixels) >= 3 else pixels[:1]
     if brightest != 255:
@@ -70,8 +73,4 @@ def _draw(image: Tensor, *, brightest: int) -> dict[str, str | int]:
     picture.thumbnail((SIDE, SIDE), reducing_gap=2.0)
     file = io.BytesIO()
     picture.save(file, "JPEG", quality=QUALITY, optimize=True)
-    return {
-        "thumbnail": base64.b64encode(file.getvalue()).decode(),
-        "width": picture.width,
-        "height": picture.height,
-    }
+    return Thumbnail(jpeg=base64.b64encode(file.getvalue()).decode(), width=picture.width, height=picture.height)

@@ -129,7 +129,9 @@ def run_trial(
             save_model(network, run.weights, metrics={headline: result[headline]}, provenance=provenance)
             if opinions is not None:
                 _, tested = dataset.divide(trial.data.split)
-                write_gallery(run, opinions.kept, dataset, tested, class_names=result["class_names"])
+                write_gallery(
+                    run, opinions.kept, dataset, tested, class_names=trial.task.name_outputs(dataset.class_names)
+                )
             run.finish(result)  # after the weights, for it makes the run a finished one
             if recorded is not None:
                 compare_mended(run, recorded, listener)

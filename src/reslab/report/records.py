@@ -230,23 +230,21 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
             log=run.log(strict=True),
             tested_later=len(sittings) > logged_by,
         )
-    readers = {name: (f"analysis/{name}", panel.read, panel.title) for name, panel in list_panels().items()}
-    if result is not None and (gallery := find_shown(trial).gallery):
-        readers[GALLERY] = (GALLERY, gallery.read, GALLERY)
-    findings, damage = {}, []
-    for name, (file, read, title) in readers.items():
-        try:
-            if found := _read_part(run, file, read):
-                findings[name] = found
-        except UserError as error:
-            damage.append(Damage(run.path.name, f"{error}; the run is shown without its {title.lower()}", ""))
+    damage: list[Damage] = []
+    findings = {
+        name: found
+        for name, panel in list_panels().items()
+        if (found := _read_extra(run, f"analysis/{name}", panel.read, title=panel.title.lower(), damage=damage))
+    }
+    shown = find_shown(trial).gallery if result else None
+    gallery = _read_extra(run, GALLERY, shown.read, title=GALLERY, damage=damage) if shown else None
     record = RunRecord(
         directory=run,
         trial=trial,
         scores=scores,
         points=points,
         result=result,
-        gallery=findings.pop(GALLERY, None),
+        gallery=gallery,
         findings=findings,
         timings=timings,
         sittings=sittings,
@@ -261,6 +259,17 @@ def _read_part(run: RunDirectory, name: str, read: Callable[[dict[str, Any]], T]
     data = run.read(name)
     with _naming(f"{name}.json"):
         return read(data)
+
+
+def _read_extra(
+    run: RunDirectory, name: str, read: Callable[[dict[str, Any]], T], *, title: str, damage: list[Damage]
+) -> T | None:
+    """Read what a run can be shown without, where it is there; whatever is wrong with it is added to the damage."""
+    try:
+        return _read_part(run, name, read)
+    except UserError as error:
+        damage.append(Damage(run.path.name, f"{error}; the run is shown without its {title}", ""))
+        return None
 
 
 @contextlib.contextmanager

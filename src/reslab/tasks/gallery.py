@@ -58,22 +58,29 @@ def _rank(opinions: Opinions) -> tuple[Opinions, NDArray[np.int64]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Example:
-    """One image: what it is called, what it is and was taken for, how sure the network was, and a small JPEG of it."""
+class Thumbnail:
+    """A small image: a JPEG in base64, and its size in pixels."""
 
-    name: str
-    truth: str
-    guess: str
-    probability: float
-    thumbnail: str
+    jpeg: str
     width: int
     height: int
 
     def __post_init__(self) -> None:
         try:
-            base64.b64decode(self.thumbnail, validate=True)
+            base64.b64decode(self.jpeg, validate=True)
         except (binascii.Error, ValueError) as error:
-            raise UserError(f"the thumbnail of {self.name} is no base64: {error}") from error
+            raise UserError(f"a thumbnail is no base64: {error}") from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """One image: what it is called, what it is and was taken for, how sure the network was, and how it looks."""
+
+    name: str
+    truth: str
+    guess: str
+    probability: float
+    picture: Thumbnail
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -138,7 +138,8 @@ def _stand(metrics: Mapping[str, float], scores: Sequence[Score]) -> str:
     values = " / ".join(f"{metrics[headline.key(part)]:.1f}" for part in PARTS if part in headline.logged)
     listed = [score for score in others if score.shown == "lists" and score.key("test") in metrics]
     beside = [f"{score.words} {score.write(metrics[score.key('test')], decimals=1)}" for score in listed]
-    return " " + ", ".join([f"{values} {headline.unit}".rstrip(), *beside])
+    stands = f"{values} {headline.unit}".rstrip()
+    return " " + ", ".join([f"{headline.words} {stands}" if beside else stands, *beside])
 
 
 class StopSignals:

@@ -36,7 +36,7 @@ def write_gallery(
     chosen = limit(opinions)
     thumbnails = _draw_thumbnails(tested, np.unique(chosen["index"]).tolist(), brightest=dataset.brightest)
     classes = []
-    for number in np.unique(chosen["about"]).tolist():
+    for number in map(int, np.unique(chosen["about"])):
         found: dict[bool, list[Example]] = {False: [], True: []}
         for one in chosen[chosen["about"] == number]:
             index = int(one["index"])

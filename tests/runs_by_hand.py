@@ -28,6 +28,20 @@ SITTING = {
     "machine": {"system": "Linux", "processor": "AMD EPYC", "cores": 2},
     "device": "cpu",
 }
+EXAMPLE: dict[str, Any] = {  # a grey pixel
+    "name": "val/bees/1.jpg",
+    "truth": "bees",
+    "guess": "ants",
+    "probability": 0.97,
+    "picture": {
+        "width": 1,
+        "height": 1,
+        "jpeg": (
+            "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAAgGBgcGBQgHBwcJCQgKDBQNDAsLDBkSEw8UHRofHh0aHBwgJC4nICIsIxwcKDcpLDAxNDQ0Hyc5PTgyPC4zNDL/"
+            "wAALCAABAAEBAREA/8QAFAABAAAAAAAAAAAAAAAAAAAACf/EABQQAQAAAAAAAAAAAAAAAAAAAAD/2gAIAQEAAD8AVN//2Q=="
+        ),
+    },
+}
 
 
 def write_run(

@@ -92,7 +92,8 @@ def test_processes_share_batches_and_tests(given: Given, count: int) -> None:
 def test_tests_are_the_test_images_in_order(given: Given) -> None:
     """Each once, with its target, of the network's size; asked for again they are the same."""
     feed, (trial, dataset) = feed_of(given), given
-    (images, targets), again = (list(map(torch.cat, zip(*feed.tests(), strict=True))) for _ in range(2))
+    (images, targets, indices), again = (list(map(torch.cat, zip(*feed.tests(), strict=True))) for _ in range(2))
     assert images.shape == (len(dataset.test), *trial.network.input_shape)
     assert np.array_equal(targets, dataset.test.targets)
+    assert indices.tolist() == list(range(len(dataset.test)))
     assert torch.equal(images, again[0])

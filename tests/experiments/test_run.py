@@ -71,8 +71,13 @@ def test_a_run_is_recorded(tmp_path: Path) -> None:
     assert run.trial().id == run.path.name
     names = {path.name for path in run.path.iterdir()} - {"lock", "checkpoints", "tensorboard"}
     logs, files = {"metrics.jsonl", "timings.jsonl"}, {"trial.json", "provenance.json", "result.json"}
-    assert names == logs | files | {"weights.safetensors"}
+    assert names == logs | files | {"weights.safetensors", "gallery.json"}
     result = run.result()
+    for number, one in enumerate(run.read("gallery")["classes"]):
+        right = result["confusion"][number][number]
+        wrong = sum(result["confusion"][number]) - right
+        assert (one["name"], len(one["hits"]), len(one["mistakes"])) == (str(number), min(3, right), min(6, wrong))
+        assert {mistake["truth"] for mistake in one["mistakes"]} <= {str(number)}
     assert result["error_percent"] < 60
     assert sum(map(sum, result["confusion"])) == len(DIGITS.test)
     network = load_model(run.weights)
@@ -352,6 +357,10 @@ def test_two_processes_are_one(options: dict[str, object], tmp_path: Path) -> No
         torch.testing.assert_close(weights[1][name], tensor, rtol=1e-3, atol=1e-4)
     assert [run.read("provenance")["sittings"][0]["processes"] for run in runs] == [1, 2]
     assert sum(map(sum, runs[1].result()["confusion"])) == len(DIGITS.test)
+    alone, shared = (
+        [len(one["mistakes"]) + len(one["hits"]) for one in run.read("gallery")["classes"]] for run in runs
+    )
+    assert alone == shared  # which images these are, rounding may decide
 
 
 def test_norms_of_shares_are_something_else(tmp_path: Path) -> None:
@@ -476,6 +485,12 @@ def test_bad_test_images_are_counted(photos: PhotoDataset, tmp_path: Path) -> No
     photos.test.path(2).write_bytes(b"")
     result = train_alone(trial, photos, tmp_path / "lacking")
     assert (result["skipped_images"], sum(map(sum, result["confusion"]))) == (1, 7)
+    classes = RunDirectory.of(trial, tmp_path / "lacking").read("gallery")["classes"]
+    shown = [(one["name"], one["truth"]) for each in classes for one in (*each["mistakes"], *each["hits"])]
+    assert 0 < len(shown) <= 7
+    for name, truth in shown:
+        assert f"/{truth}/" in name
+        assert name != photos.test.name(2)
     alone = replace(photos, test=photos.test.take(np.array([2])))
     with pytest.raises(UserError, match="none of the test images can be read"):
         train_alone(trial, alone, tmp_path / "none")
@@ -552,7 +567,7 @@ def test_crops_that_grow_resume_exactly(photos: PhotoDataset, tmp_path: Path, st
     task = make_task(trial, photos, device="cpu")
     assert [len(task.load(step, 7)[0]) for step in (4, 5, 6)] == [2, 1, 7]
     assert [task.load(step, 1)[0].shape[-1] for step in (0, 5, 6, 11)] == [32, 32, 64, 64]
-    assert {images.shape[-1] for images, _ in task.feed.tests()} == {64}
+    assert {images.shape[-1] for images, *_ in task.feed.tests()} == {64}
     whole = run_trial(trial, photos, tmp_path / "whole")
     with pytest.raises(Stopped):
         train_alone(trial, photos, tmp_path / "parts", listener=Listener(should_stop=stop_after(stop - 1)))
@@ -676,6 +691,7 @@ def test_networks_learn_from_sequences_and_volumes(shape: tuple[int, ...], tmp_p
     run = run_trial(trial, made, tmp_path)
     result = run.result()
     assert result["error_percent"] < 20
+    assert not (run.path / "gallery.json").exists()  # nobody could see it
     assert evaluate(choose_inputs(load_run(run), made))["loss"] == pytest.approx(result["loss"], rel=1e-4)
     with pytest.raises(UserError, match=r"recipe\.augmentation\.padding is 1, which is for images; set it to 0"):
         run_trial(read_trial(fields | {"recipe.augmentation.padding": 1}, made), made, tmp_path)

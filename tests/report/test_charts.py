@@ -108,32 +108,64 @@ def test_what_is_seen_at_first_has_its_own_colour(tmp_path: Path) -> None:
     assert plain.content["series"][0]["shade"] == twin["shade"]
 
 
-def test_variants_wait_to_be_clicked(tmp_path: Path) -> None:
-    """Other shortcuts and recipes, behind the networks they vary; where there is nothing else they are seen."""
-    for network in ("resnet-20", "resnet-56"):
-        write_run(tmp_path, network, network_fields={"shortcut": "B"})
-        write_run(tmp_path, network, **{"optimizer.decay": "all"})
-    changed = ("optimizer.decay=all", "shortcut=B")
-
-    def seen() -> list[dict[str, bool]]:
-        groups = groups_in(tmp_path)
-        drawn = [plot(groups, key="k") for plot in (charts.plot_curves, charts.plot_depth)]
-        plots = [found[-1] for found in (*drawn, charts.plot_findings(groups, "responses", key="k"))]
-        return [{series["name"]: not series["hidden"] for series in plot.content["series"]} for plot in plots]
-
-    assert all(all(chart.values()) for chart in seen())
+def test_variants_wait_to_be_clicked_where_colours_are_few(tmp_path: Path) -> None:
+    """Other shortcuts and recipes, behind the networks they vary; while all have a colour they are seen."""
     for network in ("resnet-20", "resnet-56"):
         for seed in (0, 1):
             write_run(tmp_path, network, seed=seed)
-    curves, depth, responses = seen()
+        write_run(tmp_path, network, network_fields={"shortcut": "B"})
+        write_run(tmp_path, network, **{"optimizer.decay": "all"})
+
+    def seen() -> list[dict[str, bool]]:
+        groups = groups_in(tmp_path)
+        drawn = (charts.plot_curves(groups, key="k"), charts.plot_findings(groups, "responses", key="k"))
+        return [{series["name"]: not series["hidden"] for series in plots[-1].content["series"]} for plots in drawn]
+
+    curves, responses = seen()
     assert curves == responses
-    assert list(curves) == [
-        "resnet-20",
-        "resnet-56",
-        *[f"resnet-{depth} {what}" for depth in (20, 56) for what in changed],
+    assert len(curves) == 6
+    assert all(curves.values())
+    for network in ("resnet-20", "resnet-56"):
+        write_run(tmp_path, network, network_fields={"shortcut": "C"})
+    curves, responses = seen()
+    assert curves == responses
+    names = [
+        f"resnet-{depth} {what}" for depth in (20, 56) for what in ("optimizer.decay=all", "shortcut=B", "shortcut=C")
     ]
-    assert list(curves.values()) == [True, True, False, False, False, False]
-    assert list(depth.items()) == [("resnet", True), *[(f"resnet {what}", False) for what in changed]]
+    assert list(curves) == ["resnet-20", "resnet-56", *names]
+    assert [name for name, shown in curves.items() if shown] == ["resnet-20", "resnet-56"]
+
+
+def test_what_is_finished_is_drawn_before_what_was_interrupted(tmp_path: Path) -> None:
+    """Variants too: people with photographs have nothing else, and colours go to them first."""
+    write_run(tmp_path, "resnet-20", finished=False)
+    rates = [f"0.{rate}5" for rate in range(1, len(LIGHT) + 1)]
+    for rate in rates[:2]:
+        write_run(tmp_path, "resnet-20", **{"optimizer.learning_rate": rate})
+    (plot,) = charts.plot_curves(groups_in(tmp_path), key="k")
+    assert [series["hidden"] for series in plot.content["series"]] == [False] * 3
+    for rate in rates[2:]:
+        write_run(tmp_path, "resnet-20", **{"optimizer.learning_rate": rate})
+    (plot,) = charts.plot_curves(groups_in(tmp_path), key="k")
+    assert {series["name"]: series["hidden"] for series in plot.content["series"]} == {
+        "resnet-20": True,
+        **{f"resnet-20 optimizer.learning_rate={rate}": False for rate in rates},
+    }
+
+
+def test_lines_of_variants_along_depth_wait_to_be_clicked(tmp_path: Path) -> None:
+    """Unless there is no other."""
+    for network in ("resnet-20", "resnet-56"):
+        write_run(tmp_path, network, network_fields={"shortcut": "B"})
+    (plot,) = charts.plot_depth(groups_in(tmp_path), key="k")
+    assert [series["hidden"] for series in plot.content["series"]] == [False]
+    for network in ("resnet-20", "resnet-56"):
+        write_run(tmp_path, network)
+    (plot,) = charts.plot_depth(groups_in(tmp_path), key="k")
+    assert {line["name"]: line["hidden"] for line in plot.content["series"]} == {
+        "resnet": False,
+        "resnet shortcut=B": True,
+    }
 
 
 def test_no_chart_begins_empty(tmp_path: Path) -> None:

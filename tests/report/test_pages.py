@@ -8,11 +8,14 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.runs_by_hand import CLASSES, SITTING, count_error, groups_in, write_run, write_turning_run
+from tests.runs_by_hand import CLASSES, EXAMPLE, SITTING, count_error, groups_in, write_run, write_turning_run
 
 from reslab.report.groups import group_runs
 from reslab.report.pages import page_addresses, render_index, render_run, tabulate_verdicts
 from reslab.report.records import Damage, read_records
+from reslab.runs.log import StepLog
+from reslab.scores import describe_scores
+from reslab.tasks.multilabel.scores import ERROR, MEAN_PRECISION
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
@@ -54,7 +57,8 @@ def index_of(root: Path, *, verdicts: tuple[Verdict, ...] = ()) -> str:
 
 def words_of(page: str) -> str:
     """Return a page's text, without tags and with single spaces."""
-    return " ".join(re.sub(r"<[^>]*>", " ", page.partition("<main")[2].partition("</main>")[0]).split())
+    main = page.partition("<main")[2].partition("</main>")[0].replace("<wbr>", "")
+    return " ".join(re.sub(r"<[^>]*>", " ", main).split())
 
 
 def test_the_index_lists_every_run_by_its_state(tmp_path: Path) -> None:
@@ -213,6 +217,74 @@ def test_a_runs_page_tells_all(tmp_path: Path) -> None:
     assert f'Other seeds: <a href="../runs/{group.runs[1].id}.html">1</a>' in page
     plots = json.loads(page.partition('id="plots">')[2].partition("</script>")[0])
     assert set(plots) == {"curve-error", "curve-loss", "confusion", "responses"}
+
+
+def test_what_differs_from_the_recipe_is_seen_at_once(tmp_path: Path) -> None:
+    """With what it is there; all else is folded, the fields of the network too."""
+    write_run(tmp_path, network_fields={"shortcut": "B"}, **{"optimizer.learning_rate": "0.05"})
+    (group,) = groups_in(tmp_path)
+    page = render_run(group, group.runs[0], addresses={})
+    seen = words_of(re.sub(r"<details>.*?</details>", "", page, flags=re.DOTALL))
+    assert "Recipe cifar-paper, changed recipe.optimizer.learning_rate 0.05 instead of 0.1 Network, data" in seen
+    assert "resnet-20 shortcut=B" in seen
+    for folded in ("recipe.augmentation.padding 4", "network.shortcut B"):
+        assert folded in words_of(page)
+        assert folded not in seen
+    write_run(tmp_path / "usual")
+    (group,) = groups_in(tmp_path / "usual")
+    assert "Recipe cifar-paper Nothing is changed." in words_of(render_run(group, group.runs[0], addresses={}))
+
+
+def test_fields_break_between_their_words(tmp_path: Path) -> None:
+    """A narrow column has no room for the whole, and none is broken within a word."""
+    write_run(tmp_path)
+    (group,) = groups_in(tmp_path)
+    page = render_run(group, group.runs[0], addresses={})
+    assert '<th scope="row">recipe.<wbr>optimizer.<wbr>learning_<wbr>rate</th>' in page
+
+
+def test_a_gallery_is_shown_by_class(tmp_path: Path) -> None:
+    """Mistakes with what they were taken for; classes beyond a few are folded, and hostile names are text."""
+    run = write_run(tmp_path, data="photos")
+    (group,) = groups_in(tmp_path)
+    assert "Worst mistakes" not in render_run(group, group.runs[0], addresses={})
+    wrong, right = EXAMPLE | {"name": 'a/"><b>.jpg'}, EXAMPLE | {"guess": "bees", "probability": 0.995}
+    classes = [{"name": name, "mistakes": [wrong], "hits": [right] * 2} for name in CLASSES]
+    run.write("gallery", {"classes": [*classes, {"name": "bees", "hits": [right]}]})
+    (group,) = groups_in(tmp_path)
+    page = render_run(group, group.runs[0], addresses={})
+    assert page.count(f'src="data:image/jpeg;base64,{EXAMPLE["picture"]["jpeg"]}"') == 31
+    assert 'alt="a/&#34;&gt;&lt;b&gt;.jpg: bees, taken for ants"' in page
+    words = words_of(page)
+    assert "airplane Worst mistakes ants 97 %" in words
+    assert "bees Worst mistakes None is shown. Surest hits bees 100 % 1.jpg" in words
+    assert "5 more classes" in words
+
+
+def test_a_damaged_gallery_costs_nothing_else(tmp_path: Path) -> None:
+    """The run is shown without it, and that is told."""
+    run = write_run(tmp_path)
+    run.write("gallery", {"classes": [{"name": "bees", "hits": [EXAMPLE | {"probability": "often"}]}]})
+    (record,), (damage,) = read_records(tmp_path)
+    assert record.gallery is None
+    assert record.result is not None
+    assert damage.sentence.startswith("gallery.json is damaged: ")
+    assert damage.sentence.endswith("; the run is shown without its gallery")
+
+
+def test_several_labels_are_headlined_by_their_precision(tmp_path: Path) -> None:
+    """In results of before too, whose first score is the error; there is none of training."""
+    run = write_run(tmp_path, task="multi-label", responses=False, finished=False)
+    (run.path / "metrics.jsonl").unlink()
+    tested = {"test_error_percent": 83.33, "test_map_percent": 91.5, "train_error_percent": 70.0, "test_loss": 0.3}
+    last = {"step": run.trial().recipe.iterations, "train_loss": 1.0, "learning_rate": 0.1, **tested}
+    StepLog(run.path / "metrics.jsonl").append(last)
+    run.finish(last | {"map_percent": 91.5, "scores": describe_scores([ERROR, MEAN_PRECISION])})
+    page = index_of(tmp_path)
+    assert 'has the highest test mAP: <span class="whole">91.50 %</span>' in page
+    (group,) = groups_in(tmp_path)
+    words = words_of(render_run(group, group.runs[0], addresses={}))
+    assert "test mAP 91.50 % error 83.33 % speed" in words
 
 
 def test_the_balanced_error_is_told_where_there_is_one(tmp_path: Path) -> None:

@@ -49,3 +49,11 @@ def test_each_file_of_a_run_is_read_once(tmp_path: Path, monkeypatch: pytest.Mon
     read.clear()
     judge_runs([claim for claims in CLAIMS.values() for claim in claims], tmp_path / "runs")
     assert sorted(path for path in read if path.is_relative_to(run.path)) == sorted(files)
+
+
+@pytest.mark.parametrize(("data", "about"), [("cifar10", True), ("photos", False)])
+def test_the_paper_is_judged_where_runs_are_about_its_data(tmp_path: Path, data: str, about: bool) -> None:
+    """Photographs of one's own say nothing about its tables, not even that these were not run."""
+    write_run(tmp_path / "runs", data=data)
+    page = report_runs(tmp_path / "runs", out=tmp_path / "site").index.read_text()
+    assert ("Beside the paper" in page, "not run" in page, "Fig. 6:" in page) == (about, about, about)

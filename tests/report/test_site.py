@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.renames import fail_rename
-from tests.runs_by_hand import CLASSES, SITTING, write_run
+from tests.runs_by_hand import CLASSES, EXAMPLE, SITTING, write_run
 
 from reslab.errors import UserError
 from reslab.experiments.train import train
@@ -395,6 +395,64 @@ def test_a_phone_scrolls_only_downward(visit, index: Path, which: str) -> None:
     draw(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert page.evaluate("[...document.querySelectorAll('.main-svg')].every((s) => s.clientWidth <= innerWidth)")
+
+
+@pytest.fixture(scope="module")
+def photographs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first page of a report of one network on two folders of photographs, with a gallery."""
+    root = tmp_path_factory.mktemp("photographs") / "runs"
+    for data in ("ants-and-bees-of-the-garden", "leaves"):
+        run = write_run(root, "resnet-18", data=data, recipe_name="photos", iterations="64", responses=False)
+        examples = [EXAMPLE] * 6
+        run.write("gallery", {"classes": [{"name": "bees", "mistakes": examples, "hits": examples[:3]}]})
+    return write(root, root / "report")
+
+
+def test_a_lone_chart_has_the_width_and_one_heading(visit, photographs: Path) -> None:
+    """Nothing stands beside it."""
+    page = visit(photographs)
+    draw(page, "#curves")
+    widths = page.evaluate("[...document.querySelectorAll('#curves .canvas')].map((one) => one.clientWidth)")
+    assert len(widths) == 2
+    assert min(widths) > 1000
+    page = visit(photographs)
+    assert page.get_by_text("Residual networks").count() == 2  # data
+
+
+def test_a_phone_names_the_data_below_the_network(visit, photographs: Path) -> None:
+    """So that the test error of each row is seen without scrolling; at a desk it has a column."""
+    page = visit(photographs, viewport=PHONE, has_touch=True, is_mobile=True)
+    boxes = [found.bounding_box() for found in page.locator("#runs td.strong:visible").all()]
+    assert len(boxes) == 2
+    assert all(box and box["x"] >= 0 and box["x"] + box["width"] <= PHONE["width"] for box in boxes)
+    assert page.locator("#runs .below:visible").all_text_contents() == ["ants-and-bees-of-the-garden", "leaves"]
+    assert visit(photographs).locator("#runs .below:visible").count() == 0
+
+
+def test_a_phone_breaks_no_word_of_a_field(visit, photographs: Path) -> None:
+    """Every part of a name between dots and dashes below stands on one line."""
+    page = visit(next((photographs.parent / "runs").iterdir()), viewport=PHONE, has_touch=True, is_mobile=True)
+    page.evaluate("document.querySelectorAll('details').forEach((one) => (one.open = true))")
+    broken = """[...document.querySelectorAll(".fields th")].flatMap((cell) => [...cell.childNodes]).filter((node) => {
+        if (node.nodeType !== Node.TEXT_NODE) return false;
+        const range = document.createRange();
+        range.selectNodeContents(node);
+        return range.getClientRects().length > 1;
+    }).map((node) => node.textContent)"""
+    assert page.locator(".fields th").count() > 60
+    assert page.evaluate(broken) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+@pytest.mark.parametrize(("width", "rows"), [(1280, 1), (PHONE["width"], 2)])
+def test_a_gallery_fits_the_page(visit, photographs: Path, width: int, rows: int) -> None:
+    """Six mistakes beside three hits at a desk, three below three on a phone; all pictures are drawn."""
+    page = visit(next((photographs.parent / "runs").iterdir()), viewport={"width": width, "height": 900})
+    images = page.locator("#gallery ul").first.locator("img")
+    tops = {round(box["y"]) for box in (image.bounding_box() for image in images.all()) if box}
+    assert (images.count(), len(tops)) == (6, rows)
+    page.wait_for_function("[...document.querySelectorAll('#gallery img')].every((one) => one.naturalWidth > 0)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_names_that_are_no_text_do_not_stop_it(tmp_path: Path) -> None:

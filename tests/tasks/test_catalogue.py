@@ -28,5 +28,5 @@ def test_an_unknown_task_is_told() -> None:
 def test_the_headline_score_is_listed_and_logged(name: str) -> None:
     """Curves and lists go by it."""
     headline, *others = list_shown()[name].scores
-    assert (headline.logged, headline.shown) == (("train", "test"), "lists")
+    assert ("test" in headline.logged, headline.shown) == (True, "lists")
     assert len({score.name for score in (headline, *others)}) == len(others) + 1

@@ -145,7 +145,7 @@ def test_processes_share_every_batch_and_the_test(photos: PhotoDataset) -> None:
     shares = [task.load(1, 2) for task in pair]
     assert torch.equal(torch.cat([share[0] for share in shares], dim=1), images)
     assert torch.equal(torch.cat([share[1] for share in shares], dim=1), labels)
-    tested = [label for task in pair for _, labels in task.feed.tests() for label in labels.tolist()]
+    tested = [label for task in pair for _, labels, _ in task.feed.tests() for label in labels.tolist()]
     assert tested == photos.test.targets.tolist()
 
 

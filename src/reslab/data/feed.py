@@ -64,8 +64,8 @@ class Feed(Protocol):
         """
         ...
 
-    def tests(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield every test image of this process's share once, prepared, with its target."""
+    def tests(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Yield every test image of this process's share once, prepared, with its target and its number."""
         ...
 
     def name_images(self, step: int) -> str:

@@ -10,6 +10,7 @@ import torch
 
 from reslab.data.dataset import Dataset
 from reslab.errors import UserError
+from reslab.experiments.gallery import has_pictures, write_gallery
 from reslab.experiments.preflight import refuse_unfit_trial
 from reslab.experiments.recording import Recorder
 from reslab.experiments.resuming import announce_mending, compare_mended, find_loss, warn_of_other_means
@@ -29,6 +30,7 @@ from reslab.runtime.processes import ALONE, Processes
 from reslab.scores import describe_scores
 from reslab.spec.trial import Trial
 from reslab.tasks.catalogue import find_shown
+from reslab.tasks.opinions import OpinionMeter
 from reslab.tasks.task import Scores
 from reslab.tasks.trial_task import TrialTask, log_scores, make_task
 from reslab.training.checkpoint import newest_step
@@ -116,7 +118,8 @@ def run_trial(
                 ),
             )
             del stepper  # what iterations needed is free for the test
-            scores = _test(network, task, run)
+            opinions = OpinionMeter(task.task) if has_pictures(dataset) and task.task.questions == 1 else None
+            scores = _test(network, task, run, opinions)
         except Stopped:  # in all processes at once
             task.feed.share_skipped()
             raise
@@ -131,6 +134,11 @@ def run_trial(
             headline = find_shown(trial).scores[0].name
             provenance = {"trial": trial.id} | seen.describe()
             save_model(network, run.weights, metrics={headline: result[headline]}, provenance=provenance)
+            if opinions is not None:
+                _, tested = dataset.divide(trial.data.split)
+                write_gallery(
+                    run, opinions.kept, dataset, tested, class_names=trial.task.name_outputs(dataset.class_names)
+                )
             run.finish(result)  # after the weights, for it makes the run a finished one
             if recorded is not None:
                 compare_mended(run, recorded, listener)
@@ -175,14 +183,14 @@ def _describe_sitting(dataset: Dataset, device: str) -> dict[str, Any]:
     return surroundings
 
 
-def _test(network: Network, task: TrialTask, run: RunDirectory) -> Scores:
+def _test(network: Network, task: TrialTask, run: RunDirectory, opinions: OpinionMeter | None) -> Scores:
     """Score the trained network once more: exact statistics, where the recipe asks for them, change what it says.
 
     One that gives no numbers has no result. Tests on the way only log it: it may come back.
     """
     with alone():
         task.take_exact_norms(network)
-        scores = task.score(network)
+        scores = task.score(network, opinions=opinions)
     if scores.not_finite:
         raise tell_not_finite(
             network,

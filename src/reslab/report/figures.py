@@ -69,7 +69,7 @@ def draw_curves(groups: Sequence[Group]) -> Figure:
     panels = {
         title: members
         for family, title in FAMILIES.items()
-        if (members := shown_at_first([group for group in groups if group.family == family]))
+        if (members := _choose([group for group in groups if group.family == family]))
     }
     unit = choose_unit(groups)
     figure, axes = _panels(len(panels))
@@ -88,11 +88,16 @@ def draw_curves(groups: Sequence[Group]) -> Figure:
     return figure
 
 
+def _choose(groups: Sequence[Group]) -> list[Group]:
+    """Return what is printed: networks that are finished, without their variants where there are any whole."""
+    return shown_at_first([group for group in groups if group.finished and not group.variant] or groups)
+
+
 def draw_findings(groups: Sequence[Group], instrument: str) -> Figure:
     """Draw what an instrument found, means over seeds, its views side by side."""
     panel = list_panels()[instrument]
     figure, axes = _panels(len(panel.views))
-    for group in shown_at_first([group for group in groups if group.found(instrument)]):
+    for group in _choose([group for group in groups if group.found(instrument)]):
         for axis, view in zip(axes, panel.views, strict=True):
             marks = group.line(instrument, view)
             x = list(range(1, len(marks) + 1))

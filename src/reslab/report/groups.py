@@ -190,10 +190,16 @@ def by_data(groups: Sequence[Group]) -> dict[str, list[Group]]:
 
 
 def shown_at_first(groups: Sequence[Group]) -> list[Group]:
-    """Return those of one chart that are no variants, have a colour of their own and are displayed, if any are."""
-    whole = [group for group in groups if not group.variant] or groups
-    coloured = [group for group in whole if group.shade < len(LIGHT)]
-    coloured = coloured or sorted(whole, key=lambda group: group.shade)[:1]
+    """Return those of one chart that have a colour of their own and are displayed, if any are; no mere repetitions.
+
+    Where colours are too few for all, finished networks come without their variants, if they are several.
+    """
+    single = [group for group in groups if not group.repeated] or groups
+    coloured = [group for group in single if group.shade < len(LIGHT)]
+    whole = [group for group in coloured if group.finished and not group.variant]
+    if len(coloured) < len(single) and len(whole) > 1:
+        coloured = whole
+    coloured = coloured or sorted(single, key=lambda group: group.shade)[:1]
     return [group for group in coloured if group.displayed] or coloured
 
 

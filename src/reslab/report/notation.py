@@ -1,12 +1,18 @@
 """How spreads, places and moments stand in the pages; units are in the heading: columns are compared by eye."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from reslab.numbers import count, duration, mebibytes, millions, number, percent, signed
 from reslab.report.groups import Spread
 from reslab.report.labels import write_value
 from reslab.report.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 PLACES = {"shortcuts": "Beyond the paper: shortcuts and order on CIFAR-10"}
 
@@ -47,6 +53,13 @@ def moment(started: str) -> str:
     return str(started)[:16].replace("T", " ")
 
 
+def breakable(field: str) -> Markup:
+    """Write a field's name so that a narrow column breaks it between its words: recipe.optimizer.learning_rate."""
+    from markupsafe import Markup
+
+    return Markup(re.sub(r"(?<=[._])", "<wbr>", str(Markup.escape(field))))
+
+
 FILTERS: dict[str, Callable[..., str]] = {
     "percent": percent,
     "count": count,
@@ -61,4 +74,5 @@ FILTERS: dict[str, Callable[..., str]] = {
     "place": place,
     "moment": moment,
     "field": write_value,
+    "breakable": breakable,
 }

@@ -19,7 +19,8 @@ from reslab.report.labels import network_label, shared_departures
 from reslab.report.notation import FILTERS
 from reslab.report.records import Damage, RunRecord
 from reslab.spec import name_of
-from reslab.spec.codec import flatten
+from reslab.spec.codec import encode, flatten
+from reslab.spec.recipe import RECIPES
 from reslab.spec.trial import trial_to_dict
 from reslab.tasks.display import Plot
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 TEMPLATES = Path(__file__).parent / "templates"
 ROWS_AT_FIRST = 12
+CLASSES_AT_FIRST = 6  # of a gallery
 ENOUGH_RUNS = 3  # for a mean to lead the page while there is one: a single run may be a lucky one
 WORDS = ("reproduced", "deviates", "measured", "reduced setting", "not run")
 COSTS = ("params", "multiply_adds", "activation_bytes")
@@ -110,6 +112,10 @@ def render_run(group: Group, record: RunRecord, *, addresses: Mapping[str, str])
         for plot in charts.plot_findings([replace(group, runs=(record,))], name, key=name)
     ]
     trial = flatten(trial_to_dict(record.trial))
+    recipe, network = (
+        {key: trial.pop(key) for key in [*trial] if key.startswith(part)} for part in ("recipe.", "network.")
+    )
+    preset = flatten(encode(RECIPES[group.recipe]), "recipe.")
     return _render(
         "run.html",
         up="../",
@@ -117,10 +123,15 @@ def render_run(group: Group, record: RunRecord, *, addresses: Mapping[str, str])
         run=record,
         name=name_of(record.trial.network),
         siblings=[run for run in group.runs if run is not record],
-        recipe={key: value for key, value in trial.items() if key.startswith("recipe.")},
-        trial={key: value for key, value in trial.items() if not key.startswith("recipe.")},
+        recipe=recipe,
+        preset=preset,
+        changed={key: value for key, value in recipe.items() if preset.get(key) != value},
+        network=network,
+        trial=trial,
         addresses=addresses,
         facts=_list_scores(record),
+        examples=record.gallery.worst_first if record.gallery else (),
+        classes_at_first=CLASSES_AT_FIRST,
         curves=curves,
         panel=panel,
         findings=findings,
@@ -225,12 +236,19 @@ def _median(values: Sequence[float | None]) -> float | None:
     return statistics.median(known) if known else None
 
 
+def _take(fields: dict[str, Any], part: str) -> dict[str, Any]:
+    """Take the fields of a part out of the others."""
+    return {field: fields.pop(field) for field in [*fields] if field.startswith(part)}
+
+
 def _list_scores(record: RunRecord) -> list[tuple[str, str, str]]:
     """Return what a run came to, as words, number and unit: the headline score always, others where they are."""
     headline, values = record.headline, record.result.values if record.result else {}
-    others = [score for score in record.scores[1:] if values.get(score.name) is not None]
-    return [
-        (f"test {headline.words}", percent(record.test_score), headline.unit),
-        (f"training {headline.words}", percent(record.train_score), headline.unit),
-        *[(score.words, percent(values[score.name]), score.unit) for score in others],
-    ]
+    facts = [(f"test {headline.words}", percent(record.test_score), headline.unit)]
+    if "train" in headline.logged:
+        facts.append((f"training {headline.words}", percent(record.train_score), headline.unit))
+    for score in record.scores[1:]:
+        *_, name = score.columns  # the test's, where there is one of training too
+        if values.get(name) is not None:
+            facts.append((score.words, percent(values[name]), score.unit))
+    return facts

@@ -22,6 +22,8 @@ from reslab.spec.codec import convert, decode_known
 from reslab.spec.trial import Trial, trial_from_dict
 from reslab.tasks.catalogue import find_shown
 from reslab.tasks.display import Panel
+from reslab.tasks.gallery import FILE as GALLERY
+from reslab.tasks.gallery import Gallery
 
 T = TypeVar("T")
 PARTS = ("provenance.json", "metrics.jsonl", "result.json")
@@ -73,7 +75,10 @@ class Sitting:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
-    """One run, ready to be shown; `findings` are what instruments found in it, by their names."""
+    """One run, ready to be shown; `findings` are what instruments found in it, by their names.
+
+    Runs of early versions have no `gallery`, nor have those of tasks without one.
+    """
 
     directory: RunDirectory
     trial: Trial
@@ -81,6 +86,7 @@ class RunRecord:
     points: tuple[Point, ...]
     result: Result | None
     findings: Mapping[str, InstrumentPanel]
+    gallery: Gallery | None
     timings: Timings
     sittings: tuple[Sitting, ...]
 
@@ -222,19 +228,21 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
             log=run.log(strict=True),
             tested_later=len(sittings) > logged_by,
         )
-    findings, damage = {}, []
-    for name, panel in list_panels().items():
-        try:
-            if found := _read_part(run, f"analysis/{name}", panel.read):
-                findings[name] = found
-        except UserError as error:
-            damage.append(Damage(run.path.name, f"{error}; the run is shown without its {panel.title.lower()}", ""))
+    damage: list[Damage] = []
+    findings = {
+        name: found
+        for name, panel in list_panels().items()
+        if (found := _read_extra(run, f"analysis/{name}", panel.read, title=panel.title.lower(), damage=damage))
+    }
+    shown = find_shown(trial).gallery if result else None
+    gallery = _read_extra(run, GALLERY, shown.read, title=GALLERY, damage=damage) if shown else None
     record = RunRecord(
         directory=run,
         trial=trial,
         scores=scores,
         points=points,
         result=result,
+        gallery=gallery,
         findings=findings,
         timings=timings,
         sittings=sittings,
@@ -251,6 +259,17 @@ def _read_part(run: RunDirectory, name: str, read: Callable[[dict[str, Any]], T]
         return read(data)
 
 
+def _read_extra(
+    run: RunDirectory, name: str, read: Callable[[dict[str, Any]], T], *, title: str, damage: list[Damage]
+) -> T | None:
+    """Read what a run can be shown without, where it is there; whatever is wrong with it is added to the damage."""
+    try:
+        return _read_part(run, name, read)
+    except UserError as error:
+        damage.append(Damage(run.path.name, f"{error}; the run is shown without its {title}", ""))
+        return None
+
+
 @contextlib.contextmanager
 def _naming(file: str) -> Iterator[None]:
     """Turn whatever is wrong with `file` into a sentence that names it."""
@@ -263,11 +282,15 @@ def _naming(file: str) -> Iterator[None]:
 
 
 def _describe(trial: Trial, result: Mapping[str, Any] | None) -> tuple[Score, ...]:
-    """Return what the run's scores are: as its result says, or as its task has them, which early results leave out."""
+    """Return what the run's scores are: as its result says, or as its task has them, which early results leave out.
+
+    What is the task's headline today comes first in old results too.
+    """
     if result is None or "scores" not in result:
         return find_shown(trial).scores
     with _naming("result.json"):
-        headline, *others = (decode_known(Score, described) for described in result["scores"])
+        described = [decode_known(Score, score) for score in result["scores"]]
+        headline, *others = sorted(described, key=lambda score: score.name != find_shown(trial).scores[0].name)
         return headline, *others
 
 

@@ -1,9 +1,9 @@
 """A run on disk: what was asked, what happened, what came out. Its state is read off the files that are there.
 
 ``trial.json``, ``provenance.json``, ``metrics.jsonl`` (a pure function of the trial), ``timings.jsonl`` (speed, memory,
-wall-clock), ``tensorboard/``, ``checkpoints/``, ``weights.safetensors``, ``result.json``, ``analysis/``; where bad
-images were left out, ``skipped.json``; and where the last sitting ended in numbers that are not finite,
-``diverged.json``.
+wall-clock), ``tensorboard/``, ``checkpoints/``, ``weights.safetensors``, ``gallery.json`` (thumbnails of test images),
+``result.json``, ``analysis/``; where bad images were left out, ``skipped.json``; and where the last sitting ended in
+numbers that are not finite, ``diverged.json``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The tasks by name, as far as they are shown: their scores, panels and printed tables. No torch.
 
-They stand in a task's folder, in modules `scores`, `panel` and `printed`. The latter two a task may do without: its
-scores are shown then, and nothing more.
+They stand in a task's folder, in modules `scores`, `panel`, `printed` and `gallery`. All but the scores a task may do
+without: these are shown then, and nothing more.
 """
 
 import functools
@@ -13,6 +13,7 @@ from typing import Any
 from reslab.scores import Score
 from reslab.spec.task import TASKS, TaskSpec, find_task
 from reslab.tasks.display import Panel, Printed
+from reslab.tasks.gallery import Gallery
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class ShownTask:
     scores: tuple[Score, ...]
     panel: type[Panel] = Panel
     printed: type[Printed] = Printed
+    gallery: type[Gallery] | None = None
 
 
 def find_shown(owner: Any) -> ShownTask:
@@ -37,6 +39,6 @@ def list_shown() -> dict[str, ShownTask]:
 @functools.cache
 def _load(name: str) -> ShownTask:
     folder = f"reslab.tasks.{name.replace('-', '')}"
-    there = [part for part in ("panel", "printed") if importlib.util.find_spec(f"{folder}.{part}")]
+    there = [part for part in ("panel", "printed", "gallery") if importlib.util.find_spec(f"{folder}.{part}")]
     shown = {part: getattr(importlib.import_module(f"{folder}.{part}"), part.upper()) for part in there}
     return ShownTask(importlib.import_module(f"{folder}.scores").SCORES, **shown)

@@ -9,6 +9,7 @@ import importlib
 from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -17,6 +18,7 @@ from reslab.errors import UserError
 from reslab.runtime.processes import Processes
 from reslab.spec.recipe import Recipe
 from reslab.spec.task import TaskSpec
+from reslab.tasks.gallery import Opinions, form_opinions
 
 
 class Scores(Protocol):
@@ -116,6 +118,10 @@ class Task(abc.ABC):
     @abc.abstractmethod
     def average(self, outputs: Tensor) -> Tensor:
         """Make one of what a network says to several views (images, views, outputs), or several networks say."""
+
+    def judge_each(self, outputs: Tensor, targets: Tensor, indices: Tensor) -> Opinions:
+        """Return what the network thinks of each test image, for a gallery of them; nothing where there is none."""
+        return form_opinions(index=np.empty(0))
 
     @abc.abstractmethod
     def make_meter(self, *, outputs: int, images: int, device: torch.device | str, first: int = 0) -> Meter:

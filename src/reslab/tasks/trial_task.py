@@ -22,6 +22,7 @@ from reslab.runtime.processes import ALONE, Processes
 from reslab.runtime.randomness import mix_seed
 from reslab.spec.trial import Trial
 from reslab.tasks.catalogue import find_shown
+from reslab.tasks.opinions import OpinionMeter
 from reslab.tasks.task import Scores, Task, find_task
 
 TEST, VALIDATION = "test", "validation"  # what metric logs call the images of a score
@@ -120,7 +121,7 @@ class TrialTask:
         @torch.no_grad()
         def count() -> None:
             meter.clear()
-            for images, targets in self._tests(feed):
+            for images, targets, _ in self._tests(feed):
                 meter.add(network(images), targets)
 
         def evaluate() -> Scores:
@@ -133,17 +134,22 @@ class TrialTask:
 
         return evaluate
 
-    def score(self, network: Network) -> Scores:
-        """Score the network on every test image; each process tests its share of them."""
-        return self._score(network, self.feed)
+    def score(self, network: Network, *, opinions: OpinionMeter | None = None) -> Scores:
+        """Score the network on every test image, and note its opinions; each process tests its share of them."""
+        return self._score(network, self.feed, opinions)
 
     @torch.no_grad()
-    def _score(self, network: Network, feed: Feed) -> Scores:
+    def _score(self, network: Network, feed: Feed, opinions: OpinionMeter | None = None) -> Scores:
         network.eval()
         meter = self._make_meter(next(network.parameters()).device, feed)
-        for images, targets in self._tests(feed):
-            meter.add(network(images), targets)
+        for images, targets, indices in self._tests(feed):
+            outputs = network(images)
+            meter.add(outputs, targets)
+            if opinions is not None:
+                opinions.add(outputs, targets, indices)
         meter.merge(self.processes)
+        if opinions is not None:
+            opinions.merge(self.processes)
         return meter.read()
 
     def take_exact_norms(self, network: Network) -> None:
@@ -171,10 +177,10 @@ class TrialTask:
             images, *_ = self.load(step, 1)
             yield from images[0].chunk(recipe.accumulate)
 
-    def _tests(self, feed: Feed) -> Iterator[tuple[Tensor, Tensor]]:
-        for images, targets in feed.tests():
+    def _tests(self, feed: Feed) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        for images, targets, indices in feed.tests():
             for question in range(self.task.questions):
-                yield self.task.pose_test(images, question), self.task.answers(targets, question)
+                yield self.task.pose_test(images, question), self.task.answers(targets, question), indices
 
     def _make_meter(self, device: torch.device, feed: Feed):
         outputs, asked = self.trial.network.classes, self.task.questions

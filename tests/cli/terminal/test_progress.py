@@ -64,7 +64,7 @@ def test_a_bar_shows_what_lists_show() -> None:
     progress = Progress(disable=True)
     show = TrialBars(progress, TRIALS[:1]).begin(as_task(TRIALS[0], "multi-label"))
     show(1, {"train_error_percent": 1.0, "test_error_percent": 9.5, "test_map_percent": 87.65, "test_loss": 0.5})
-    assert progress.tasks[1].description == "plain-20 seed 1: 1.0 / 9.5 %, mAP 87.7 %"
+    assert progress.tasks[1].description == "plain-20 seed 1: mAP 87.7 %, error 9.5 %"
 
 
 def test_bars_do_not_move_at_every_iteration() -> None:
@@ -114,8 +114,8 @@ def test_how_a_run_stands_says_the_balanced_error_where_it_is_another() -> None:
     )
     told = summarize(metrics | {"balanced_error_percent": 30.25}, SCORES)
     assert told.endswith("9.50 % error (30.25 % with all classes counting the same)")
-    labels = summarize(metrics | {"map_percent": 87.5}, multilabel.SCORES)
-    assert labels.endswith("(any label of an image wrong), mAP 87.50 %")
+    labels = summarize(metrics | {"test_map_percent": 87.5, "error_percent": 9.5}, multilabel.SCORES)
+    assert labels == "test 87.50 % mAP, error 9.50 % (any label of an image wrong)"
 
 
 def test_a_second_signal_stops_at_once() -> None:

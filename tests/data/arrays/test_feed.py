@@ -129,7 +129,7 @@ def test_every_test_image_is_seen_once(count: int, monkeypatch: pytest.MonkeyPat
     feeds = [feed_digits(make_shared_trial(), Processes(rank, count)) for rank in range(count)]
     assert len(DIGITS.test) % count
     assert [index for feed in feeds for index in feed.tested] == list(range(len(DIGITS.test)))
-    seen = [targets for feed in feeds for _, targets in feed.tests()]
+    seen = [targets for feed in feeds for _, targets, _ in feed.tests()]
     assert torch.equal(torch.cat(seen), torch.from_numpy(DIGITS.test.targets).long())
 
 

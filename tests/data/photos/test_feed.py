@@ -130,9 +130,9 @@ def test_test_images_are_prepared_as_the_weights_say(photos: PhotoDataset, monke
     monkeypatch.setattr(feeding, "EVALUATION_BATCH", 4)
     tested = replace(photos, test=photos.train.take(slice(10)))
     batches = list(make(tested).tests())
-    assert [len(images) for images, _ in batches] == [3, 3, 4]
-    assert torch.equal(torch.cat([images for images, _ in batches]), prepare(tested.test, PREPROCESS))
-    assert np.array_equal(torch.cat([targets for _, targets in batches]), tested.test.targets)
+    assert [len(images) for images, *_ in batches] == [3, 3, 4]
+    assert torch.equal(torch.cat([images for images, *_ in batches]), prepare(tested.test, PREPROCESS))
+    assert np.array_equal(torch.cat([targets for _, targets, _ in batches]), tested.test.targets)
 
 
 def test_the_mean_image_is_that_of_central_crops(photos: PhotoDataset, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,12 +197,13 @@ def test_bad_images_stop_or_are_skipped_up_to_a_limit(photos: PhotoDataset) -> N
 def test_skipped_images_are_left_out_of_tests_and_means(photos: PhotoDataset, monkeypatch: pytest.MonkeyPatch) -> None:
     """The others are tested, and averaged, as they are without them; a batch of bad ones alone is none."""
     monkeypatch.setattr(feeding, "EVALUATION_BATCH", 1)
-    good = torch.cat([images for images, _ in make(photos).tests()])
+    good = torch.cat([images for images, *_ in make(photos).tests()])
     photos.test.path(2).write_bytes(b"")
     skipping = make(photos, on_bad_image="skip")
     batches = list(skipping.tests())
-    assert torch.equal(torch.cat([images for images, _ in batches]), good[[0, 1, 3, 4, 5]])
-    assert torch.cat([targets for _, targets in batches]).tolist() == [0, 0, 1, 1, 1]
+    assert torch.equal(torch.cat([images for images, *_ in batches]), good[[0, 1, 3, 4, 5]])
+    assert torch.cat([targets for _, targets, _ in batches]).tolist() == [0, 0, 1, 1, 1]
+    assert torch.cat([indices for *_, indices in batches]).tolist() == [0, 1, 3, 4, 5]
     assert (skipping.num_tests, skipping.num_skipped_tests) == (6, 1)
     with pytest.raises(UserError, match=r"002\.jpg is not an image"):
         list(make(photos).tests())

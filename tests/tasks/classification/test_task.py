@@ -28,6 +28,17 @@ def test_the_loss_is_the_cross_entropy(smoothing: float, weights: torch.Tensor |
     torch.testing.assert_close(mean, expected.mean())
 
 
+def test_an_opinion_is_the_likeliest_class_and_counts_for_the_true_one() -> None:
+    """With its probability, under the image's number."""
+    opinions = TASK.judge_each(LOGITS, TARGETS, torch.tensor([7, 8, 9]))
+    assert opinions[["about", "right", "index", "truth", "guess"]].tolist() == [
+        (0, True, 7, 0, 0),
+        (2, False, 8, 2, 1),
+        (2, True, 9, 2, 2),
+    ]
+    assert opinions["sure"] == pytest.approx(LOGITS.softmax(1).amax(1).numpy())
+
+
 def test_an_image_is_wrong_if_it_is_taken_for_another_class() -> None:
     """The count is a vector, named as the task says; the log has it in percent, and a warm-up goes by it."""
     (wrong,) = TASK.tally(LOGITS, TARGETS).tolist()

@@ -27,6 +27,7 @@ from reslab.runs.directory import RunDirectory
 from reslab.runtime.listener import Listener
 from reslab.runtime.processes import ALONE, Processes
 from reslab.spec.task import MultiLabel
+from reslab.tasks.gallery import NEITHER
 from reslab.tasks.multilabel.meter import LabelCounts
 from reslab.tasks.multilabel.task import TASK
 from reslab.tasks.trial_task import TrialTask, make_task
@@ -62,6 +63,19 @@ def test_it_learns_and_records_what_it_found(trained: RunDirectory, shapes: Mult
     assert log[-1]["test_map_percent"] == result["map_percent"] > log[0]["test_map_percent"]
     assert trained.trial().task == MultiLabel()
     assert trained.trial().id == trained.path.name
+
+
+def test_an_opinion_is_of_one_label_of_an_image() -> None:
+    """Told rightly, told wrongly, or missed; that a label is rightly absent is none."""
+    outputs, targets = torch.tensor([[2.0, -1.0, 3.0], [-0.5, -4.0, 1.0]]), torch.tensor([[1, 0, 0], [1, 0, 1]])
+    opinions = TASK.judge_each(outputs, targets, torch.tensor([5, 6]))
+    assert opinions[["about", "right", "index", "truth", "guess"]].tolist() == [
+        (0, True, 5, 0, 0),
+        (2, False, 5, NEITHER, 2),
+        (0, False, 6, 0, NEITHER),
+        (2, True, 6, 2, 2),
+    ]
+    assert opinions["sure"] == pytest.approx(torch.tensor([2.0, 3.0, 0.5, 1.0]).sigmoid().numpy())
 
 
 def test_stopped_and_resumed_it_ends_the_same(shapes: MultiLabelDataset, tmp_path: Path) -> None:
@@ -120,7 +134,7 @@ def test_processes_share_every_batch_and_the_test(shapes: MultiLabelDataset, tra
         meter = task.task.make_meter(outputs=3, images=task.feed.num_tests, device="cpu", first=tested.start)
         assert isinstance(meter, LabelCounts)
         with torch.no_grad():
-            for batch, truths in task.feed.tests():
+            for batch, truths, _ in task.feed.tests():
                 meter.add(network(batch), truths)
         counted.append(meter)
     for ours, theirs in zip(counted[0].tensors, counted[1].tensors, strict=True):
@@ -177,7 +191,12 @@ def test_the_report_shows_it(trained: RunDirectory, tmp_path: Path) -> None:
     assert record.result.values["map_percent"] == trained.result()["map_percent"]
     report_runs(trained.path.parent, out=tmp_path / "site")
     (page,) = (tmp_path / "site" / "runs").glob("*.html")
-    assert "Average precision of each label" in page.read_text()
+    text = page.read_text()
+    assert "Average precision of each label" in text
+    assert "<dt>test mAP</dt>" in text
+    assert record.gallery is not None
+    assert {one.name for one in record.gallery.classes} == set(CLASSES)
+    assert text.count("data:image/jpeg;base64,") == sum(len(one.hits) for one in record.gallery.classes) >= 6
 
 
 def test_what_does_not_fit_is_told(shapes: MultiLabelDataset, tmp_path: Path) -> None:

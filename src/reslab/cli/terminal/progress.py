@@ -34,7 +34,7 @@ def summarize(result: Mapping[str, Any], scores: Sequence[Score]) -> str:
     for score in others:
         value = result.get(score.name)
         if value is not None and score.shown == "lists":
-            told += f", {score.words} {score.write(value)}"
+            told += f", {score.words} {score.write(value)}" + (f" ({score.meaning})" if score.meaning else "")
         elif value is not None and score.meaning:
             told += f" ({score.write(value)} {score.meaning})"
     if "best_step" in result:
@@ -140,7 +140,8 @@ def _stand(metrics: Mapping[str, float], scores: Sequence[Score]) -> str:
     values = " / ".join(f"{metrics[headline.key(part)]:.1f}" for part in PARTS if part in headline.logged)
     listed = [score for score in others if score.shown == "lists" and score.key("test") in metrics]
     beside = [f"{score.words} {score.write(metrics[score.key('test')], decimals=1)}" for score in listed]
-    return " " + ", ".join([f"{values} {headline.unit}".rstrip(), *beside])
+    stands = f"{values} {headline.unit}".rstrip()
+    return " " + ", ".join([f"{headline.words} {stands}" if beside else stands, *beside])
 
 
 class StopSignals:

@@ -123,12 +123,13 @@ class ArrayFeed:
         batch = recipe.batch // processes.count
         return self.execution.prepare(images).unflatten(0, (count, batch)), targets.unflatten(0, (count, batch))
 
-    def tests(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield every test image of this process's share once, with its target."""
+    def tests(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Yield every test image of this process's share once, with its target and its number."""
         share = self.tested
         for first in range(share.start, share.stop, EVALUATION_BATCH):
-            images, targets = self.data.test.plain(first, min(first + EVALUATION_BATCH, share.stop))
-            yield self.execution.prepare(images), targets
+            last = min(first + EVALUATION_BATCH, share.stop)
+            images, targets = self.data.test.plain(first, last)
+            yield self.execution.prepare(images), targets, torch.arange(first, last)
 
     def name_images(self, step: int) -> str:
         """Say which training images iteration `step` sees."""

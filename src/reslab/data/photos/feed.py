@@ -114,17 +114,17 @@ class PhotoFeed:
         prepared = torch.stack([self.execution.prepare(image) for image in images])
         return prepared, *[torch.stack(part) for part in rest]
 
-    def tests(self) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield every test image of this process's share once, with its target."""
+    def tests(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Yield every test image of this process's share once, with its target and its number."""
         split = self.dataset.test.take(slice(self.tested.start, self.tested.stop))
-        for images, targets in _prepare(
+        for images, targets, indices in _prepare(
             split,
             self.preprocess,
             mean_image=self.mean_image,
             device=self.device,
             on_bad=self.bad.noting(self.tests_of),
         ):
-            yield self.execution.prepare(images), targets
+            yield self.execution.prepare(images), targets, self.tested.start + indices
 
     def share_skipped(self) -> int:
         """Let all processes know what images any has skipped; return how many of those were to be trained on."""
@@ -251,7 +251,7 @@ def mean_photo(split: PhotoSplit, geometry: Preprocess, *, bad: BadImages, devic
     if len(split) > MEAN_IMAGES:
         split = split.take(np.linspace(0, len(split) - 1, MEAN_IMAGES).round().astype(np.int64))
     total, count = torch.zeros((), dtype=torch.float64, device=device), 0
-    for images, _ in _prepare(split, geometry, mean_image=None, device=device, on_bad=bad.noting("train")):
+    for images, *_ in _prepare(split, geometry, mean_image=None, device=device, on_bad=bad.noting("train")):
         total = total + images.double().sum(0)
         count += len(images)
     return (total / count).float().cpu()
@@ -259,8 +259,9 @@ def mean_photo(split: PhotoSplit, geometry: Preprocess, *, bad: BadImages, devic
 
 def _prepare(
     split: PhotoSplit, preprocess: Preprocess, *, mean_image: Tensor | None, device: torch.device | str, on_bad: OnBad
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield every image once, in order, prepared on the device as a network is tested on it, and the targets."""
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Yield every image once, in order, prepared on the device as a network is tested on it; targets and numbers."""
     for batch in read_in_order(split, EVALUATION_BATCH, device=device, on_bad=on_bad):
         options = {"brightest": 255, "mean_image": mean_image}
-        yield torch.cat([preprocess_images(image, preprocess, **options) for image in batch.images]), batch.targets
+        images = torch.cat([preprocess_images(image, preprocess, **options) for image in batch.images])
+        yield images, batch.targets, torch.tensor(batch.indices)

@@ -12,6 +12,7 @@ from reslab.data.balance import weigh_classes
 from reslab.tasks.averages import average_softmax
 from reslab.tasks.classification.meter import Counts
 from reslab.tasks.classification.scores import BY_CLASS, LARGE
+from reslab.tasks.gallery import Opinions, form_opinions
 from reslab.tasks.task import Meter, Task
 
 
@@ -55,6 +56,14 @@ class ClassificationTask(Task):
     def average(self, outputs: Tensor) -> Tensor:
         """Average the softmax."""
         return average_softmax(outputs)
+
+    def judge_each(self, outputs: Tensor, targets: Tensor, indices: Tensor) -> Opinions:
+        """Return the class that each image is taken for; it counts for the true class."""
+        sure, guesses = (part.cpu().numpy() for part in outputs.float().softmax(1).max(1))
+        truths = targets.cpu().numpy()
+        return form_opinions(
+            about=truths, right=guesses == truths, sure=sure, index=indices.numpy(), truth=truths, guess=guesses
+        )
 
     def make_meter(self, *, outputs: int, images: int, device: torch.device | str, first: int = 0) -> Meter:
         """Return what counts images by truth and guess."""

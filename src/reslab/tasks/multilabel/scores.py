@@ -1,4 +1,4 @@
-"""The scores of networks that tell any number of labels: images with a label wrong, average precision."""
+"""The scores of networks that tell any number of labels: average precision, images with a label wrong."""
 
 from reslab.scores import Score
 
@@ -11,7 +11,7 @@ ERROR = Score(
 )
 MEAN_PRECISION = Score(name="map_percent", words="mAP", better="higher", logged=("test",), shown="lists")
 LOSS = Score(name="loss", words="cross-entropy", unit="", decimals=4, logged=("train", "test"), shown="evaluation")
-SCORES = (ERROR, MEAN_PRECISION, LOSS)
+SCORES = (MEAN_PRECISION, ERROR, LOSS)
 
 PRECISIONS = "class_average_precision_percent"  # None for a label that no image has
 POSITIVES = "class_positives"  # the images that have each label

@@ -6,6 +6,7 @@ weights make the yes and the no of each class count the same.
 
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -16,6 +17,7 @@ from reslab.errors import UserError
 from reslab.spec.recipe import Recipe
 from reslab.tasks.averages import average_sigmoid
 from reslab.tasks.classification.task import ClassificationTask
+from reslab.tasks.gallery import NEITHER, Opinions, form_opinions
 from reslab.tasks.multilabel.meter import LabelCounts
 from reslab.tasks.multilabel.scores import BY_CLASS, LARGE
 from reslab.tasks.task import Meter
@@ -58,6 +60,21 @@ class MultiLabelTask(ClassificationTask):
     def average(self, outputs: Tensor) -> Tensor:
         """Average the sigmoid."""
         return average_sigmoid(outputs)
+
+    def judge_each(self, outputs: Tensor, targets: Tensor, indices: Tensor) -> Opinions:
+        """Return what is thought of each label of each image; that a label is rightly absent is no hit."""
+        sure, truths = outputs.float().sigmoid().cpu().numpy(), targets.cpu().numpy() == 1
+        guesses = sure > 0.5
+        rows, labels = np.nonzero(guesses | truths)
+        sure, truths, guesses = (part[rows, labels] for part in (sure, truths, guesses))
+        return form_opinions(
+            about=labels,
+            right=guesses == truths,
+            sure=np.where(guesses, sure, 1 - sure),
+            index=indices.numpy()[rows],
+            truth=np.where(truths, labels, NEITHER),
+            guess=np.where(guesses, labels, NEITHER),
+        )
 
     def make_meter(self, *, outputs: int, images: int, device: torch.device | str, first: int = 0) -> Meter:
         """Return what keeps the scores of every image."""

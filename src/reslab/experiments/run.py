@@ -16,6 +16,7 @@ from reslab.experiments.resuming import announce_mending, compare_mended, find_l
 from reslab.experiments.seen import Seen, describe_overlap, find_noted, note_seen, read_seen
 from reslab.experiments.sizes import telling_of_memory
 from reslab.experiments.starting import initialize, load_start, read_start, warn_of_other_preparation
+from reslab.experiments.threads import watch_for_collapse
 from reslab.networks import Network, Weights, measure_cost, save_model
 from reslab.networks.finite import tell_not_finite
 from reslab.networks.freezing import freeze
@@ -98,6 +99,8 @@ def run_trial(
             _label(judged, task, dataset, words)
             save_model(judged, run.snapshot(step), provenance={"trial": trial.id, "step": step} | seen.describe())
 
+        if device == "cpu" and together == 1 and processes.first:
+            listener = watch_for_collapse(listener)
         try:
             fit(
                 stepper,

@@ -17,6 +17,7 @@ from reslab.report.groups import spread
 from reslab.report.labels import label_each
 from reslab.report.notation import spread_words
 from reslab.runs.directory import RunDirectory
+from reslab.runtime.listener import DEAF
 from reslab.scores import list_columns
 from reslab.spec import Spec
 from reslab.spec.trial import Trial
@@ -94,6 +95,7 @@ def tell_needs(
     """Say what is to run, and what time, memory and disk that takes; refuse what there is no room for on the disk."""
     from reslab.experiments.estimate import estimate_set
     from reslab.experiments.preflight import find_worries, refuse_short_disk
+    from reslab.experiments.threads import suitable_threads
     from reslab.training.checkpoint import newest_step
 
     done = sum(newest_step(RunDirectory.of(trial, root).checkpoints) for trial in missing)
@@ -104,10 +106,15 @@ def tell_needs(
     )
     if not missing:
         return
-    _warn_of_crowding(min(together, len(missing)), device)
+    at_once = min(together, len(missing))
+    _warn_of_crowding(at_once, device)
     for worry, trial in find_worries(missing, dataset, device=device).items():
         warn(f"{trial.id}: {worry}")
-    with progress_console.status("timing a few steps"):
+    first = RunDirectory.of(missing[0], root)
+    with (
+        progress_console.status("timing a few steps"),
+        suitable_threads(missing[0], first, device=device, together=at_once, listener=DEAF),  # each tells as it begins
+    ):
         estimate = estimate_set(missing, dataset, root, together=together, device=device)
     less = f" (less with {together} at once)" if together > 1 and device == "cuda" else ""
     note(

@@ -12,17 +12,19 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-from cyclopts import App
+from cyclopts import Parameter
 from cyclopts.exceptions import CycloptsError
 
 import reslab
+from reslab.cli.completion import CompletedApp, complete
 from reslab.cli.terminal.legible import legible
 from reslab.errors import UserError
 
-app = App(
+app = CompletedApp(
     name="reslab",
     help="Deep residual learning, whole. What describes a network or a run is written field=value.",
     version=reslab.__version__,
+    default_parameter=Parameter(completer=complete),
 )
 
 
@@ -37,6 +39,7 @@ def _register_verbs() -> None:
 
 
 _register_verbs()
+app.register_install_completion_command(help="Let the shell complete verbs, flags, names and fields at TAB.")
 
 
 def main(arguments: list[str] | None = None) -> None:

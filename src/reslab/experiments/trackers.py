@@ -20,6 +20,7 @@ from reslab.json_text import to_json
 from reslab.runs.directory import RunDirectory
 from reslab.runtime.listener import Listener
 from reslab.runtime.processes import Processes
+from reslab.spec.codec import flatten
 from reslab.spec.trial import Trial, trial_to_dict
 from reslab.training.loop import Stopped
 
@@ -66,7 +67,8 @@ class MLflow:
     def _describe(self) -> None:
         from mlflow.entities import Param
 
-        params = [Param(name, text) for name, text in _flatten(trial_to_dict(self.trial))]
+        fields = flatten(trial_to_dict(self.trial)).items()
+        params = [Param(name, value if isinstance(value, str) else to_json(value)) for name, value in fields]
         for first in range(0, len(params), MOST_PARAMS):
             self.client.log_batch(self.id, params=params[first : first + MOST_PARAMS])
 
@@ -204,12 +206,3 @@ def _recall(run: RunDirectory, name: str) -> dict[str, Any]:
         return run.read(name)
     except UserError:
         return {}
-
-
-def _flatten(data: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
-    """Yield plain data as dotted names and text."""
-    for name, value in data.items():
-        if isinstance(value, Mapping):
-            yield from _flatten(value, f"{before}{name}.")
-        else:
-            yield f"{before}{name}", value if isinstance(value, str) else to_json(value)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from reslab.cli.completion import complete_places
 from reslab.cli.reproduce.cost_table import reproduce_table_1
 from reslab.cli.terminal.checked_records import warn_of
 from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars
@@ -34,7 +35,7 @@ HELP = "The paper's tables and figures beside ours."
 
 
 def reproduce(
-    *words: str,
+    *words: Annotated[str, Parameter(completer=complete_places)],
     seeds: Annotated[int | None, WHOLE] = None,
     only: str = "",
     from_: Annotated[Path | None, Parameter(name="--from")] = None,

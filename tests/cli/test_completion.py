@@ -45,7 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["train", "m"], ["mine.toml"]),
         (["train", "recipe.bat"], ["recipe.batch="]),
         (["train", "recipe.optimizer.nest"], ["recipe.optimizer.nesterov="]),
-        (["train", "recipe.optimizer.nesterov="], ["recipe.optimizer.nesterov=true", "recipe.optimizer.nesterov=false"]),
+        (["train", "recipe.channels_last="], ["recipe.channels_last=true", "recipe.channels_last=false"]),
         (["train", "recipe.precision=b"], ["recipe.precision=bf16"]),
         (["train", "network=lenet", "data=c"], ["data=cifar10", "data=cifar100"]),
         (["train", "data=p"], ["data=photos/"]),
@@ -80,8 +80,9 @@ def test_completing_does_not_wait_for_torch() -> None:
     """Whatever is completed."""
     code = (
         "import sys; from reslab.cli import app\n"
-        "for word in ('network=', 'data=', 'recipe.', 'weights=', ''): app(['__complete', 'train', word], result_action='return_value')\n"
-        "app(['__complete', 'evaluate', ''], result_action='return_value'); assert 'torch' not in sys.modules"
+        "for word in ('network=', 'data=', 'recipe.', 'weights=', 'resnet'):\n"
+        "    for verb in ('train', 'evaluate'): app(['__complete', verb, word], result_action='return_value')\n"
+        "assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
 

@@ -12,6 +12,7 @@ import pytest
 from reslab.cli import app
 from reslab.cli.completion import DATASETS
 from reslab.data.catalogue import LOADERS
+from reslab.errors import UserError
 from reslab.spec import list_models
 
 PROGRAM = f"#!/bin/sh\nexec '{sys.executable}' -m reslab \"$@\"\n"
@@ -131,3 +132,10 @@ def test_it_is_installed_where_the_shell_looks(
     startup = (folder / ".bashrc").read_text()
     assert startup.startswith("# mine\n") and str(script) in startup
     assert str(script) in capsys.readouterr().out.replace("\n", "")
+
+
+def test_a_home_that_cannot_be_written_is_one_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the file, and what to do about it."""
+    monkeypatch.setenv("HOME", str(folder / "mine.toml"))
+    with pytest.raises(UserError, match=r"mine\.toml/\S+ cannot be written: Not a directory; .* --output FILE$"):
+        app.install_completion(shell="bash")

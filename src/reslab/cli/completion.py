@@ -14,6 +14,8 @@ from typing import Any, Literal, TypeAlias
 
 from cyclopts import App
 
+from reslab.errors import UserError
+
 if typing.TYPE_CHECKING:
     from cyclopts import CompletionContext
 
@@ -62,6 +64,14 @@ class CompletedApp(App):
         script = super().generate_completion(prog_name=prog_name, shell=shell)
         return script + BASH_WORDS.format(name=prog_name or self.name[0]) if shell == "bash" else script
 
+    def install_completion(self, **options: Any) -> Path:
+        """Write the script where the shell looks for it, and return where that is."""
+        try:
+            return super().install_completion(**options)
+        except OSError as error:
+            place = f"{error.filename} cannot be written: {error.strerror}"
+            raise UserError(f"{place}; name another file with --install-completion --output FILE") from error
+
 
 def complete(context: CompletionContext) -> list[str]:
     """Return what a word may become: that of a parameter which says nothing about it itself."""
@@ -70,9 +80,8 @@ def complete(context: CompletionContext) -> list[str]:
         return list(_list_paths(begun)) if "Path" in str(field.annotation) else []
     key, equals, value = begun.partition("=")
     if equals:
-        return [
-            f"{key}={choice}" for choice in (*_list_values(key), *_list_files(key, value)) if choice.startswith(value)
-        ]
+        values = (*_list_values(key), *_list_files(key, value))
+        return [f"{key}={choice}" for choice in values if choice.startswith(value)]
     words = {"fields": _list_keys, "name": lambda begun: DATASETS, "run": _list_runs}.get(field.name, _list_subjects)
     return [word for word in (*words(begun), *_list_paths(begun)) if word.startswith(begun)]
 

@@ -17,7 +17,7 @@ from cyclopts import App
 from reslab.errors import UserError
 
 if typing.TYPE_CHECKING:
-    from cyclopts import CompletionContext
+    from cyclopts.completion import CompletionContext
 
 Shell: TypeAlias = Literal["zsh", "bash", "fish", "powershell"]
 KEYS = ("data", "network", "recipe", "seed", "weights")

@@ -47,7 +47,7 @@ class MLflow:
         self.run, self.trial = run, trial
 
     def begin(self) -> None:
-        from mlflow import MlflowClient, get_tracking_uri
+        from mlflow import MlflowClient, get_tracking_uri  # pyright: ignore[reportMissingImports]
 
         self.client, place, self.reached = MlflowClient(), get_tracking_uri(), 0
         known = _recall(self.run, "mlflow")
@@ -65,7 +65,7 @@ class MLflow:
         self._describe()
 
     def _describe(self) -> None:
-        from mlflow.entities import Param
+        from mlflow.entities import Param  # pyright: ignore[reportMissingImports]
 
         fields = flatten(trial_to_dict(self.trial)).items()
         params = [Param(name, value if isinstance(value, str) else to_json(value)) for name, value in fields]
@@ -73,7 +73,7 @@ class MLflow:
             self.client.log_batch(self.id, params=params[first : first + MOST_PARAMS])
 
     def add(self, step: int, values: Mapping[str, float]) -> None:
-        from mlflow.entities import Metric
+        from mlflow.entities import Metric  # pyright: ignore[reportMissingImports]
 
         if step > self.reached or any(name.startswith("result/") for name in values):
             now = int(time.time() * 1000)
@@ -91,7 +91,7 @@ class WeightsAndBiases:
         self.run, self.trial = run, trial
 
     def begin(self) -> None:
-        import wandb
+        import wandb  # pyright: ignore[reportMissingImports]
 
         known = _recall(self.run, "wandb")
         if not known:

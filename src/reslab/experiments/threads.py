@@ -56,7 +56,7 @@ def _choose(trial: Trial, run: RunDirectory, usual: int, listener: Listener) -> 
         if fastest < usual:
             listener.warn(
                 f"other programs are using this machine; the run computes with {_count(fastest)}, now {_times(gain)} "
-                f"times as fast as with {usual}. To use {usual}, put OMP_NUM_THREADS={usual} before the command"
+                f"as fast as with {usual}. To use {usual}, put OMP_NUM_THREADS={usual} before the command"
             )
         return fastest
     if threads < usual:
@@ -67,7 +67,7 @@ def _choose(trial: Trial, run: RunDirectory, usual: int, listener: Listener) -> 
     if fastest < threads:
         listener.warn(
             f"other programs are using this machine; the run resumes with {_count(threads)}, as it began, but "
-            f"{_count(fastest)} would be {_times(gain)} times as fast now: {_tell_remedy(fastest)}"
+            f"{_count(fastest)} would be {_times(gain)} as fast now: {_tell_remedy(fastest)}"
         )
     return threads
 
@@ -152,7 +152,8 @@ def _count(threads: int) -> str:
 
 
 def _times(gain: float) -> str:
-    return f"{gain:,.{0 if gain >= 10 else 1}f}"
+    """Say how much faster, no more exactly than so few steps can tell."""
+    return f"{gain:.1f} times" if gain < 10 else "many times"
 
 
 def _tell_remedy(threads: int) -> str:

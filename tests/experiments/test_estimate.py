@@ -149,11 +149,11 @@ def test_testing_is_timed_in_the_precision_it_has(monkeypatch: pytest.MonkeyPatc
     """In float32, whatever the iterations are in."""
     asked: list[tuple[object, object]] = []
 
-    def measure_fastest(*_: object, execution: Execution, forward_precision: str, **__: object) -> estimating.Timing:
+    def measure_usual(*_: object, execution: Execution, forward_precision: str, **__: object) -> estimating.Timing:
         asked.append((execution.precision, forward_precision))
         return estimating.Timing(forward_seconds=0.1, step_seconds=0.4)
 
-    monkeypatch.setattr(estimating, "measure_fastest", measure_fastest)
+    monkeypatch.setattr(estimating, "measure_usual", measure_usual)
     measure_speed(make_trial(precision="bf16"), device="cpu")
     assert set(asked) == {("bf16", "fp32")}
 
@@ -163,16 +163,16 @@ def test_measuring_is_scaled_to_the_batch(monkeypatch: pytest.MonkeyPatch) -> No
     timed: list[int] = []
 
     def measure(seconds_an_image: float):
-        def measure_fastest(network: object, images: torch.Tensor, **_: object) -> estimating.Timing:
+        def measure_usual(network: object, images: torch.Tensor, **_: object) -> estimating.Timing:
             timed.append(len(images))
             seconds = seconds_an_image * len(images)
             return estimating.Timing(forward_seconds=seconds / 4, step_seconds=seconds)
 
-        return measure_fastest
+        return measure_usual
 
     monkeypatch.setattr(estimating, "SECONDS", 0.02)
     for seconds, size in ((1.0, 4), (1e-5, 16)):
-        monkeypatch.setattr(estimating, "measure_fastest", measure(seconds))
+        monkeypatch.setattr(estimating, "measure_usual", measure(seconds))
         speed = measure_speed(make_trial(accumulate=2), device="cpu")
         assert speed.iteration_seconds == pytest.approx(32 * seconds)
         assert speed.test_seconds == pytest.approx(seconds / 4)
@@ -188,11 +188,11 @@ def test_an_image_is_cheaper_among_many(monkeypatch: pytest.MonkeyPatch) -> None
         )
 
     monkeypatch.setattr(estimating, "SECONDS", 2.0)
-    monkeypatch.setattr(estimating, "measure_fastest", measure(0.6, 0.1))
+    monkeypatch.setattr(estimating, "measure_usual", measure(0.6, 0.1))
     speed = measure_speed(make_trial(), device="cpu")
     assert speed.iteration_seconds == pytest.approx(0.6 + 32 * 0.1)
     assert speed.test_seconds == pytest.approx(3.8 / 32 / 4)
-    monkeypatch.setattr(estimating, "measure_fastest", measure(1.8, 0.0))
+    monkeypatch.setattr(estimating, "measure_usual", measure(1.8, 0.0))
     assert measure_speed(make_trial(), device="cpu").iteration_seconds == pytest.approx(1.8 + 24 * 1.8 / 8 / 2)
 
 

@@ -15,8 +15,8 @@ def evaluated(step: int) -> dict[str, float]:
 
 
 def test_a_line_is_written_when_an_evaluation_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between evaluations there is none; the rate is that of this sitting, and the last says of no time left."""
-    clock = iter([100.0, 101.0, 102.0, 110.0, 200.0])
+    """Between evaluations there is none; the rate is that since the line before, and the last says of no time left."""
+    clock = iter([100.0, 101.0, 102.0, 110.0, 122.0, 162.0])
     monkeypatch.setattr(lines.time, "monotonic", lambda: next(clock))
     trial = make_digits_trial(iterations=100, batch=10, evaluate_every=20)
     written: list[str] = []
@@ -25,11 +25,13 @@ def test_a_line_is_written_when_an_evaluation_is_new(monkeypatch: pytest.MonkeyP
     hear(51, {})
     hear(60, evaluated(60))
     hear(61, evaluated(60))
+    hear(80, evaluated(80))
     hear(100, evaluated(100))
     scores = "loss 0.5123, training 12.50 %, test 15.25 % error"
     assert written == [
         f"seed 3: step 60 of 100: {scores}, 95 images a second, about 4 s left",
-        f"seed 3: step 100 of 100: {scores}, 6 images a second",
+        f"seed 3: step 80 of 100: {scores}, 10 images a second, about 20 s left",
+        f"seed 3: step 100 of 100: {scores}, 5 images a second",
     ]
 
 

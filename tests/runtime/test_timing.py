@@ -9,7 +9,7 @@ from torch import nn
 from reslab.networks import create_model
 from reslab.runtime import timing as timing_module
 from reslab.runtime.execution import FAST
-from reslab.runtime.timing import Timing, measure_fastest, measure_time
+from reslab.runtime.timing import Timing, measure_fastest, measure_time, measure_usual
 
 TIMES = ("forward_seconds", "step_seconds")
 
@@ -45,3 +45,13 @@ def test_the_fastest_of_several_is_taken(monkeypatch: pytest.MonkeyPatch) -> Non
     fastest = measure_fastest(nn.Identity(), batch, execution=FAST, seconds=9.0, least=1, most=3)
     assert (fastest.forward_seconds, fastest.step_seconds) == (1.0, 5.0)
     assert measure_fastest(nn.Identity(), batch, execution=FAST, seconds=0.0, least=1).step_seconds == 0.1
+
+
+def test_what_is_usual_is_the_mean_without_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside other programs most steps are slow, and the fastest says nothing about how long a run will take."""
+    seconds = iter([(9.0, 9.0), (1.0, 1.0), (3.0, 7.0)])
+    monkeypatch.setattr(
+        timing_module, "measure_time", lambda *_, **__: Timing(**dict(zip(TIMES, next(seconds), strict=True)))
+    )
+    usual = measure_usual(nn.Identity(), torch.zeros(1), execution=FAST, seconds=9.0, most=3)
+    assert (usual.forward_seconds, usual.step_seconds) == (2.0, 4.0)

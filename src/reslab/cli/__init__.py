@@ -13,19 +13,20 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 from cyclopts.exceptions import CycloptsError
 
 import reslab
+from reslab.cli.completion import CompletedApp, complete
 from reslab.cli.terminal.legible import legible
 from reslab.errors import UserError
 
-app = App(
+app = CompletedApp(
     name="reslab",
     help="Every network, table and figure of the ResNet paper, in PyTorch; and training on your own images.\n\n"
     "Write what describes a network or a run as field=value. `reslab VERB --help` explains a verb.",
     version=reslab.__version__,
-    default_parameter=Parameter(negative=(), show_default=lambda value: value or None),
+    default_parameter=Parameter(negative=(), show_default=lambda value: value or None, completer=complete),
 )
 
 REMEDIES = {  # of errors that name a file
@@ -51,6 +52,7 @@ def _register_verbs() -> None:
 
 
 _register_verbs()
+app.register_install_completion_command(help="Let the shell complete verbs, flags, names and fields at TAB.")
 
 
 def main(arguments: list[str] | None = None) -> None:

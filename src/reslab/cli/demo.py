@@ -71,6 +71,8 @@ def demo(*, runs: Path | None = None, dry_run: bool = False) -> None:
 def _train(trials: dict[Key, Trial], digits: Dataset, root: Path, *, device: str) -> dict[Key, RunDirectory]:
     """Run every trial under a bar of its own."""
     from reslab.experiments.run import run_trial
+    from reslab.experiments.threads import suitable_threads
+    from reslab.runs.directory import RunDirectory
 
     name, counts = TextColumn("{task.description:<10}"), (MofNCompleteColumn(), Rate("it"), TimeRemainingColumn())
     finished = {}
@@ -86,7 +88,8 @@ def _train(trials: dict[Key, Trial], digits: Dataset, root: Path, *, device: str
 
             progress.start_task(bars[key])
             listener = Listener(warn=warn, progress=show, should_stop=stop.wanted)
-            finished[key] = run_trial(trial, digits, root, device=device, listener=listener)
+            with suitable_threads(trial, RunDirectory.of(trial, root), device=device, listener=listener):
+                finished[key] = run_trial(trial, digits, root, device=device, listener=listener)
             show(trial.recipe.iterations, {})
     return finished
 

@@ -23,7 +23,7 @@ from reslab.networks.freezing import freeze
 from reslab.runs.directory import RunDirectory
 from reslab.runtime.execution import Execution
 from reslab.runtime.memory import used_memory
-from reslab.runtime.timing import Timing, measure_fastest
+from reslab.runtime.timing import Timing, measure_usual
 from reslab.spec.recipe import Recipe
 from reslab.spec.trial import Trial
 from reslab.tasks.trial_task import make_task
@@ -156,26 +156,25 @@ def measure_speed(trial: Trial, *, device: str) -> Speed:
     with torch.random.fork_rng(devices=()):
         network = _build(trial)
 
-        def fastest(count: int) -> Timing:
+        def usual(count: int) -> Timing:
             images = torch.randn(count, *trial.network.input_shape)
-            return measure_fastest(
+            return measure_usual(
                 network,
                 images,
                 execution=execution,
                 forward_precision="fp32",  # whatever a network is trained in, it is tested in that
                 seconds=SECONDS / 2,
-                least=2,
                 most=ENOUGH,
             )
 
         part = part_of(recipe)
         few = size = min(part, FEW)
-        first = timing = fastest(few)
+        first = timing = usual(few)
         fitting = int(few * SECONDS / 8 / first.step_seconds)
         twice = 2 * few if first.step_seconds < SECONDS else few
         if min(part, max(fitting, twice)) > few:
             size = min(part, max(fitting, twice))
-            timing = fastest(size)
+            timing = usual(size)
 
     def an_image(few_seconds: float, seconds: float) -> float:
         """What one image among `part` takes; noise may not make the rest dearer, or cheaper than half."""

@@ -25,19 +25,20 @@ def write_lines(
     if trial.data.validation:
         shown[f"validation_{headline.name}"] = "validation"
     iterations, batch = trial.recipe.iterations, trial.recipe.batch
-    began: tuple[float, int] | None = None
+    since: tuple[float, int] | None = None
     written = 0
 
     def hear(step: int, metrics: Metrics) -> None:
-        nonlocal began, written
+        nonlocal since, written
         now = time.monotonic()
-        began = began or (now, step)  # a resumed run did what came before in another sitting
+        since = since or (now, step)  # a resumed run did what came before in another sitting
         if not metrics or metrics["step"] == written:
             return
         written = step
         scores = [f"{words} {headline.write(metrics[key])}" for key, words in shown.items()]
         parts = [f"loss {metrics['train_loss']:.4f}", f"{', '.join(scores)} {headline.words}"]
-        seconds, done = now - began[0], step - began[1]
+        seconds, done = now - since[0], step - since[1]
+        since = now, step  # speed and time left are those of now: what else the machine does may change
         if seconds and done:
             parts.append(f"{done * batch / seconds:,.0f} images a second")
             if step < iterations:

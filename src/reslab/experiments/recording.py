@@ -1,11 +1,12 @@
-"""What a training tells as it goes, written down: metrics, speed and memory, and both for TensorBoard."""
+"""What a training tells as it goes, written down: metrics, speed and memory, and both for TensorBoard and trackers."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from reslab.errors import UserError
+from reslab.experiments.trackers import Courier
 from reslab.runs.directory import RunDirectory
 from reslab.runs.log import StepLog, join_best
 from reslab.runtime.memory import peak_memory
@@ -14,8 +15,8 @@ from reslab.runtime.memory import peak_memory
 class Recorder:
     """The logs of a run in this sitting; its speed is that of training between evaluations, which do not count."""
 
-    def __init__(self, run: RunDirectory, *, batch: int, device: str) -> None:
-        self.run = run
+    def __init__(self, run: RunDirectory, *, batch: int, device: str, trackers: Sequence[Courier] = ()) -> None:
+        self.run, self.trackers = run, trackers
         self.metrics, self.timings = StepLog(run.path / "metrics.jsonl"), StepLog(run.path / "timings.jsonl")
         self.board = Board(run.path / "tensorboard")
         self.batch, self.device = batch, device
@@ -25,6 +26,8 @@ class Recorder:
         """Go on from `step`, the last evaluation before it being at `judged_at`: what was logged later is dropped."""
         self.metrics.rewind(step, last=judged_at)
         self.board.begin(step)
+        for tracker in self.trackers:
+            tracker.begin()
         self._start(step)
 
     def pause(self, step: int) -> None:
@@ -35,7 +38,6 @@ class Recorder:
         """Write what an evaluation gave, and what led to it took; the clock goes on."""
         step = int(metrics["step"])
         self.metrics.append(metrics)
-        self.board.add("metrics", metrics)
         timing = {
             "step": step,
             "seconds": time.perf_counter() - self.began,
@@ -44,11 +46,20 @@ class Recorder:
         }
         self.timings.append({**timing, "sitting": len(self.run.read("provenance")["sittings"])})
         self._start(step)
-        self.board.add("timings", timing)
+        for hearer in (self.board, *self.trackers):
+            hearer.add("metrics", metrics)
+            hearer.add("timings", timing)
 
     def last(self) -> dict[str, float]:
         """Return the metrics of the last evaluation; where the best weights were kept, its scores are theirs."""
         return join_best(self.metrics.read())
+
+    def finish(self, result: dict[str, Any]) -> None:
+        """Write the result: from now on the run is finished."""
+        self.run.finish(result)
+        numbers = {name: value for name, value in result.items() if isinstance(value, (int, float))}
+        for tracker in self.trackers:
+            tracker.add("result", numbers)
 
     def _start(self, step: int) -> None:
         self.step, self.started = step, time.perf_counter()

@@ -17,6 +17,8 @@ from reslab.experiments.resuming import announce_mending, compare_mended, find_l
 from reslab.experiments.seen import Seen, describe_overlap, find_noted, note_seen, read_seen
 from reslab.experiments.sizes import telling_of_memory
 from reslab.experiments.starting import initialize, load_start, read_start, warn_of_other_preparation
+from reslab.experiments.threads import watch_for_collapse
+from reslab.experiments.trackers import tracked
 from reslab.networks import Network, Weights, measure_cost, save_model
 from reslab.networks.finite import NotFinite, tell_not_finite
 from reslab.networks.freezing import freeze
@@ -63,7 +65,8 @@ def run_trial(
     run = RunDirectory.of(trial, root)
     refuse_unfit_trial(trial, dataset, num_processes=processes.count)
     working = run.working() if processes.first else contextlib.nullcontext()
-    with working, reproducible(), telling_of_memory(together=together):
+    tracking = tracked(run, trial, processes=processes, listener=listener)
+    with working, reproducible(), telling_of_memory(together=together), tracking as trackers:
         if processes.ask_first(trial.id) != trial.id:
             raise UserError(f"process {processes.rank} was given another trial than process 0; give all the same")
         recorded = None
@@ -90,7 +93,7 @@ def run_trial(
             _warn_of_seen_images(started, trial, dataset, listener)
             run.begin(trial, sitting)
             seen = note_seen(run, trial, dataset, started)
-        recorder = Recorder(run, batch=trial.recipe.batch, device=device)
+        recorder = Recorder(run, batch=trial.recipe.batch, device=device, trackers=trackers)
         if together == 1:
             forget_peak_memory(device)
 
@@ -103,6 +106,8 @@ def run_trial(
             _label(judged, task, dataset, words)
             save_model(judged, run.snapshot(step), provenance={"trial": trial.id, "step": step} | seen.describe())
 
+        if device == "cpu" and together == 1 and processes.first:
+            listener = watch_for_collapse(listener)
         try:
             fit(
                 stepper,
@@ -139,7 +144,7 @@ def run_trial(
                 write_gallery(
                     run, opinions.kept, dataset, tested, class_names=trial.task.name_outputs(dataset.class_names)
                 )
-            run.finish(result)  # after the weights, for it makes the run a finished one
+            recorder.finish(result)  # after the weights, for it makes the run a finished one
             if recorded is not None:
                 compare_mended(run, recorded, listener)
         processes.ask_first(None)  # until the result is written

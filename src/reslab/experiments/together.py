@@ -16,6 +16,7 @@ from reslab.data.dataset import Dataset
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
 from reslab.experiments.sizes import measure_sizes, trial_bytes
+from reslab.experiments.threads import suitable_threads
 from reslab.runs.directory import RunDirectory
 from reslab.runtime.listener import ALOUD, Listener
 from reslab.runtime.memory import free_memory
@@ -85,7 +86,12 @@ def run_together(
     def run(trial: Trial) -> bool:
         """Run a trial and return whether it was stopped."""
         try:
-            with listener.enter(trial, trial.recipe.iterations) as progress:
+            with (
+                listener.enter(trial, trial.recipe.iterations) as progress,
+                suitable_threads(
+                    trial, RunDirectory.of(trial, root), device=device, together=together, listener=listener
+                ),
+            ):
                 run_trial(
                     trial,
                     dataset,

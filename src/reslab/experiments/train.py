@@ -10,6 +10,7 @@ from reslab.errors import UserError
 from reslab.experiments.lines import print_to_stderr, write_lines
 from reslab.experiments.preflight import preflight, refuse_short_disk
 from reslab.experiments.run import run_trial
+from reslab.experiments.threads import suitable_threads
 from reslab.experiments.trials import go_on_with_earlier, read_held_out_seed, read_trial, tell_of_network
 from reslab.runs.directory import RunDirectory, default_root
 from reslab.runtime.execution import choose_device
@@ -68,7 +69,8 @@ def train(
     kept = frozenset() if snapshots is None else read_snapshots(snapshots, trial.recipe.iterations)
     if progress:
         listener = listener.moved_by(progress if callable(progress) else write_lines(trial))
-    return run_trial(trial, dataset, root, weights=weights, device=device, snapshots=kept, listener=listener)
+    with suitable_threads(trial, run, device=device, listener=listener):
+        return run_trial(trial, dataset, root, weights=weights, device=device, snapshots=kept, listener=listener)
 
 
 def name_fields(

@@ -25,8 +25,13 @@ def describe_surroundings() -> dict[str, Any]:
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": os.environ.get("RESLAB_COMMIT") or _commit(Path(reslab.__file__).parent),
         "versions": {"reslab": reslab.__version__, "python": platform.python_version(), **_versions()},
-        "machine": {"system": platform.platform(), "processor": _processor(), "cores": os.cpu_count()},
+        "machine": {"system": platform.platform(), **describe_hardware()},
     }
+
+
+def describe_hardware() -> dict[str, Any]:
+    """Return what computes where there is no GPU."""
+    return {"processor": _processor(), "cores": os.cpu_count()}
 
 
 def name_device(device: str) -> str:

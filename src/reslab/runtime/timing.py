@@ -84,13 +84,44 @@ def measure_fastest(
     most: int | None = None,
 ) -> Timing:
     """Take the fastest of what `seconds` are enough for: another process's turn is not our speed, nor is the first."""
+    timings = _repeat(network, batch, execution, forward_precision, seconds=seconds, least=least, most=most)
+    return Timing(
+        forward_seconds=min(timing.forward_seconds for timing in timings),
+        step_seconds=min(timing.step_seconds for timing in timings),
+    )
+
+
+def measure_usual(
+    network: nn.Module,
+    batch: Tensor,
+    *,
+    execution: Execution,
+    forward_precision: Precision | None = None,
+    seconds: float,
+    most: int,
+) -> Timing:
+    """Take the mean of what `seconds` are enough for, without the first: so it goes on beside what else is running."""
+    timings = _repeat(network, batch, execution, forward_precision, seconds=seconds, least=2, most=most)[1:]
+    return Timing(
+        forward_seconds=statistics.fmean(timing.forward_seconds for timing in timings),
+        step_seconds=statistics.fmean(timing.step_seconds for timing in timings),
+    )
+
+
+def _repeat(
+    network: nn.Module,
+    batch: Tensor,
+    execution: Execution,
+    forward_precision: Precision | None,
+    *,
+    seconds: float,
+    least: int,
+    most: int | None,
+) -> list[Timing]:
     timings: list[Timing] = []
     began = time.perf_counter()
     while len(timings) < least or (len(timings) != most and time.perf_counter() - began < seconds):
         timings.append(
             measure_time(network, batch, execution=execution, forward_precision=forward_precision, repeats=1, warmup=0)
         )
-    return Timing(
-        forward_seconds=min(timing.forward_seconds for timing in timings),
-        step_seconds=min(timing.step_seconds for timing in timings),
-    )
+    return timings

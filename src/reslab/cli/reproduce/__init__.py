@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from reslab.cli.completion import complete_places
 from reslab.cli.reproduce.cost_table import reproduce_table_1
 from reslab.cli.terminal.asking import ask_before
 from reslab.cli.terminal.checked_records import warn_of
@@ -37,7 +38,7 @@ PLACES = (COUNTED, *CLAIMS)
 
 
 def reproduce(
-    *words: str,
+    *words: Annotated[str, Parameter(completer=complete_places)],
     seeds: Annotated[int | None, WHOLE] = None,
     only: str = "",
     from_: Annotated[Path | None, Parameter(name="--from")] = None,

@@ -5,6 +5,7 @@ With `--processes N`, or under torchrun, several processes do what is written he
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -110,6 +111,7 @@ def train(
         from reslab.experiments.resuming import find_loss
         from reslab.experiments.run import run_trial
         from reslab.experiments.starting import refuse_other_start
+        from reslab.experiments.threads import suitable_threads
         from reslab.runs.directory import RunDirectory
         from reslab.runtime.execution import choose_device
         from reslab.runtime.processes import joined
@@ -174,7 +176,7 @@ def train(
         if code:
             sys.exit(code)
         return
-    with joined() as group:
+    with joined() as group, contextlib.ExitStack() as kept_up:
         count = max(processes, group.count)
         if not group.first:
             console.quiet = progress_console.quiet = True
@@ -184,6 +186,7 @@ def train(
             state = "damaged" if run.state == "finished" else run.state
             say(f"{state} run {run.path}")
         with progress_console.status("timing a few steps"):
+            kept_up.enter_context(suitable_threads(trial, run, device=device, listener=SPEAKING))
             share = replace(trial, recipe=replace(trial.recipe, batch=trial.recipe.batch // count))
             speed = measure_speed(share, device=device)
             speed = replace(speed, test_seconds=speed.test_seconds / count)

@@ -18,6 +18,7 @@ from reslab.report.labels import label_each, name_origins
 from reslab.report.notation import spread_words
 from reslab.runs.directory import RunDirectory
 from reslab.runs.origins import name_weights
+from reslab.runtime.listener import DEAF
 from reslab.scores import list_columns, list_spare
 from reslab.spec import Spec
 from reslab.spec.trial import Trial
@@ -97,6 +98,7 @@ def tell_needs(
     """Print and return what time, memory and disk the missing trials take; refuse what the disk has no room for."""
     from reslab.experiments.estimate import estimate_set
     from reslab.experiments.preflight import find_worries, refuse_short_disk
+    from reslab.experiments.threads import suitable_threads
     from reslab.training.checkpoint import newest_step
 
     done = sum(newest_step(RunDirectory.of(trial, root).checkpoints) for trial in missing)
@@ -107,10 +109,15 @@ def tell_needs(
     )
     if not missing:
         return None
-    _warn_of_crowding(min(together, len(missing)), device)
+    at_once = min(together, len(missing))
+    _warn_of_crowding(at_once, device)
     for worry, trial in find_worries(missing, dataset, device=device).items():
         warn(f"{trial.id}: {worry}")
-    with progress_console.status("timing a few steps"):
+    first = RunDirectory.of(missing[0], root)
+    with (
+        progress_console.status("timing a few steps"),
+        suitable_threads(missing[0], first, device=device, together=at_once, listener=DEAF),  # each tells as it begins
+    ):
         estimate = estimate_set(missing, dataset, root, together=together, device=device)
     less = f" (less with {together} at once)" if together > 1 and device == "cuda" else ""
     note(

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reslab.delivery.predictor import Predictor
     from reslab.errors import UserError
+    from reslab.experiments.evaluate import evaluate
+    from reslab.experiments.export import export
+    from reslab.experiments.predict import predict
     from reslab.experiments.train import train
     from reslab.networks import (
         Network,
@@ -40,18 +43,31 @@ __all__ = [
     "build",
     "create_model",
     "deepen",
+    "evaluate",
+    "export",
     "find",
     "find_recipe",
     "foreign_state_dict",
     "list_models",
     "load_model",
     "measure_cost",
+    "predict",
     "read_weights",
     "save_model",
     "train",
 ]
 
-_HOMES = ("errors", "spec", "spec.recipe", "networks", "delivery.predictor", "experiments.train")  # torch-free first
+_HOMES = (  # torch-free first
+    "errors",
+    "spec",
+    "spec.recipe",
+    "networks",
+    "delivery.predictor",
+    "experiments.train",
+    "experiments.predict",
+    "experiments.evaluate",
+    "experiments.export",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -153,7 +153,7 @@ def test_guesses_are_told_though_explanations_fail(
 
 def test_a_closed_place_is_told_before_the_work(reslab, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is a file cannot be a folder of pictures, and what is not there cannot be looked at: nothing is loaded."""
-    monkeypatch.setattr("reslab.cli.predict.load_trained", None)
+    monkeypatch.setattr("reslab.experiments.predict.load_trained", None)
     outcome = reslab("predict", "mine.safetensors", "photos", "--explain", "mine.safetensors")
     assert outcome.code == 2
     assert "cannot write mine.safetensors: Not a directory" in outcome.err

@@ -16,7 +16,7 @@ from reslab.data.catalogue import open_data
 from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
 from reslab.experiments import export as exporting
-from reslab.experiments.export import choose_int8_data, choose_pictures, deploy, export, export_int8
+from reslab.experiments.export import choose_int8_data, choose_pictures, deploy, export_int8, write_file
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import Trained, find_own_data, load_run
 from reslab.networks import create_model
@@ -31,7 +31,7 @@ def test_fields_change_what_is_inside_and_outside(tmp_path: Path) -> None:
     assert deployed.describe()["inside"]["mean"] == [0.5, 0.5, 0.5]
     assert deployed.describe()["resize_first"]["crop"] == 12
     with pytest.raises(UserError, match=r"a file of torch-export ends in \.pt2"):
-        export(deployed, tmp_path / "network.onnx", "torch-export", [])
+        write_file(deployed, tmp_path / "network.onnx", "torch-export", [])
     assert not list(tmp_path.iterdir())
 
 
@@ -48,7 +48,7 @@ def test_a_run_is_checked_on_its_own_test_images(trained: Trained, tmp_path: Pat
     tested = sorted((tmp_path / "photos" / "val").rglob("*.*"))
     assert what == "test images of photos"
     assert [picture.name for picture in pictures] == [str(path.relative_to(tmp_path / "photos")) for path in tested]
-    assert export(deployed, tmp_path / "it.pt2", "torch-export", pictures).images == len(tested)
+    assert write_file(deployed, tmp_path / "it.pt2", "torch-export", pictures).images == len(tested)
     shutil.copy(tested[0], tested[0].with_stem("another"))
     assert choose_pictures(deployed, data=find_own_data(trained))[0].startswith("synthetic photographs")
     shutil.rmtree(tmp_path / "photos")
@@ -100,7 +100,7 @@ def test_eight_bits_that_give_no_numbers_are_not_kept(
     """The file in full stays: it agrees with the network."""
     deployed, data = deploy(trained, {}), open_data(str(tmp_path / "photos"))
     source, target = tmp_path / "it.onnx", tmp_path / "it-int8.onnx"
-    export(deployed, source, "onnx", choose_pictures(deployed, data=data)[1])
+    write_file(deployed, source, "onnx", choose_pictures(deployed, data=data)[1])
     labelled = choose_int8_data(deployed, data)
     monkeypatch.setattr(exporting, "quantize", lambda deployed, source, target, pictures: _write_nan(source, target))
     with pytest.raises(UserError, match=rf"{target} gives logits that are not finite for val/blues/000\.jpg"):

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from reslab.cli.terminal.show import console, print_heading, print_json, print_table, progress_console, say
-from reslab.cli.words.subjects import Json, RunsFolder, runs_root, split_words
-from reslab.cli.words.trained import image_bar, load_inputs, load_trained, refuse_unknown, start_workers
-from reslab.errors import UserError, choices
+from reslab.cli.terminal.show import console, print_heading, print_json, print_table, say, warn
+from reslab.cli.words.subjects import Json, RunsFolder, runs_root
+from reslab.cli.words.trained import loading_bar, start_workers
 from reslab.numbers import count
 from reslab.scores import Score
-from reslab.spec.codec import convert
+from reslab.spec.words import split_words
 from reslab.tasks.catalogue import find_shown
 
 HELP = "Errors of a trained network, a class at a time."
@@ -29,37 +28,29 @@ def evaluate(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
         preprocess.mean=[0.5,0.5,0.5].
     """
     subjects, fields = split_words(words)
-    refuse_unknown("evaluate", fields, ("weights", "data", "data.split", "data.on_bad_image", "protocol", "precision"))
-    if not subjects:
-        raise UserError("evaluate needs a run or a weight file; `reslab runs` lists the runs")
-    start_workers(fields)
-    with progress_console.status("loading"):
-        from reslab.experiments.evaluate import evaluate_ensemble
-        from reslab.networks.inference import Served
-        from reslab.tasks.views import PROTOCOLS
+    data, weights = fields.pop("data", None), fields.pop("weights", None)
+    start_workers(data)
+    with loading_bar("evaluating") as progress:
+        from reslab.experiments.evaluate import evaluate as evaluate_subjects
 
-        protocol, precision = fields.get("protocol", "1-crop"), fields.get("precision", "fp32")
-        if protocol not in PROTOCOLS:
-            raise UserError(f"protocol is {protocol!r}; choose {choices(PROTOCOLS)}")
-        precision = convert(Served, precision, where="precision")
-        members = load_inputs([load_trained(one, fields, runs_root(runs)) for one in subjects], fields)
-    with image_bar("evaluating", len(members[0])) as listener:
-        found = evaluate_ensemble(members, protocol=protocol, precision=precision, listener=listener)
+        found = evaluate_subjects(
+            *subjects, data=data, weights=weights, fields=fields, runs=runs_root(runs), progress=progress, warn=warn
+        )
     if json:
-        print_json(found if len(members) > 1 else found["members"][0])
+        print_json(found.record)
         return
-    task = find_shown(members[0].network)
+    task = find_shown(found)
     printed = task.printed(task.scores)
-    for member in found["members"]:
-        print_heading(member["subject"], member["network"])
-        say(f"{_which_images(member)}, {_how(member)}")
-        if len(members) == 1:
-            for sentence in printed.sentences(member):
+    for member in found.members or (found,):
+        print_heading(member.subject, member.record["network"])
+        say(f"{_which_images(member.record)}, {_how(member.record)}")
+        if not found.members:
+            for sentence in printed.sentences(member.record):
                 console.print(sentence)
     console.print()
-    if len(members) > 1:
-        _print_members(found, printed.columns(found))
-    if table := printed.table(found):
+    if found.members:
+        _print_members(found.record, printed.columns(found.record))
+    if table := printed.table(found.record):
         print_table(table.title, table.headings, table.rows)
 
 

@@ -231,14 +231,19 @@ def choose_preprocess(trained: Trained, fields: Mapping[str, Any]) -> Preprocess
     return chosen
 
 
-def _refuse(trained: Trained, dataset: Dataset) -> None:
-    """Refuse data whose targets or pixels mean something else to this network."""
+def refuse_other_task(origin: str, network: Network, dataset: Dataset) -> None:
+    """Refuse data whose targets are for another task than a network's."""
     served = tasks_for(dataset.target)
-    if trained.network.task not in served:
+    if network.task not in served:
         raise UserError(
-            f"{trained.origin} was trained for {trained.network.task} and {dataset.name} is for {served[0]}; "
+            f"{origin} was trained for {network.task} and {dataset.name} is for {served[0]}; "
             "give the data it was trained for"
         )
+
+
+def _refuse(trained: Trained, dataset: Dataset) -> None:
+    """Refuse data whose targets or pixels mean something else to this network."""
+    refuse_other_task(trained.origin, trained.network, dataset)
     names = find_spec(trained.network.task).name_outputs(dataset.class_names)
     refuse_misfit(trained.origin, trained.network.spec, dataset, names, remedy="give the data it was trained for")
     refuse_other_classes(trained.origin, trained.network, dataset, names)

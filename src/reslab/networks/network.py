@@ -36,6 +36,8 @@ class Network(nn.Module, abc.ABC):
 
     `class_words` say in words what classes are, by name, where names alone do not: ImageNet's are numbers of WordNet.
     The mean image (channels, height, width) is no weight and not in the state dict; `preprocess` says if it is used.
+    `thresholds` are the probabilities from which an image has each label, where it may have several and they were
+    tuned; without, a half.
     `origin` is where the weights come from, as refusals call it; without it, they name the network.
     """
 
@@ -52,6 +54,7 @@ class Network(nn.Module, abc.ABC):
         self.class_names: tuple[str, ...] | None = None
         self.class_words: dict[str, str] = {}
         self.task: str = "classification"
+        self.thresholds: tuple[float, ...] | None = None
         self.origin = ""
 
     def forward(self, x: Tensor) -> Tensor:

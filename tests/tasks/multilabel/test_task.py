@@ -17,8 +17,8 @@ from reslab.data.catalogue import open_data
 from reslab.data.photos.label_list import MultiLabelDataset, read_labelled
 from reslab.delivery.predictor import Predictor
 from reslab.errors import UserError
-from reslab.experiments.evaluate import evaluate
-from reslab.experiments.export import choose_int8_data, choose_pictures, deploy, export
+from reslab.experiments.evaluate import evaluate_subject
+from reslab.experiments.export import choose_int8_data, choose_pictures, deploy, write_file
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import choose_inputs, find_own_data, load_run
 from reslab.report.records import read_records
@@ -133,7 +133,7 @@ def test_processes_share_every_batch_and_the_test(shapes: MultiLabelDataset, tra
 @pytest.mark.parametrize("protocol", ["1-crop", "10-crop", "multi-scale"])
 def test_it_is_tested_by_every_protocol(trained: RunDirectory, shapes: MultiLabelDataset, protocol: Any) -> None:
     """One crop gives what was recorded; more views are averages of sigmoids."""
-    found = evaluate(choose_inputs(load_run(trained), shapes), protocol=protocol)
+    found = evaluate_subject(choose_inputs(load_run(trained), shapes), protocol=protocol)
     assert list(found["class_average_precision_percent"]) == list(CLASSES)
     if protocol == "1-crop":
         assert found["map_percent"] == pytest.approx(trained.result()["map_percent"])
@@ -162,7 +162,7 @@ def test_other_runtimes_give_the_same(trained: RunDirectory, shapes: MultiLabelD
     deployed = deploy(load_run(trained), {})
     what, pictures = choose_pictures(deployed, data=find_own_data(load_run(trained)))
     assert what == "test images of shapes"
-    assert export(deployed, tmp_path / "m.onnx", "onnx", pictures).agrees
+    assert write_file(deployed, tmp_path / "m.onnx", "onnx", pictures).agrees
     about = {entry.key: entry.value for entry in onnx.load(tmp_path / "m.onnx").metadata_props}
     assert json.loads(about["reslab"])["task"] == "multi-label"
     with pytest.raises(UserError, match="have several labels each, and here each needs one class"):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from reslab.experiments.evaluate import evaluate
     from reslab.experiments.export import export
     from reslab.experiments.predict import predict
+    from reslab.experiments.thresholds import tune_thresholds
     from reslab.experiments.train import train
     from reslab.networks import (
         Network,
@@ -55,6 +56,7 @@ __all__ = [
     "read_weights",
     "save_model",
     "train",
+    "tune_thresholds",
 ]
 
 _HOMES = (  # torch-free first
@@ -67,6 +69,7 @@ _HOMES = (  # torch-free first
     "experiments.predict",
     "experiments.evaluate",
     "experiments.export",
+    "experiments.thresholds",
 )
 
 

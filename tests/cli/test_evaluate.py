@@ -18,6 +18,7 @@ from reslab.cli.evaluate import evaluate
 from reslab.data import catalogue
 from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.photos.folder import PhotoDataset, read_folder
+from reslab.experiments import export
 from reslab.networks import create_model, load_model, save_model
 from reslab.spec import Preprocess
 from reslab.spec.codec import encode
@@ -234,6 +235,7 @@ def test_what_a_run_held_out_is_held_out_again(reslab, tmp_path: Path, monkeypat
         return real(word, known=known)
 
     monkeypatch.setattr(catalogue, "open_data", open_data)
+    monkeypatch.setattr(export, "open_data", open_data)
     assert reslab("probe", "cifar-resnet-8", f"data={photos}", "--layer", "conv1", *runs).code == 0
     assert reslab("embed", "cifar-resnet-8", str(photos), "--out", str(tmp_path / "x.safetensors"), *runs).code == 0
     exported = ["export", "cifar-resnet-8", f"data={photos}", "--int8", "--out", str(tmp_path / "x.onnx")]

@@ -1,12 +1,15 @@
-"""`reslab evaluate RUN|WEIGHTS-FILE|NAME... [weights=FILE] [data=NAME|FOLDER] [protocol=NAME] [preprocess.FIELD=…]`."""
+"""`reslab evaluate RUN|WEIGHTS-FILE|NAME... [field=value ...] [--tune-thresholds FILE]`."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from reslab.cli.terminal.show import console, print_heading, print_json, print_table, say, warn
 from reslab.cli.words.subjects import Json, RunsFolder, runs_root
 from reslab.cli.words.trained import loading_bar, start_workers
-from reslab.numbers import count
+from reslab.errors import UserError
+from reslab.numbers import count, percent
 from reslab.scores import Score
 from reslab.spec.words import split_words
 from reslab.tasks.catalogue import find_shown
@@ -14,7 +17,7 @@ from reslab.tasks.catalogue import find_shown
 HELP = "Errors of a trained network, a class at a time."
 
 
-def evaluate(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
+def evaluate(*words: str, tune_thresholds: Path | None = None, runs: RunsFolder = None, json: Json = False) -> None:
     """Test trained networks: top-1 and top-5 error, calibration, errors of each class, and the confusion matrix.
 
     Several are an ensemble: each is tested, and the average of their probabilities.
@@ -26,9 +29,15 @@ def evaluate(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
         then data=NAME|FOLDER data.split=full|tuning data.on_bad_image=stop|skip protocol=1-crop|10-crop|multi-scale,
         precision=fp32|bf16 (bf16 is faster on a GPU, and rounds), and fields of the preprocessing:
         preprocess.mean=[0.5,0.5,0.5].
+    tune_thresholds
+        For a network of several labels per image: a weight file to write (.safetensors), with the probability from
+        which an image has each label. They are tuned on one half of the test images, and tested on the other.
     """
     subjects, fields = split_words(words)
     data, weights = fields.pop("data", None), fields.pop("weights", None)
+    if tune_thresholds is not None:
+        _tune(subjects, tune_thresholds, json=json, data=data, weights=weights, fields=fields, runs=runs_root(runs))
+        return
     start_workers(data)
     with loading_bar("evaluating") as progress:
         from reslab.experiments.evaluate import evaluate as evaluate_subjects
@@ -52,6 +61,31 @@ def evaluate(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
         _print_members(found.record, printed.columns(found.record))
     if table := printed.table(found.record):
         print_table(table.title, table.headings, table.rows)
+
+
+def _tune(subjects: list[str], out: Path, *, json: bool, **options: Any) -> None:
+    if len(subjects) != 1:
+        raise UserError(f"--tune-thresholds takes one network, not {len(subjects)}; give a run or a weight file")
+    with loading_bar("tuning") as progress:
+        from reslab.experiments.thresholds import tune_thresholds
+
+        found = tune_thresholds(subjects[0], out, **options, progress=progress, warn=warn)
+    if json:
+        print_json(asdict(found) | {"path": str(found.path)})
+        return
+    print_heading(found.subject, found.network)
+    say(f"tuned on {count(found.tuned)} test images of {found.data}, tested on {count(found.tested)} others")
+    for score in find_shown(found).scores:
+        if score.name in found.after and found.before[score.name] != found.after[score.name]:
+            change = f"{score.write(found.before[score.name])} at 0.5, {score.write(found.after[score.name])} tuned"
+            say(f"{score.words}{f' ({score.meaning})' if score.meaning else ''}: {change}")
+    console.print()
+    rows = [
+        (one.name, count(one.images), f"{one.threshold:.3f}", percent(one.f1_before_percent), percent(one.f1_percent))
+        for one in found.labels
+    ]
+    print_table("", ("label", "images", "threshold", "F1 % at 0.5", "F1 % tuned"), rows)
+    say(f"\nwrote {found.path}")
 
 
 def _which_images(scores: dict[str, Any]) -> str:

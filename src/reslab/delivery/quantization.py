@@ -70,7 +70,8 @@ def score_onnx(deployed: Deployed, path: Path, pictures: Pictures) -> OnnxScore:
     """Test an ONNX file on labelled pictures, one at a time, and time it."""
     run = run_onnx(str(path))
     network, images = deployed.network, 0
-    meter = find_task(network.task).make_meter(outputs=network.spec.classes, images=len(pictures), device="cpu")
+    task = find_task(network.task).at(network.thresholds)
+    meter = task.make_meter(outputs=network.spec.classes, images=len(pictures), device="cpu")
     frame = torch.zeros(1, *deployed.input_shape)
     for picture, entered in take_in(pictures, deployed.intake.frame):
         frame = entered.contiguous()

@@ -23,7 +23,7 @@ from reslab.spec.codec import convert
 from reslab.tasks.catalogue import find_shown
 from reslab.tasks.protocols import Judge
 from reslab.tasks.subject import Subject
-from reslab.tasks.task import Scores
+from reslab.tasks.task import Meter, Scores, Task
 from reslab.tasks.views import PROTOCOLS, Viewing
 
 MOST_AT_ONCE = {"cpu": 500, "cuda": 1024}  # images: on CUDA so many that those of like shape are several
@@ -149,7 +149,7 @@ def evaluate_ensemble(
                 f"data.split={other.split}; say which for all"
             )
     judges = [Judge(one.network, one.viewing(protocol), one.execution, precision=precision) for one in members]
-    meters = [_make_meter(first) for _ in range(len(members) + 1)]
+    meters = [*[_make_meter(one, one.task) for one in members], _make_meter(first, first.task.at(None))]
     done = 0
     for images, targets in first.stored(_choose_size(first, judges)):
         for question in range(first.task.questions):
@@ -197,9 +197,9 @@ def _choose_size(subject: Subject, judges: Sequence[Judge]) -> int:
     return min(MOST_AT_ONCE["cpu"], max(1, fitting))
 
 
-def _make_meter(subject: Subject):
-    images = subject.task.questions * len(subject)
-    return subject.task.make_meter(outputs=len(subject.class_names), images=images, device=subject.device)
+def _make_meter(subject: Subject, task: Task) -> Meter:
+    images = task.questions * len(subject)
+    return task.make_meter(outputs=len(subject.class_names), images=images, device=subject.device)
 
 
 def _without_large(found: dict[str, Any], subject: Subject) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from reslab.data.photos.bad_images import BadImages
 from reslab.delivery.intake import tell_misfit
 from reslab.errors import UserError
 from reslab.experiments.preflight import refuse_misfit, refuse_other_classes
-from reslab.experiments.seen import Seen, describe_overlap, read_seen
+from reslab.experiments.seen import Seen, describe_overlap, describe_tuned, read_seen
 from reslab.networks import Network
 from reslab.networks.create import restore_model
 from reslab.networks.finite import tell_not_finite
@@ -153,6 +153,8 @@ def choose_inputs(
     chosen = tested if images is None else tested.take(slice(images))
     if overlap := describe_overlap(trained.seen, dataset, chosen, weights=trained.origin):
         listener.warn(overlap)
+    if tuned := describe_tuned(trained.provenance, dataset.name, chosen, weights=trained.origin):
+        listener.warn(tuned)
     execution = Execution(channels_last=trained.channels_last)
     execution.prepare_network(network.to(device))
     subject = Subject(

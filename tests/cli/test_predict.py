@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import torch
 from PIL import Image
-from tests.delivery.conftest import SMALL, fill, make_network
+from tests.delivery.conftest import SMALL, exported, fill, make_network  # noqa: F401
 
+from reslab.delivery.deployed import Deployed, Parity
 from reslab.errors import UserError
 from reslab.networks import create_model, save_model
 from reslab.spec import Preprocess
@@ -123,6 +124,52 @@ def test_several_labels_an_image(reslab, here: Path) -> None:
         "threshold is for networks of several labels"
         in reslab("predict", "mine.safetensors", "photos/b", "--threshold", "0.5").err
     )
+
+
+def test_guesses_as_csv(reslab, here: Path) -> None:
+    """To a file, beside the table; or alone to standard output, where it and JSON do not go together."""
+    outcome = reslab("predict", "mine.safetensors", "photos", "--csv", "out/guesses.csv")
+    assert "wrote out/guesses.csv" in outcome.out
+    header, *lines = Path("out/guesses.csv").read_text().splitlines()
+    assert header == "image,guess,probability,guess_2,probability_2"
+    assert [line.split(",")[0] for line in lines] == [
+        f"photos/{name}.png" for name in ("a/photo-0", "a/photo-1", "b/photo-0")
+    ]
+    assert reslab("predict", "mine.safetensors", "photos", "--csv", "-").out.splitlines() == [header, *lines]
+    assert (
+        "both print to standard output" in reslab("predict", "mine.safetensors", "photos", "--csv", "-", "--json").err
+    )
+
+
+def test_a_contact_sheet(reslab, here: Path) -> None:
+    """Of all that could be read, with a note of the rest."""
+    words = ["predict", "mine.safetensors", "photos", "bad.jpg", "data.on_bad_image=skip", "--sheet", "sheet.html"]
+    outcome = reslab(*words)
+    assert outcome.code == 0, outcome.err
+    assert "wrote sheet.html" in outcome.out
+    assert Path("sheet.html").read_text().count("<figure>") == 3
+    assert "bad.jpg is not an image" in Path("sheet.html").read_text()
+
+
+def test_an_exported_file_tells_the_same(reslab, here: Path, exported: tuple[Deployed, Path, Parity]) -> None:
+    """The heading, the table and the JSON of the network; only where it comes from differs."""
+    deployed, onnx, _ = exported
+    network = deployed.network
+    network.preprocess = deployed.intake.preprocess
+    save_model(network, "whole.safetensors")
+    theirs = reslab("predict", "whole.safetensors", "photos").out
+    ours = reslab("predict", str(onnx), "photos").out
+    assert ours.replace(str(onnx), "whole.safetensors") == theirs
+    told = [json.loads(reslab("predict", one, "photos", "--json").out) for one in ("whole.safetensors", str(onnx))]
+    for one, other in zip(*told, strict=True):
+        for guess, again in zip(one["guesses"], other["guesses"], strict=True):
+            assert guess["class"] == again["class"]
+            assert guess["probability"] == pytest.approx(again["probability"], abs=1e-3)
+    outcome = reslab("predict", str(onnx), "photos", "--explain", "maps")
+    assert outcome.code == 2
+    assert outcome.out == ours
+    assert "cannot be explained: that needs the network; give its run or weights" in outcome.err
+    assert "is an ONNX file, which `reslab predict` takes alone" in reslab("evaluate", str(onnx), "data=photos").err
 
 
 def test_explanations_are_written(reslab, here: Path) -> None:

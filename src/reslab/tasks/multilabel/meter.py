@@ -22,11 +22,10 @@ from reslab.runtime.processes import Processes
 
 @dataclass(frozen=True)
 class LabelScores:
-    """How a network of several labels did on `images`; `error_percent` counts those with any label wrong, at a half or at
-    thresholds of the network's own.
+    """How a network of several labels did on `images`; `error_percent` counts those with any label wrong.
 
-    `loss` is the mean cross-entropy of a label; `class_positives` are the images that have each; `not_finite` counts
-    the images whose logits are not finite.
+    An image has a label from a half on, or from the network's own threshold for it. `loss` is the mean cross-entropy of
+    a label; `class_positives` are the images that have each; `not_finite` counts those whose logits are not finite.
     """
 
     LOGGED: ClassVar = ("loss", "error_percent", "map_percent")

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 from PIL import Image
-from tests.delivery.conftest import SMALL, exported, fill, make_network  # noqa: F401
+from tests.delivery.conftest import SMALL, fill, make_network
 
-from reslab.delivery.deployed import Deployed, Parity
 from reslab.errors import UserError
 from reslab.networks import create_model, save_model
 from reslab.spec import Preprocess
@@ -149,27 +148,6 @@ def test_a_contact_sheet(reslab, here: Path) -> None:
     assert "wrote sheet.html" in outcome.out
     assert Path("sheet.html").read_text().count("<figure>") == 3
     assert "bad.jpg is not an image" in Path("sheet.html").read_text()
-
-
-def test_an_exported_file_tells_the_same(reslab, here: Path, exported: tuple[Deployed, Path, Parity]) -> None:
-    """The heading, the table and the JSON of the network; only where it comes from differs."""
-    deployed, onnx, _ = exported
-    network = deployed.network
-    network.preprocess = deployed.intake.preprocess
-    save_model(network, "whole.safetensors")
-    theirs = reslab("predict", "whole.safetensors", "photos").out
-    ours = reslab("predict", str(onnx), "photos").out
-    assert ours.replace(str(onnx), "whole.safetensors") == theirs
-    told = [json.loads(reslab("predict", one, "photos", "--json").out) for one in ("whole.safetensors", str(onnx))]
-    for one, other in zip(*told, strict=True):
-        for guess, again in zip(one["guesses"], other["guesses"], strict=True):
-            assert guess["class"] == again["class"]
-            assert guess["probability"] == pytest.approx(again["probability"], abs=1e-3)
-    outcome = reslab("predict", str(onnx), "photos", "--explain", "maps")
-    assert outcome.code == 2
-    assert outcome.out == ours
-    assert "cannot be explained: that needs the network; give its run or weights" in outcome.err
-    assert "is an ONNX file, which `reslab predict` takes alone" in reslab("evaluate", str(onnx), "data=photos").err
 
 
 def test_explanations_are_written(reslab, here: Path) -> None:

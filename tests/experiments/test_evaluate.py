@@ -14,6 +14,7 @@ from PIL import Image
 from tests.photographs import make_photos
 from tests.trials import DIGITS, make_digits_trial
 
+import reslab
 from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.arrays.sources import PUBLISHED
 from reslab.data.arrays.split import ArraySplit
@@ -60,6 +61,26 @@ def test_a_finished_run_gives_its_recorded_result(
     assert again["network"] == "cifar-resnet-8 dropout=0.1 channels=1 input_size=8"
     again = evaluate_subject(choose_inputs(load_file(run.weights), DIGITS, device=device))
     assert again["error_percent"] == result["error_percent"]
+
+
+def test_from_python_as_on_the_command_line(tmp_path: Path) -> None:
+    """A run, a beginning of its id and its weights give its scores and those of classes; two are an ensemble."""
+    run = run_trial(make_digits_trial(iterations=20, batch=32), DIGITS, tmp_path)
+    result, seen = run.result(), []
+    for subject in (run, run.path.name[:-3], run.path, run.weights):
+        found = reslab.evaluate(subject, runs=tmp_path, progress=lambda *done: seen.append(done))
+        assert found.scores["error_percent"] == result["error_percent"]
+        assert [one["class_error_percent"] for one in found.classes.values()] == result["class_error_percent"]
+        assert (found.task, found.data, found.images, found.members) == ("classification", "digits", 360, ())
+        assert found.record["confusion"] == result["confusion"]
+    assert seen[-1] == (360, 360)
+    both = reslab.evaluate(run, run.weights, fields={"protocol": "1-crop"}, data="digits")
+    assert [one.scores for one in both.members] == [found.scores] * 2
+    assert both.scores["error_percent"] == result["error_percent"]
+    with pytest.raises(UserError, match="protocol is 'two'"):
+        reslab.evaluate(run, fields={"protocol": "two"})
+    with pytest.raises(UserError, match="evaluate needs a run or a weight file"):
+        reslab.evaluate()
 
 
 def noise(count: int, seed: int = 0) -> ArrayDataset:

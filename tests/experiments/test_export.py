@@ -12,6 +12,7 @@ from tests.delivery.conftest import make_network
 from tests.photographs import make_photos
 from tests.trials import DIGITS, make_photo_trial
 
+import reslab
 from reslab.data.catalogue import open_data
 from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
@@ -19,7 +20,7 @@ from reslab.experiments import export as exporting
 from reslab.experiments.export import choose_int8_data, choose_pictures, deploy, export_int8, write_file
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import Trained, find_own_data, load_run
-from reslab.networks import create_model
+from reslab.networks import create_model, save_model
 from reslab.spec import Preprocess
 from reslab.spec.trial import DataSpec
 
@@ -33,6 +34,25 @@ def test_fields_change_what_is_inside_and_outside(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"a file of torch-export ends in \.pt2"):
         write_file(deployed, tmp_path / "network.onnx", "torch-export", [])
     assert not list(tmp_path.iterdir())
+
+
+def test_from_python_as_on_the_command_line(tmp_path: Path) -> None:
+    """Written and checked, with what a reader must know; mistakes are sentences."""
+    weights, told = save_model(make_network(), tmp_path / "mine.safetensors"), []
+    path = tmp_path / "mine.pt2"
+    written = reslab.export(weights, out=path, format="torch-export", tell=told.append)
+    assert (written.path, written.checked_on.split()[0], written.small) == (path, "synthetic", None)
+    assert written.parity.agrees
+    assert written.description["class_names"] == ("ants", "bees")
+    assert told == [f"writing {path}, and checking it"]
+    for options, sentence in (
+        ({"format": "keras"}, "choose onnx, torch-export or torchvision"),
+        ({"fields": {"data": "digits"}}, "'data' is an argument of export"),
+        ({"int8": True, "format": "torchvision"}, "--int8 goes with --format onnx"),
+        ({"out": weights, "format": "torchvision"}, "is the file that is read"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            reslab.export(weights, **options)
 
 
 @pytest.fixture

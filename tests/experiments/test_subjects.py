@@ -9,8 +9,9 @@ from tests.delivery.conftest import make_network
 
 from reslab.data.reading import BadImage
 from reslab.errors import UserError
-from reslab.experiments.subjects import load_trained, note_bad, read_fields
+from reslab.experiments.subjects import load_trained, note_bad, read_fields, refuse_overwriting
 from reslab.networks import save_model
+from reslab.runs.directory import RunDirectory
 
 
 def test_arguments_are_no_fields() -> None:
@@ -34,6 +35,21 @@ def test_a_subject_is_a_file_a_name_or_a_run(tmp_path: Path) -> None:
         load_trained("x.onnx", {})
     with pytest.raises(UserError, match=r"'nothing' is no weight file, no run in .* and no network"):
         load_trained("nothing", {}, tmp_path)
+
+
+def test_what_is_read_is_never_written_over(tmp_path: Path) -> None:
+    """By whatever the subject is given: its file, the file's name with a network's, a run."""
+    run = RunDirectory(tmp_path / "run 1")
+    run.path.mkdir()
+    save_model(make_network(), run.weights)
+    for subject, fields, known in (
+        (run.weights, {}, None),
+        ("resnet-20", {"weights": run.weights}, None),
+        (run, {}, run),
+    ):
+        with pytest.raises(UserError, match="is the file that is read"):
+            refuse_overwriting(run.weights, subject, fields, known)
+        refuse_overwriting(tmp_path / "other.onnx", subject, fields, known)
 
 
 def test_bad_images_are_told_once_at_the_end() -> None:

@@ -125,7 +125,7 @@ def refuse_overwriting(
     out: Path, subject: Given, fields: Fields | None = None, run: RunDirectory | None = None
 ) -> None:
     """Refuse to write over the weights that are read: another form keeps less of what they say."""
-    name, own = split_subject(str(subject))
+    name, own = ("", {}) if isinstance(subject, RunDirectory) else split_subject(str(subject))
     words = (name, own.get("weights", ""), str((fields or {}).get("weights", "")), str(run.weights) if run else "")
     if any(exists(word) and exists(str(out)) and Path(word).samefile(out) for word in words):
         raise UserError(f"{out} is the file that is read; name another with --out")

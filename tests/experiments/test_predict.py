@@ -54,6 +54,8 @@ def test_mistakes_are_refused(weights: Path, tmp_path: Path) -> None:
         ({"fields": {"weights": "x"}}, "'weights' is an argument of predict, not a field"),
         ({"fields": {"size": 3}}, "predict has no field 'size'"),
         ({"csv": weights / "x.csv"}, "cannot write"),
+        ({"csv": tmp_path / "x.safetensors"}, "ends in .csv"),
+        ({"sheet": photos / "photo-0.png"}, "photo-0.png is one of the images to look at; write to another file"),
         ({"sheet": "x.pdf"}, "ends in .html, .jpg or .png"),
         ({"top": 0}, "top is 0"),
     ):

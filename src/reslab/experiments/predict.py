@@ -15,11 +15,10 @@ from reslab.experiments.subjects import Given, load_trained, note_bad, read_fiel
 from reslab.experiments.trained import choose_preprocess
 from reslab.files import refuse_closed_place
 from reslab.runtime.execution import choose_device
-from reslab.runtime.listener import Listener
+from reslab.runtime.listener import DEAF, Listener
 from reslab.spec.words import Fields, preprocess_fields
 
 FIELDS = ("data.on_bad_image",)  # and those of the preprocessing
-_unheard: Callable[[int, int], None] = lambda done, total: None  # noqa: E731
 
 
 def predict(
@@ -34,7 +33,7 @@ def predict(
     fields: Mapping[str, Any] | None = None,
     runs: str | Path | None = None,
     device: str | None = None,
-    progress: Callable[[int, int], None] = _unheard,
+    progress: Callable[[int, int], None] | None = None,
     warn: Callable[[str], None] = warnings.warn,
 ) -> list[Prediction]:
     """Say what pictures show, the `top` most probable classes of each first, as `reslab predict` does.
@@ -44,9 +43,20 @@ def predict(
     and `sheet` are files to write: a table, and a contact sheet (.html, .jpg or .png). `fields` are those of the
     command line, such as {"data.on_bad_image": "skip"}. `progress` is given how many images are done, and of how many.
     """
-    options = {"top": top, "threshold": threshold, "csv": csv, "sheet": sheet, "progress": progress, "warn": warn}
-    given = read_fields("predict", fields, FIELDS, {"weights": weights})
-    return look(subject, as_sequence(images), given, runs=runs, device=device, **options)[1]
+    _, predictions = look(
+        subject,
+        as_sequence(images),
+        read_fields("predict", fields, FIELDS, {"weights": weights}),
+        top=top,
+        threshold=threshold,
+        csv=csv,
+        sheet=sheet,
+        runs=runs,
+        device=device,
+        progress=progress,
+        warn=warn,
+    )
+    return predictions
 
 
 def look(
@@ -60,21 +70,27 @@ def look(
     sheet: str | Path | None = None,
     runs: str | Path | None = None,
     device: str | None = None,
-    progress: Callable[[int, int], None] = _unheard,
+    progress: Callable[[int, int], None] | None = None,
     warn: Callable[[str], None] = warnings.warn,
 ) -> tuple[Guesser, list[Prediction]]:
     """Return what looks at pictures, and what it takes them for; write what is asked for."""
     if not images:
         raise UserError("predict needs an image; give files, folders, or - for a list on standard input")
-    for path in filter(None, (csv, sheet)):
-        refuse_closed_place(Path(path))
+    outputs = [Path(path) for path in (csv, sheet) if path is not None]
+    for path in outputs:
+        refuse_closed_place(path)
+    if csv is not None and Path(csv).suffix.lower() != ".csv":
+        raise UserError(f"--csv is {csv}; give a file that ends in .csv")
     with note_bad(fields, warn) as on_bad:
         files = [image for image in images if isinstance(image, (str, Path))]
         found = find_images(files, on_bad=on_bad) if len(files) == len(images) else images
         if sheet is not None:
             refuse_sheet(Path(sheet), found)
+        read = {Path(image).resolve() for image in found if isinstance(image, (str, Path))}
+        if both := [path for path in outputs if path.resolve() in read]:
+            raise UserError(f"{both[0]} is one of the images to look at; write to another file")
         guesser = subject if isinstance(subject, Guesser) else open_guesser(subject, fields, runs=runs, device=device)
-        listener = Listener(progress=lambda done, _: progress(done, len(found)))
+        listener = Listener(progress=lambda done, _: progress(done, len(found))) if progress else DEAF
         predictions = guesser.predict(found, top=top, threshold=threshold, on_bad=on_bad, listener=listener)
         if csv is not None:
             write_csv(predictions, Path(csv))

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from reslab.cli.terminal.legible import legible
 from reslab.cli.terminal.show import console, make_table, print_heading, print_json, say, warn
-from reslab.cli.words.subjects import WHOLE, Json, RunsFolder, SubjectWord, runs_root
+from reslab.cli.words.subjects import WHOLE, Json, RunsFolder, runs_root
 from reslab.cli.words.trained import ImageWord, image_bar, loading_bar, read_image_words
 from reslab.errors import UserError
 from reslab.files import atomic_write, refuse_closed_place
@@ -26,7 +26,7 @@ HELP = "What a trained network takes photographs for."
 
 
 def predict(
-    subject: SubjectWord,
+    subject: str,
     *words: ImageWord,
     top: Annotated[int, WHOLE] = 5,
     threshold: float | None = None,

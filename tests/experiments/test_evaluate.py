@@ -65,16 +65,17 @@ def test_a_finished_run_gives_its_recorded_result(
 
 def test_from_python_as_on_the_command_line(tmp_path: Path) -> None:
     """A run, a beginning of its id and its weights give its scores and those of classes; two are an ensemble."""
-    run = run_trial(make_digits_trial(iterations=20, batch=32), DIGITS, tmp_path)
-    result, seen = run.result(), []
+    run = run_trial(make_digits_trial(iterations=4, batch=32), DIGITS, tmp_path)
+    result, seen, told = run.result(), [], []
     for subject in (run, run.path.name[:-3], run.path, run.weights):
-        found = reslab.evaluate(subject, runs=tmp_path, progress=lambda *done: seen.append(done))
+        found = reslab.evaluate(subject, runs=tmp_path, progress=lambda *done: seen.append(done), warn=told.append)
         assert found.scores["error_percent"] == result["error_percent"]
         assert [one["class_error_percent"] for one in found.classes.values()] == result["class_error_percent"]
         assert (found.task, found.data, found.images, found.members) == ("classification", "digits", 360, ())
         assert found.record["confusion"] == result["confusion"]
     assert seen[-1] == (360, 360)
-    both = reslab.evaluate(run, run.weights, fields={"protocol": "1-crop"}, data="digits")
+    assert "is no better than chance on digits" in told[0]
+    both = reslab.evaluate(run, run.weights, fields={"protocol": "1-crop"}, data="digits", warn=told.append)
     assert [one.scores for one in both.members] == [found.scores] * 2
     assert both.scores["error_percent"] == result["error_percent"]
     with pytest.raises(UserError, match="protocol is 'two'"):

@@ -71,9 +71,14 @@ def test_from_python_as_on_the_command_line(tmp_path: Path) -> None:
         found = reslab.evaluate(subject, runs=tmp_path, progress=lambda *done: seen.append(done), warn=told.append)
         assert found.scores["error_percent"] == result["error_percent"]
         assert [one["class_error_percent"] for one in found.classes.values()] == result["class_error_percent"]
-        assert (found.task, found.data, found.images, found.members) == ("classification", "digits", 360, ())
+        assert (found.task, found.data, found.images, found.members) == (
+            "classification",
+            "digits",
+            len(DIGITS.test),
+            (),
+        )
         assert found.record["confusion"] == result["confusion"]
-    assert seen[-1] == (360, 360)
+    assert seen[-1] == (len(DIGITS.test), len(DIGITS.test))
     assert "is no better than chance on digits" in told[0]
     both = reslab.evaluate(run, run.weights, fields={"protocol": "1-crop"}, data="digits", warn=told.append)
     assert [one.scores for one in both.members] == [found.scores] * 2

@@ -35,7 +35,7 @@ from benchmarks.record import Record, describe_machine
 from reslab.data.catalogue import open_data
 from reslab.data.dataset import Dataset
 from reslab.errors import UserError
-from reslab.experiments.evaluate import evaluate
+from reslab.experiments.evaluate import evaluate_subject
 from reslab.experiments.trained import Trained, choose_inputs, load_file
 from reslab.networks import build
 from reslab.runtime.execution import choose_device
@@ -55,12 +55,12 @@ def measure_ours(
     """Return images a second of one protocol after those that were read while workers started; and the errors."""
     options = {"protocol": protocol, "precision": precision}
     warm = min(WARM_UP, images or len(dataset.test))
-    evaluate(choose_inputs(trained, dataset, images=warm, device=device), **options)
+    evaluate_subject(choose_inputs(trained, dataset, images=warm, device=device), **options)
     subject = choose_inputs(trained, dataset, images=images, device=device)
     _wait(device)
     marks = [(time.perf_counter(), 0)]
     listener = Listener(progress=lambda done, _: marks.append((time.perf_counter(), done)))
-    found = evaluate(subject, **options, listener=listener)
+    found = evaluate_subject(subject, **options, listener=listener)
     marks[-1] = (time.perf_counter(), found["images"])  # the last are counted when the device is done with them
     errors = {score.name: found[score.name] for score in find_shown(trained.network).scores[:2]}
     return {"images_per_second": rate_after_start(marks), **errors, "seconds": marks[-1][0] - marks[0][0]}

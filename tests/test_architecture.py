@@ -79,6 +79,7 @@ OF_THE_WHOLE = {
     "benchmarks",
     "extending",
     "hub",
+    "notebooks",
     "readme",
     "results",
     "same_numbers",

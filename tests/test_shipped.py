@@ -19,7 +19,7 @@ from reslab.cli import main
 from reslab.data.arrays.split import ArraySplit
 from reslab.data.catalogue import load_dataset
 from reslab.errors import UserError
-from reslab.experiments.evaluate import evaluate
+from reslab.experiments.evaluate import evaluate_subject
 from reslab.experiments.trained import choose_inputs, load_file
 from reslab.networks import create_model, load_model, read_weights, save_model
 from reslab.paper.cifar import ask_error
@@ -94,7 +94,7 @@ def test_they_are_right_about_a_hundred_images(name: str) -> None:
 def test_they_err_as_recorded(name: str) -> None:
     """On the whole test set, in float32 on the CPU, to the image."""
     trained = load_file("cifar10", name=name)
-    scores = evaluate(choose_inputs(trained, load_dataset("cifar10"), device="cpu"))
+    scores = evaluate_subject(choose_inputs(trained, load_dataset("cifar10"), device="cpu"))
     assert scores["error_percent"] == read(name).metrics["error_percent"]
 
 

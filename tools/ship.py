@@ -20,7 +20,7 @@ from reslab.data.arrays.split import ArraySplit
 from reslab.data.catalogue import load_dataset
 from reslab.data.preprocessing import preprocess_images
 from reslab.errors import UserError
-from reslab.experiments.evaluate import evaluate
+from reslab.experiments.evaluate import evaluate_subject
 from reslab.experiments.trained import choose_inputs, load_run
 from reslab.networks import Network, create_model, save_model
 from reslab.paper.cifar import ask_error
@@ -60,7 +60,7 @@ def ship(network: str, verdict: Verdict, dataset: ArrayDataset, folders: Sequenc
     """Test the weights nearest the mean, write them into the package, and say what they are."""
     run = _with_weights(find_nearest(verdict), folders)
     trial, trained = run.trial(), load_run(run)
-    scores = evaluate(choose_inputs(trained, dataset, device="cpu"))
+    scores = evaluate_subject(choose_inputs(trained, dataset, device="cpu"))
     sittings = run.read("provenance")["sittings"]
     path = save_model(
         trained.network,

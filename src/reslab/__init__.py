@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reslab.delivery.predictor import Predictor
     from reslab.errors import UserError
+    from reslab.experiments.evaluate import evaluate
+    from reslab.experiments.export import export
+    from reslab.experiments.predict import predict
     from reslab.experiments.rates import find_rate
+    from reslab.experiments.thresholds import tune_thresholds
     from reslab.experiments.train import train
     from reslab.networks import (
         Network,
@@ -41,6 +45,8 @@ __all__ = [
     "build",
     "create_model",
     "deepen",
+    "evaluate",
+    "export",
     "find",
     "find_rate",
     "find_recipe",
@@ -48,9 +54,11 @@ __all__ = [
     "list_models",
     "load_model",
     "measure_cost",
+    "predict",
     "read_weights",
     "save_model",
     "train",
+    "tune_thresholds",
 ]
 
 _HOMES = (  # torch-free first
@@ -61,6 +69,10 @@ _HOMES = (  # torch-free first
     "delivery.predictor",
     "experiments.train",
     "experiments.rates",
+    "experiments.predict",
+    "experiments.evaluate",
+    "experiments.export",
+    "experiments.thresholds",
 )
 
 

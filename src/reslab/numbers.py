@@ -70,3 +70,9 @@ def signed(value: float | None) -> str:
 def number(value: float | None) -> str:
     """Write a number as it was given, to four digits."""
     return "" if value is None else f"{value:.4g}"
+
+
+def write_probability(probability: float) -> str:
+    """Write a probability in percent so that rounding claims neither certainty nor impossibility."""
+    percent = f"{100 * probability:.1f} %"
+    return {"0.0 %": "<0.1 %", "100.0 %": ">99.9 %"}.get(percent, percent)

@@ -55,7 +55,7 @@ def test_places_are_looked_at_before_the_work(
     words: list[str], sentence: str, reslab, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is loaded for a file that cannot be written, or of images that are not there."""
-    monkeypatch.setattr("reslab.cli.embed.load_trained", None)
+    monkeypatch.setattr("reslab.experiments.subjects.load_trained", None)
     outcome = reslab("embed", "mine.safetensors", *words)
     assert outcome.code == 2
     assert sentence in outcome.err

@@ -18,6 +18,7 @@ from reslab.cli.evaluate import evaluate
 from reslab.data import catalogue
 from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.photos.folder import PhotoDataset, read_folder
+from reslab.experiments import export
 from reslab.networks import create_model, load_model, save_model
 from reslab.spec import Preprocess
 from reslab.spec.codec import encode
@@ -234,6 +235,7 @@ def test_what_a_run_held_out_is_held_out_again(reslab, tmp_path: Path, monkeypat
         return real(word, known=known)
 
     monkeypatch.setattr(catalogue, "open_data", open_data)
+    monkeypatch.setattr(export, "open_data", open_data)
     assert reslab("probe", "cifar-resnet-8", f"data={photos}", "--layer", "conv1", *runs).code == 0
     assert reslab("embed", "cifar-resnet-8", str(photos), "--out", str(tmp_path / "x.safetensors"), *runs).code == 0
     exported = ["export", "cifar-resnet-8", f"data={photos}", "--int8", "--out", str(tmp_path / "x.onnx")]
@@ -295,3 +297,22 @@ def test_weights_for_classes_in_another_order_are_warned_of(reslab, tmp_path: Pa
 def test_help_names_every_protocol() -> None:
     """It is written by hand: help loads no torch, which the protocols need."""
     assert f"protocol={'|'.join(PROTOCOLS)}," in str(evaluate.__doc__)
+
+
+def test_thresholds_are_tuned_and_told(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A threshold and two F1 a label, on images they were not tuned on; one network at a time."""
+    monkeypatch.chdir(tmp_path)
+    make_labelled(make_labelled(tmp_path / "shapes", count=12), count=24, name="val.csv", seed=1)
+    network = create_model("cifar-resnet-8", num_classes=3, input_size=32)
+    network.preprocess, network.class_names, network.task = Preprocess(resize=32, crop=32), CLASSES, "multi-label"
+    save_model(network, "several.safetensors")
+    words = ["evaluate", "several.safetensors", "data=shapes", "--tune-thresholds", "tuned.safetensors"]
+    outcome = reslab(*words)
+    assert outcome.code == 0, outcome.err
+    assert "tuned on 12 test images of shapes, tested on 12 others" in outcome.out
+    assert "label   images  threshold  F1 % at 0.5  F1 % tuned" in outcome.out
+    assert "wrote tuned.safetensors" in outcome.out
+    told = json.loads(reslab(*words, "--json").out)
+    assert [one["threshold"] for one in told["labels"]] == list(load_model("tuned.safetensors").thresholds or ())
+    outcome = reslab("evaluate", "a.safetensors", "b.safetensors", "--tune-thresholds", "x.safetensors")
+    assert "--tune-thresholds takes one network, not 2" in outcome.err

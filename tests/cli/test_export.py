@@ -24,6 +24,26 @@ def test_onnx_and_eight_bits(reslab, here: Path) -> None:
     assert "times smaller" in outcome.out
     assert {path.name for path in here.iterdir()} == {"mine.safetensors", "mine.onnx", "mine-int8.onnx", "photos"}
     assert Path("mine-int8.onnx").stat().st_size < Path("mine.onnx").stat().st_size
+    _compare_guesses(reslab)
+
+
+def _compare_guesses(reslab) -> None:
+    """The heading, the table and the JSON of the network, by the file alone; only where they come from differs."""
+    theirs, ours = (reslab("predict", one, "photos").out for one in ("mine.safetensors", "mine.onnx"))
+    assert ours.replace("mine.onnx", "mine.safetensors") == theirs
+    subjects = ("mine.safetensors", "mine.onnx", "mine-int8.onnx")
+    network, whole, small = (json.loads(reslab("predict", one, "photos", "--json").out) for one in subjects)
+    for told, tolerance in ((whole, 1e-4), (small, 0.2)):
+        for one, other in zip(network, told, strict=True):
+            assert one["image"] == other["image"]
+            assert {guess["class"]: guess["probability"] for guess in one["guesses"]} == pytest.approx(
+                {guess["class"]: guess["probability"] for guess in other["guesses"]}, abs=tolerance
+            )
+    outcome = reslab("predict", "mine.onnx", "photos", "--explain", "maps")
+    assert outcome.code == 2
+    assert outcome.out == ours
+    assert "cannot be explained: that needs the network; give its run or weights" in outcome.err
+    assert "is an ONNX file, which `reslab predict` takes alone" in reslab("evaluate", "mine.onnx", "data=photos").err
 
 
 def test_a_program(reslab, here: Path) -> None:
@@ -68,7 +88,7 @@ def test_places_are_looked_at_before_the_work(
     words: list[str], sentence: str, reslab, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is loaded for a file that cannot be written, or of images that are not there."""
-    monkeypatch.setattr("reslab.cli.export.load_trained", None)
+    monkeypatch.setattr("reslab.experiments.export.load_trained", None)
     outcome = reslab("export", "mine.safetensors", "--format", "torch-export", *words)
     assert outcome.code == 2
     assert sentence in outcome.err

@@ -125,6 +125,31 @@ def test_several_labels_an_image(reslab, here: Path) -> None:
     )
 
 
+def test_guesses_as_csv(reslab, here: Path) -> None:
+    """To a file, beside the table; or alone to standard output, where it and JSON do not go together."""
+    outcome = reslab("predict", "mine.safetensors", "photos", "--csv", "out/guesses.csv")
+    assert "wrote out/guesses.csv" in outcome.out
+    header, *lines = Path("out/guesses.csv").read_text().splitlines()
+    assert header == "image,guess,probability,guess_2,probability_2"
+    assert [line.split(",")[0] for line in lines] == [
+        f"photos/{name}.png" for name in ("a/photo-0", "a/photo-1", "b/photo-0")
+    ]
+    assert reslab("predict", "mine.safetensors", "photos", "--csv", "-").out.splitlines() == [header, *lines]
+    assert (
+        "both print to standard output" in reslab("predict", "mine.safetensors", "photos", "--csv", "-", "--json").err
+    )
+
+
+def test_a_contact_sheet(reslab, here: Path) -> None:
+    """Of all that could be read, with a note of the rest."""
+    words = ["predict", "mine.safetensors", "photos", "bad.jpg", "data.on_bad_image=skip", "--sheet", "sheet.html"]
+    outcome = reslab(*words)
+    assert outcome.code == 0, outcome.err
+    assert "wrote sheet.html" in outcome.out
+    assert Path("sheet.html").read_text().count("<figure>") == 3
+    assert "bad.jpg is not an image" in Path("sheet.html").read_text()
+
+
 def test_explanations_are_written(reslab, here: Path) -> None:
     """A PNG for each, also where two images have one name; JSON says where."""
     assert "wrote 3 pictures to maps" in reslab("predict", "mine.safetensors", "photos", "--explain", "maps").out
@@ -153,7 +178,7 @@ def test_guesses_are_told_though_explanations_fail(
 
 def test_a_closed_place_is_told_before_the_work(reslab, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is a file cannot be a folder of pictures, and what is not there cannot be looked at: nothing is loaded."""
-    monkeypatch.setattr("reslab.cli.predict.load_trained", None)
+    monkeypatch.setattr("reslab.experiments.predict.load_trained", None)
     outcome = reslab("predict", "mine.safetensors", "photos", "--explain", "mine.safetensors")
     assert outcome.code == 2
     assert "cannot write mine.safetensors: Not a directory" in outcome.err

@@ -107,9 +107,9 @@ def test_several_labels_have_probabilities_of_their_own(network: Network, photos
     with pytest.raises(UserError, match="threshold is 2; give a probability from 0 to 1"):
         predictor.predict(image, threshold=2)
     network.task = "classification"
-    assert predictor.predict(image)[0].labels is None
+    assert Predictor(network).predict(image)[0].labels is None
     with pytest.raises(UserError, match="threshold is for networks of several labels per image"):
-        predictor.predict(image, threshold=0.5)
+        Predictor(network).predict(image, threshold=0.5)
 
 
 @pytest.mark.gpu

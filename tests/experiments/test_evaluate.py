@@ -14,13 +14,14 @@ from PIL import Image
 from tests.photographs import make_photos
 from tests.trials import DIGITS, make_digits_trial
 
+import reslab
 from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.arrays.sources import PUBLISHED
 from reslab.data.arrays.split import ArraySplit
 from reslab.data.photos import folder
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.errors import UserError
-from reslab.experiments.evaluate import evaluate, evaluate_ensemble, score_run
+from reslab.experiments.evaluate import evaluate_ensemble, evaluate_subject, score_run
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import Trained, choose_inputs, load_file, load_run
 from reslab.networks import create_model
@@ -52,14 +53,40 @@ def test_a_finished_run_gives_its_recorded_result(
     trial = replace(trial, network=replace(trial.network, dropout=0.1))
     run = run_trial(trial, DIGITS, tmp_path, device=device)
     result = run.result()
-    again = evaluate(choose_inputs(load_run(run), DIGITS, device=device))
+    again = evaluate_subject(choose_inputs(load_run(run), DIGITS, device=device))
     for score in SCORES:
         assert again[score] == result[score], score
     assert list(again["class_error_percent"].values()) == result["class_error_percent"]
     assert (again["data"], again["split"]) == ("digits", split)
     assert again["network"] == "cifar-resnet-8 dropout=0.1 channels=1 input_size=8"
-    again = evaluate(choose_inputs(load_file(run.weights), DIGITS, device=device))
+    again = evaluate_subject(choose_inputs(load_file(run.weights), DIGITS, device=device))
     assert again["error_percent"] == result["error_percent"]
+
+
+def test_from_python_as_on_the_command_line(tmp_path: Path) -> None:
+    """A run, a beginning of its id and its weights give its scores and those of classes; two are an ensemble."""
+    run = run_trial(make_digits_trial(iterations=4, batch=32), DIGITS, tmp_path)
+    result, seen, told = run.result(), [], []
+    for subject in (run, run.path.name[:-3], run.path, run.weights):
+        found = reslab.evaluate(subject, runs=tmp_path, progress=lambda *done: seen.append(done), warn=told.append)
+        assert found.scores["error_percent"] == result["error_percent"]
+        assert [one["class_error_percent"] for one in found.classes.values()] == result["class_error_percent"]
+        assert (found.task, found.data, found.images, found.members) == (
+            "classification",
+            "digits",
+            len(DIGITS.test),
+            (),
+        )
+        assert found.record["confusion"] == result["confusion"]
+    assert seen[-1] == (len(DIGITS.test), len(DIGITS.test))
+    assert "is no better than chance on digits" in told[0]
+    both = reslab.evaluate(run, run.weights, fields={"protocol": "1-crop"}, data="digits", warn=told.append)
+    assert [one.scores for one in both.members] == [found.scores] * 2
+    assert both.scores["error_percent"] == result["error_percent"]
+    with pytest.raises(UserError, match="protocol is 'two'"):
+        reslab.evaluate(run, fields={"protocol": "two"})
+    with pytest.raises(UserError, match="evaluate needs a run or a weight file"):
+        reslab.evaluate()
 
 
 def noise(count: int, seed: int = 0) -> ArrayDataset:
@@ -99,7 +126,7 @@ def test_foreign_weights_guess_what_their_own_network_guesses(
     assert len(set(guesses)) > 2  # or the comparison would say little
     state = {f"module.{name}": tensor for name, tensor in peer.state_dict().items()}
     torch.save({"state_dict": state}, tmp_path / "a.th")
-    scores = evaluate(choose_inputs(load_file(tmp_path / "a.th"), data, preprocess=told))
+    scores = evaluate_subject(choose_inputs(load_file(tmp_path / "a.th"), data, preprocess=told))
     confusion = np.zeros((10, 10), dtype=int)
     np.add.at(confusion, (data.test.targets, guesses), 1)
     assert scores["confusion"] == confusion.tolist()
@@ -114,7 +141,7 @@ def test_progress_counts_images(tmp_path: Path) -> None:
     data = replace(noise(501), class_names=tuple("0123456789"))
     subject = choose_inputs(load_file(tmp_path / "a.th"), data)
     listener = Listener(progress=lambda done, metrics: seen.append(done))
-    assert evaluate(subject, listener=listener)["images"] == 501
+    assert evaluate_subject(subject, listener=listener)["images"] == 501
     assert seen == [250, 501]  # two batches, as even as they can be
 
 
@@ -146,7 +173,7 @@ def test_an_ensemble_averages_softmax() -> None:
         (total / 3).log()[torch.arange(len(labels)), labels].neg().mean().item(), 1e-5
     )
     assert found["mean_confidence_percent"] == pytest.approx(100 * (total / 3).amax(1).mean().item(), rel=1e-5)
-    assert found["members"] == [evaluate(member) for member in members]
+    assert found["members"] == [evaluate_subject(member) for member in members]
     assert len({member["error_percent"] for member in found["members"]}) > 1
 
 
@@ -210,7 +237,7 @@ def test_a_mean_image_serves_other_crops_by_its_channels(protocol, photos: Photo
     averages = str(trained.network.mean_image.mean((1, 2)).tolist())
     size = {"resize": "22", "crop": "20"}
     losses = [
-        evaluate(choose_inputs(trained, photos, preprocess=size | fields), protocol=protocol)["loss"]
+        evaluate_subject(choose_inputs(trained, photos, preprocess=size | fields), protocol=protocol)["loss"]
         for fields in ({}, {"mean": averages, "std": "[1,1,1]", "per_pixel_mean": "false"})
     ]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
@@ -221,16 +248,16 @@ def test_bad_photographs_are_counted(photos: PhotoDataset) -> None:
     photos.test.path(1).write_bytes(b"")
     trained = untrained(0, Preprocess(resize=18, crop=16), classes=2, input_size=16)
     with pytest.raises(UserError, match=r"1\.png is not an image"):
-        evaluate(choose_inputs(trained, photos))
+        evaluate_subject(choose_inputs(trained, photos))
     told: list[str] = []
-    found = evaluate(choose_inputs(trained, photos, skip_bad=True, listener=Listener(warn=told.append)))
+    found = evaluate_subject(choose_inputs(trained, photos, skip_bad=True, listener=Listener(warn=told.append)))
     assert [sentence.split()[0] for sentence in told] == ["skipped:"]
     assert (found["images"], found["skipped_images"], sum(map(sum, found["confusion"]))) == (5, 1, 5)
     data = DataSpec(name=photos.name, fingerprint=photos.fingerprint, on_bad_image="skip")
     went_past = replace(trained, data=data)
-    assert evaluate(choose_inputs(went_past, photos))["skipped_images"] == 1
+    assert evaluate_subject(choose_inputs(went_past, photos))["skipped_images"] == 1
     with pytest.raises(UserError, match=r"1\.png is not an image"):
-        evaluate(choose_inputs(went_past, replace(photos, name="others")))
+        evaluate_subject(choose_inputs(went_past, replace(photos, name="others")))
     for index in range(6):
         photos.test.path(index).write_bytes(b"")
     with pytest.raises(UserError, match="more than 1 image is bad"):
@@ -248,7 +275,7 @@ def test_a_run_is_scored_by_a_protocol_once(tmp_path: Path) -> None:
     run = run_trial(trial, photos, tmp_path / "runs")
     assert run.result()["data_images"] == [6, 4]
     found = score_run(run, photos, "10-crop")
-    scores = evaluate(choose_inputs(load_run(run), photos), protocol="10-crop")
+    scores = evaluate_subject(choose_inputs(load_run(run), photos), protocol="10-crop")
     assert found == {name: value for name, value in scores.items() if name not in ("confusion", "class_error_percent")}
     assert (found["images"], found["shorter_sides"]) == (4, [37])
     run.write("analysis/10-crop", found | {"error_percent": 1.5})

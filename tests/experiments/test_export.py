@@ -12,14 +12,15 @@ from tests.delivery.conftest import make_network
 from tests.photographs import make_photos
 from tests.trials import DIGITS, make_photo_trial
 
+import reslab
 from reslab.data.catalogue import open_data
 from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
 from reslab.experiments import export as exporting
-from reslab.experiments.export import choose_int8_data, choose_pictures, deploy, export, export_int8
+from reslab.experiments.export import choose_int8_data, choose_pictures, deploy, export_int8, write_file
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import Trained, find_own_data, load_run
-from reslab.networks import create_model
+from reslab.networks import create_model, save_model
 from reslab.spec import Preprocess
 from reslab.spec.trial import DataSpec
 
@@ -31,8 +32,27 @@ def test_fields_change_what_is_inside_and_outside(tmp_path: Path) -> None:
     assert deployed.describe()["inside"]["mean"] == [0.5, 0.5, 0.5]
     assert deployed.describe()["resize_first"]["crop"] == 12
     with pytest.raises(UserError, match=r"a file of torch-export ends in \.pt2"):
-        export(deployed, tmp_path / "network.onnx", "torch-export", [])
+        write_file(deployed, tmp_path / "network.onnx", "torch-export", [])
     assert not list(tmp_path.iterdir())
+
+
+def test_from_python_as_on_the_command_line(tmp_path: Path) -> None:
+    """Written and checked, with what a reader must know; mistakes are sentences."""
+    weights, told = save_model(make_network(), tmp_path / "mine.safetensors"), []
+    path = tmp_path / "mine.pt2"
+    written = reslab.export(weights, out=path, format="torch-export", tell=told.append)
+    assert (written.path, written.checked_on.split()[0], written.small) == (path, "synthetic", None)
+    assert written.parity.agrees
+    assert written.description["class_names"] == ("ants", "bees")
+    assert told == [f"writing {path}, and checking it"]
+    for options, sentence in (
+        ({"format": "keras"}, "choose onnx, torch-export or torchvision"),
+        ({"fields": {"data": "digits"}}, "'data' is an argument of export"),
+        ({"int8": True, "format": "torchvision"}, "--int8 goes with --format onnx"),
+        ({"out": weights, "format": "torchvision"}, "is the file that is read"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            reslab.export(weights, **options)
 
 
 @pytest.fixture
@@ -48,7 +68,7 @@ def test_a_run_is_checked_on_its_own_test_images(trained: Trained, tmp_path: Pat
     tested = sorted((tmp_path / "photos" / "val").rglob("*.*"))
     assert what == "test images of photos"
     assert [picture.name for picture in pictures] == [str(path.relative_to(tmp_path / "photos")) for path in tested]
-    assert export(deployed, tmp_path / "it.pt2", "torch-export", pictures).images == len(tested)
+    assert write_file(deployed, tmp_path / "it.pt2", "torch-export", pictures).images == len(tested)
     shutil.copy(tested[0], tested[0].with_stem("another"))
     assert choose_pictures(deployed, data=find_own_data(trained))[0].startswith("synthetic photographs")
     shutil.rmtree(tmp_path / "photos")
@@ -100,7 +120,7 @@ def test_eight_bits_that_give_no_numbers_are_not_kept(
     """The file in full stays: it agrees with the network."""
     deployed, data = deploy(trained, {}), open_data(str(tmp_path / "photos"))
     source, target = tmp_path / "it.onnx", tmp_path / "it-int8.onnx"
-    export(deployed, source, "onnx", choose_pictures(deployed, data=data)[1])
+    write_file(deployed, source, "onnx", choose_pictures(deployed, data=data)[1])
     labelled = choose_int8_data(deployed, data)
     monkeypatch.setattr(exporting, "quantize", lambda deployed, source, target, pictures: _write_nan(source, target))
     with pytest.raises(UserError, match=rf"{target} gives logits that are not finite for val/blues/000\.jpg"):

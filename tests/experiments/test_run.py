@@ -29,7 +29,7 @@ from reslab.data.photos.order import PhotoSampler
 from reslab.data.photos.reader import read_photos
 from reslab.data.photos.shard_writer import write_shards
 from reslab.errors import UserError
-from reslab.experiments.evaluate import evaluate
+from reslab.experiments.evaluate import evaluate_subject
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import choose_inputs, load_file, load_run
 from reslab.experiments.trials import read_trial
@@ -129,7 +129,7 @@ def test_weights_are_kept_along_the_way(average_decay: float, tmp_path: Path) ->
         trained = load_file(run.snapshot(step))
         assert (trained.provenance["trial"], trained.provenance["step"]) == (trial.id, step)
         if step in logged:
-            assert evaluate(choose_inputs(trained, DIGITS))["loss"] == logged[step]
+            assert evaluate_subject(choose_inputs(trained, DIGITS))["loss"] == logged[step]
 
 
 def test_resident_data_is_the_same_run(
@@ -692,7 +692,7 @@ def test_networks_learn_from_sequences_and_volumes(shape: tuple[int, ...], tmp_p
     result = run.result()
     assert result["error_percent"] < 20
     assert not (run.path / "gallery.json").exists()  # nobody could see it
-    assert evaluate(choose_inputs(load_run(run), made))["loss"] == pytest.approx(result["loss"], rel=1e-4)
+    assert evaluate_subject(choose_inputs(load_run(run), made))["loss"] == pytest.approx(result["loss"], rel=1e-4)
     with pytest.raises(UserError, match=r"recipe\.augmentation\.padding is 1, which is for images; set it to 0"):
         run_trial(read_trial(fields | {"recipe.augmentation.padding": 1}, made), made, tmp_path)
     with pytest.raises(UserError, match="takes inputs of 1 x"):

@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from reslab.analysis.catalogue import find_printed, list_instruments
-from reslab.cli.terminal.show import console, print_heading, print_json, print_table, progress_console
-from reslab.cli.words.subjects import Json, RunsFolder, runs_root, split_words
-from reslab.cli.words.trained import image_bar, load_inputs, load_trained, refuse_unknown
+from reslab.cli.terminal.show import SPEAKING, console, print_heading, print_json, print_table, progress_console
+from reslab.cli.words.subjects import Json, RunsFolder, runs_root, take_count
+from reslab.cli.words.trained import image_bar
 from reslab.errors import UserError, choices
 from reslab.spec import name_of
+from reslab.spec.words import refuse_unknown, split_words
 
 
 def analyze(*words: str, only: str | None = None, runs: RunsFolder = None, json: Json = False) -> None:
@@ -50,9 +51,11 @@ def analyze(*words: str, only: str | None = None, runs: RunsFolder = None, json:
 def _analyze_one(subject: str, fields: dict[str, str], instruments: list[str], root: Path) -> dict[str, Any]:
     with progress_console.status("loading"):
         from reslab.experiments.analyze import analyze as use_instrument
+        from reslab.experiments.subjects import load_inputs, load_trained
 
         trained = load_trained(subject, fields, root)
-        (inputs,) = load_inputs([trained], fields)
+        images = {"images": take_count(dict(fields), "images", 1)} if "images" in fields else {}
+        (inputs,) = load_inputs([trained], fields | images, listener=SPEAKING)
     found: dict[str, Any] = {"subject": trained.origin, "network": name_of(trained.network.spec)}
     for instrument in instruments:
         with image_bar(instrument, len(inputs)) as listener:

@@ -7,7 +7,7 @@ from typing import Any
 
 from reslab.cli.terminal.checked_records import read_neighbours, read_whole
 from reslab.cli.terminal.show import console, make_table, note, print_json, print_table, progress_console, say
-from reslab.cli.words.subjects import Json, RunsFolder, read_spec, runs_root, split_words, take_count
+from reslab.cli.words.subjects import Json, RunsFolder, read_spec, runs_root, take_count
 from reslab.errors import UserError
 from reslab.numbers import count, write_size
 from reslab.report.records import RunRecord
@@ -17,6 +17,7 @@ from reslab.runs.origins import DIGITS, count_images, name_start
 from reslab.scores import list_columns
 from reslab.spec import differences, find, name_of
 from reslab.spec.trial import START, trial_differences
+from reslab.spec.words import split_words
 
 
 def compare(*words: str, runs: RunsFolder = None, json: Json = False) -> None:

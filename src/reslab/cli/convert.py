@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from reslab.cli.terminal.show import progress_console, say
-from reslab.cli.words.subjects import RunsFolder, is_file, refuse_overwriting, runs_root, split_subject, split_words
-from reslab.cli.words.trained import load_trained
+from reslab.cli.words.subjects import RunsFolder, runs_root
 from reslab.errors import UserError, choices
 from reslab.files import slug
 from reslab.spec import Preprocess
+from reslab.spec.words import is_file, split_subject, split_words
 
 
 def convert(subject: str, *words: str, to: str, out: Path | None = None, runs: RunsFolder = None) -> None:
@@ -32,6 +32,7 @@ def convert(subject: str, *words: str, to: str, out: Path | None = None, runs: R
     if others or fields.keys() - {"weights"}:
         raise UserError(f"convert takes one subject and weights=FILE, not '{[*others, *fields][0]}'; leave that out")
     with progress_console.status("converting"):
+        from reslab.experiments.subjects import load_trained, refuse_overwriting
         from reslab.networks import foreign_state_dict, save_model
         from reslab.networks.weights.adapters import ADAPTERS, from_foreign
         from reslab.runtime.sealed import write_tensors

@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from reslab.cli.terminal.show import console, make_table, print_heading, print_json, print_table, progress_console
-from reslab.cli.words.subjects import read_spec, split_words, take_count
+from reslab.cli.words.subjects import read_spec, take_count
 from reslab.errors import UserError
 from reslab.numbers import count, write_size
 from reslab.spec import Spec, depth_of, name_of, spec_to_dict
 from reslab.spec.codec import encode
+from reslab.spec.words import split_words
 
 if TYPE_CHECKING:
     from reslab.networks import LayerCost

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from reslab.cli.terminal.show import progress_console, say
-from reslab.cli.words.subjects import read_spec, split_words
+from reslab.cli.words.subjects import read_spec
 from reslab.errors import UserError
 from reslab.files import slug, write_text
 from reslab.spec import NetworkSpec, Spec, name_of
+from reslab.spec.words import split_words
 
 
 def draw(*words: str, out: Path = Path()) -> None:

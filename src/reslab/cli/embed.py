@@ -3,12 +3,13 @@
 from pathlib import Path
 
 from reslab.cli.terminal.show import SPEAKING, print_heading, progress_console, say
-from reslab.cli.words.subjects import RunsFolder, SubjectWord, refuse_overwriting, runs_root
-from reslab.cli.words.trained import ImageWord, image_bar, load_trained, note_bad, preprocess_fields, read_image_words
+from reslab.cli.words.subjects import RunsFolder, SubjectWord, runs_root
+from reslab.cli.words.trained import ImageWord, image_bar, note_bad, read_image_words
 from reslab.errors import UserError
 from reslab.files import is_folder, list_folder, refuse_closed_place
 from reslab.numbers import count
 from reslab.spec import name_of
+from reslab.spec.words import preprocess_fields
 
 
 def embed(subject: SubjectWord, *words: ImageWord, out: Path, layer: str = "pooled", runs: RunsFolder = None) -> None:
@@ -35,11 +36,12 @@ def embed(subject: SubjectWord, *words: ImageWord, out: Path, layer: str = "pool
     if not paths:
         raise UserError("embed needs images; give a folder, files, or - for a list on standard input")
     refuse_closed_place(out)
-    with note_bad(fields) as on_bad, progress_console.status("loading") as status:
+    with progress_console.status("loading") as status, note_bad(fields) as on_bad:
         from reslab.data.catalogue import open_data
         from reslab.delivery.embedding import write_embedding
         from reslab.delivery.pictures import find_images, label_pictures, read_images
         from reslab.experiments.probe import open_extractor
+        from reslab.experiments.subjects import load_trained, refuse_overwriting
         from reslab.runtime.execution import choose_device
 
         labelled = len(paths) == 1 and _has_classes(Path(paths[0]))

@@ -1,19 +1,21 @@
-"""`reslab evaluate RUN|WEIGHTS-FILE|NAME... [weights=FILE] [data=NAME|FOLDER] [protocol=NAME] [preprocess.FIELD=…]`."""
+"""`reslab evaluate RUN|WEIGHTS-FILE|NAME... [field=value ...] [--tune-thresholds FILE]`."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from reslab.cli.terminal.show import console, print_heading, print_json, print_table, progress_console, say
-from reslab.cli.words.subjects import Json, RunsFolder, runs_root, split_words
-from reslab.cli.words.trained import image_bar, load_inputs, load_trained, refuse_unknown, start_workers
-from reslab.errors import UserError, choices
-from reslab.numbers import count
+from reslab.cli.terminal.show import console, print_heading, print_json, print_table, say, warn
+from reslab.cli.words.subjects import Json, RunsFolder, runs_root
+from reslab.cli.words.trained import loading_bar, start_workers
+from reslab.errors import UserError
+from reslab.numbers import count, percent
 from reslab.scores import Score
-from reslab.spec.codec import convert
+from reslab.spec.words import split_words
 from reslab.tasks.catalogue import find_shown
 
 
-def evaluate(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
+def evaluate(*words: str, tune_thresholds: Path | None = None, runs: RunsFolder = None, json: Json = False) -> None:
     """Test a trained network: error, calibration, error per class, confusion matrix.
 
         reslab evaluate resnet-20 weights=cifar10
@@ -28,40 +30,63 @@ def evaluate(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
         weights=FILE|cifar10. Then fields: data=NAME|FOLDER, data.split=full|tuning, data.on_bad_image=stop|skip,
         protocol=1-crop|10-crop|multi-scale, precision=fp32|bf16 (bf16 is faster on a GPU, and rounds),
         preprocess.FIELD=value.
+    tune_thresholds
+        For several labels per image: write a weight file (.safetensors) with a threshold for each label. Thresholds are
+        tuned on one half of the test images and tested on the other half.
     """
     subjects, fields = split_words(words)
-    refuse_unknown("evaluate", fields, ("weights", "data", "data.split", "data.on_bad_image", "protocol", "precision"))
-    if not subjects:
-        raise UserError("evaluate needs a run or a weight file; `reslab runs` lists the runs")
-    start_workers(fields)
-    with progress_console.status("loading"):
-        from reslab.experiments.evaluate import evaluate_ensemble
-        from reslab.networks.inference import Served
-        from reslab.tasks.views import PROTOCOLS
-
-        protocol, precision = fields.get("protocol", "1-crop"), fields.get("precision", "fp32")
-        if protocol not in PROTOCOLS:
-            raise UserError(f"protocol is {protocol!r}; choose {choices(PROTOCOLS)}")
-        precision = convert(Served, precision, where="precision")
-        members = load_inputs([load_trained(one, fields, runs_root(runs)) for one in subjects], fields)
-    with image_bar("evaluating", len(members[0])) as listener:
-        found = evaluate_ensemble(members, protocol=protocol, precision=precision, listener=listener)
-    if json:
-        print_json(found if len(members) > 1 else found["members"][0])
+    data, weights = fields.pop("data", None), fields.pop("weights", None)
+    if tune_thresholds is not None:
+        _tune(subjects, tune_thresholds, json=json, data=data, weights=weights, fields=fields, runs=runs_root(runs))
         return
-    task = find_shown(members[0].network)
+    start_workers(data)
+    with loading_bar("evaluating") as progress:
+        from reslab.experiments.evaluate import evaluate as evaluate_subjects
+
+        found = evaluate_subjects(
+            *subjects, data=data, weights=weights, fields=fields, runs=runs_root(runs), progress=progress, warn=warn
+        )
+    if json:
+        print_json(found.record)
+        return
+    task = find_shown(found)
     printed = task.printed(task.scores)
-    for member in found["members"]:
-        print_heading(member["subject"], member["network"])
-        say(f"{_which_images(member)}, {_how(member)}")
-        if len(members) == 1:
-            for sentence in printed.sentences(member):
+    for member in found.members or (found,):
+        print_heading(member.subject, member.record["network"])
+        say(f"{_which_images(member.record)}, {_how(member.record)}")
+        if not found.members:
+            for sentence in printed.sentences(member.record):
                 console.print(sentence)
     console.print()
-    if len(members) > 1:
-        _print_members(found, printed.columns(found))
-    if table := printed.table(found):
+    if found.members:
+        _print_members(found.record, printed.columns(found.record))
+    if table := printed.table(found.record):
         print_table(table.title, table.headings, table.rows)
+
+
+def _tune(subjects: list[str], out: Path, *, json: bool, **options: Any) -> None:
+    if len(subjects) != 1:
+        raise UserError(f"--tune-thresholds takes one network, not {len(subjects)}; give a run or a weight file")
+    with loading_bar("tuning") as progress:
+        from reslab.experiments.thresholds import tune_thresholds
+
+        found = tune_thresholds(subjects[0], out, **options, progress=progress, warn=warn)
+    if json:
+        print_json(asdict(found) | {"path": str(found.path)})
+        return
+    print_heading(found.subject, found.network)
+    say(f"tuned on {count(found.tuned)} test images of {found.data}, tested on {count(found.tested)} others")
+    for score in find_shown(found).scores:
+        if score.name in found.after and found.before[score.name] != found.after[score.name]:
+            change = f"{score.write(found.before[score.name])} at 0.5, {score.write(found.after[score.name])} tuned"
+            say(f"{score.words}{f' ({score.meaning})' if score.meaning else ''}: {change}")
+    console.print()
+    rows = [
+        (one.name, count(one.images), f"{one.threshold:.3f}", percent(one.f1_before_percent), percent(one.f1_percent))
+        for one in found.labels
+    ]
+    print_table("", ("label", "images", "threshold", "F1 % at 0.5", "F1 % tuned"), rows)
+    say(f"\nwrote {found.path}")
 
 
 def _which_images(scores: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""`reslab predict RUN|WEIGHTS-FILE|NAME IMAGE... [weights=FILE] [preprocess.FIELD=value ...] [--explain DIR]`."""
+"""`reslab predict RUN|WEIGHTS-FILE|ONNX-FILE|NAME IMAGE... [field=value ...] [--csv FILE] [--sheet FILE]`."""
 
 from __future__ import annotations
 
@@ -6,29 +6,32 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from cyclopts import Parameter
 from rich.text import Text
 
 from reslab.cli.terminal.legible import legible
-from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console, say
-from reslab.cli.words.subjects import WHOLE, Json, RunsFolder, SubjectWord, runs_root
-from reslab.cli.words.trained import ImageWord, image_bar, load_trained, note_bad, preprocess_fields, read_image_words
+from reslab.cli.terminal.show import console, make_table, print_heading, print_json, say, warn
+from reslab.cli.words.subjects import WHOLE, Json, RunsFolder, runs_root
+from reslab.cli.words.trained import ImageWord, image_bar, loading_bar, read_image_words
 from reslab.errors import UserError
 from reslab.files import atomic_write, refuse_closed_place
-from reslab.numbers import count
-from reslab.spec import name_of
+from reslab.numbers import count, write_probability
 
 if TYPE_CHECKING:
     from reslab.delivery.predictor import Guess, Prediction, Predictor
 
+CsvFile = Annotated[Path | None, Parameter(allow_leading_hyphen=True)]  # - is standard output
 SURE, UNSURE = 0.9, 0.5
 
 
 def predict(
-    subject: SubjectWord,
+    subject: str,
     *words: ImageWord,
     top: Annotated[int, WHOLE] = 5,
     threshold: float | None = None,
     json: Json = False,
+    csv: CsvFile = None,
+    sheet: Path | None = None,
     explain: Path | None = None,
     runs: RunsFolder = None,
 ) -> None:
@@ -41,57 +44,74 @@ def predict(
 
     Parameters
     ----------
+    subject
+        A run's id (or a beginning of it) or directory, a weight file, an ONNX file of `reslab export`, or a network's
+        name with weights=FILE|cifar10.
     words
         Images and folders of images. '-' reads paths from standard input, one per line. Then fields:
         weights=FILE|cifar10, preprocess.FIELD=value, and data.on_bad_image=skip to skip images that cannot be read.
     top
         How many classes to print.
     threshold
-        For several labels per image: print labels with at least this probability. Default: 0.5.
+        For several labels per image: print labels with at least this probability. Default: 0.5, or the threshold of
+        each label if `reslab evaluate --tune-thresholds` wrote the weights.
+    csv
+        Write a CSV file: image, guess, probability, then the other guesses. - prints it instead of the table.
+    sheet
+        Write a contact sheet (.html, .jpg or .png): thumbnails by predicted class, with probabilities.
     explain
         Write a Grad-CAM overlay (PNG) of the first guess for each image to this folder.
     """
     paths, fields = read_image_words("predict", words, ("weights", "data.on_bad_image"))
+    to_stdout = str(csv) == "-"
+    if json and to_stdout:
+        raise UserError("--json and --csv - both print to standard output; give --csv a file, or leave one of them out")
     if explain:
         refuse_closed_place(explain, folder=True)
-    with note_bad(fields) as on_bad:
-        with progress_console.status("loading"):
-            from reslab.delivery.pictures import find_images
-            from reslab.delivery.predictor import Predictor, to_plain
-            from reslab.experiments.trained import choose_preprocess
-            from reslab.runtime.execution import choose_device
+    with loading_bar("looking") as progress:
+        from reslab.delivery.guess_table import to_csv
+        from reslab.delivery.predictor import Predictor, to_plain
+        from reslab.experiments.predict import look
 
-            if not paths:
-                raise UserError("predict needs an image; give files, folders, or - for a list on standard input")
-            images = find_images(paths, on_bad=on_bad)
-            trained = load_trained(subject, fields, runs_root(runs))
-            predictor = Predictor(
-                trained.network,
-                preprocess=choose_preprocess(trained, preprocess_fields(fields)),
-                channels_last=trained.channels_last,
-                device=choose_device(),
-            )
-        with image_bar("looking", len(images)) as listener:
-            predictions = predictor.predict(images, top=top, threshold=threshold, on_bad=on_bad, listener=listener)
+        guesser, predictions = look(
+            subject,
+            paths,
+            fields,
+            top=top,
+            threshold=threshold,
+            csv=None if to_stdout else csv,
+            sheet=sheet,
+            runs=runs_root(runs),
+            progress=progress,
+            warn=warn,
+        )
     pictures: list[Path] = []
     trouble: UserError | None = None  # told after the guesses, which need no pictures
     if explain:
         try:
-            _explain(predictor, predictions, explain, pictures)
+            if not isinstance(guesser, Predictor):
+                raise UserError(f"{subject} cannot be explained: that needs the network; give its run or weights")
+            _explain(guesser, predictions, explain, pictures)
         except UserError as error:
             trouble = error
-    if json:
+    if to_stdout:
+        print(to_csv(predictions), end="")
+    elif json:
         told = [to_plain(prediction) for prediction in predictions]
         for one, path in zip(told, pictures, strict=False):  # fewer where none were asked for, or they failed
             one["explanation"] = str(path)
         print_json(told)
     else:
-        print_heading(trained.origin, f"{name_of(trained.network.spec)}, {predictor.intake.preprocess.describe()}\n")
-        _print_table(predictions, labels=trained.network.task == "multi-label")
+        print_heading(guesser.origin, f"{guesser.network_name}, {guesser.preparation.describe()}\n")
+        _print_table(predictions, labels=guesser.task == "multi-label")
     if trouble is not None:
         raise trouble
-    if explain and not json:
+    if json or to_stdout:
+        return
+    if explain:
         say(f"\nwrote {count(len(pictures))} picture{'s' * (len(pictures) != 1)} to {explain}")
+    for path in filter(None, (csv, sheet)):
+        say(f"\nwrote {path}")
 
 
 def _print_table(predictions: list[Prediction], *, labels: bool) -> None:
@@ -108,13 +128,14 @@ def _write_guesses(prediction: Prediction) -> list[Text]:
     first, *others = prediction.guesses
     style = "green" if first.probability >= SURE else "" if first.probability >= UNSURE else "yellow"
     rest = Text(", ".join(map(_written, others)), style="dim")
-    return [_name(first), Text(_percent(first.probability), style=style), rest]
+    return [_name(first), Text(write_probability(first.probability), style=style), rest]
 
 
 def _write_labels(prediction: Prediction) -> list[Text]:
-    written, had = list(map(_written, prediction.guesses)), len(prediction.labels or ())
-    here = Text(", ".join(written[:had]) or "none", style="bold" if had else "")
-    return [here, Text(", ".join(written[had:]), style="dim")]
+    had, rest = [], []
+    for guess in prediction.guesses:
+        (had if guess.name in (prediction.labels or ()) else rest).append(_written(guess))
+    return [Text(", ".join(had) or "none", style="bold" if had else ""), Text(", ".join(rest), style="dim")]
 
 
 def _name(guess: Guess) -> Text:
@@ -124,18 +145,12 @@ def _name(guess: Guess) -> Text:
 
 
 def _written(guess: Guess) -> str:
-    return f"{_words(guess)} {_percent(guess.probability)}"
+    return f"{_words(guess)} {write_probability(guess.probability)}"
 
 
 def _words(guess: Guess) -> str:
     """Return what a class is called: the first of several words for it."""
     return legible(guess.words.partition(",")[0] if guess.words else guess.name)
-
-
-def _percent(probability: float) -> str:
-    """Format a probability so that neither certainty nor impossibility is claimed by rounding."""
-    percent = f"{100 * probability:.1f} %"
-    return {"0.0 %": "<0.1 %", "100.0 %": ">99.9 %"}.get(percent, percent)
 
 
 def _common_folder(images: list[str]) -> str:

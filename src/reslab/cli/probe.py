@@ -12,12 +12,13 @@ from reslab.cli.terminal.show import (
     say,
     warn,
 )
-from reslab.cli.words.subjects import Json, RunsFolder, SubjectWord, runs_root, split_words
-from reslab.cli.words.trained import image_bar, load_trained, note_bad, preprocess_fields, refuse_unknown
+from reslab.cli.words.subjects import Json, RunsFolder, SubjectWord, runs_root
+from reslab.cli.words.trained import image_bar, note_bad
 from reslab.errors import UserError
 from reslab.numbers import count
 from reslab.spec import name_of
 from reslab.spec.trial import read_seed
+from reslab.spec.words import preprocess_fields, refuse_unknown, split_words
 
 
 def probe(
@@ -40,11 +41,12 @@ def probe(
     refuse_unknown("probe", fields, ("weights", "data", "seed", "data.on_bad_image"))
     if names or "data" not in fields:
         raise UserError(f"probe takes one network and its data; write data={names[0] if names else 'NAME|FOLDER'}")
-    with note_bad(fields) as on_bad, progress_console.status("loading") as status:
+    with progress_console.status("loading") as status, note_bad(fields) as on_bad:
         from reslab.data.catalogue import open_data
         from reslab.delivery.pictures import label_pictures
         from reslab.experiments.probe import open_extractor, probe_layers
         from reslab.experiments.seen import describe_overlap
+        from reslab.experiments.subjects import load_trained
         from reslab.runtime.execution import choose_device
 
         seed = read_seed(fields.get("seed", 0))

@@ -75,9 +75,11 @@ class Deployed(nn.Module):
             "input": {"shape": ["batch", *self.input_shape], "range": "0-255", "channels": self.colour},
             "resize_first": {field: whole[field] for field in ("resize", "crop", "interpolation")},
             "inside": encode(self.preprocess),
+            "outputs": self.network.spec.classes,
             "class_names": self.network.class_names,
             **({"class_words": self.network.class_words} if self.network.class_words else {}),
             "task": self.network.task,
+            **({} if self.network.thresholds is None else {"thresholds": self.network.thresholds}),
         }
 
     @property

@@ -74,7 +74,7 @@ def embed(
     wanted = {known[layer] for layer in layers}
     parts: dict[str, list[Tensor]] = {name: [] for name in wanted}
     names: list[str] = []
-    labels: list[int | None] = []
+    labels: list[int | list[int] | None] = []
 
     def see(name: str, activation: Tensor) -> None:
         if name in wanted:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,12 +33,12 @@ OnBad = Callable[[BadImage], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """One image (channels, height, width) in bytes, of which `brightest` is white; its label, where one is known."""
+    """One image (channels, height, width) in bytes, of which `brightest` is white; its class or labels, where known."""
 
     name: str
     pixels: Tensor
     brightest: int = 255
-    label: int | None = None
+    label: int | list[int] | None = None
     on_bad: OnBad | None = None  # is told if it does not fit a network, which else stops the stream
 
 
@@ -79,6 +80,11 @@ def label_pictures(data: Dataset, *, on_bad: OnBad | None = None) -> LabelledDat
         raise UserError(
             f"images of {data.name} have several labels each, and here each needs one class; give other data"
         )
+    return pair_pictures(data, on_bad=on_bad)
+
+
+def pair_pictures(data: Dataset, *, on_bad: OnBad | None = None) -> LabelledData:
+    """Return the pictures of data, each with its class or its row of labels."""
     return LabelledData(
         name=data.name,
         class_names=data.class_names,
@@ -93,7 +99,10 @@ def find_images(words: Iterable[str | Path], *, on_bad: OnBad | None = None) -> 
     What is not there is told now, not when its turn comes.
     """
     found: list[Path] = []
-    for path in map(Path, words):
+    for word in words:
+        if re.match(r"(https?|ftp|file)://", str(word)):
+            raise UserError(f"'{word}' is a URL, and URLs are not fetched; download the image and give its path")
+        path = Path(word)
         if is_folder(path):
             inside = list(walk_images(path, set()))
             if not inside:

@@ -5,7 +5,8 @@ One trained for several labels per image gives those above a threshold; each has
 The preprocessing travels with the weights, so a predictor needs a network and nothing else.
 """
 
-from collections.abc import Iterable
+import abc
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from reslab.data.geometry import Pixels
 from reslab.delivery.explanation import find_evidence, paint
-from reslab.delivery.intake import make_batches, make_intake, tell_misfit
+from reslab.delivery.intake import Intake, make_batches, make_intake, tell_misfit
 from reslab.delivery.pictures import Image, OnBad, as_sequence, read_images
 from reslab.errors import UserError
 from reslab.networks import Network
@@ -22,7 +23,7 @@ from reslab.networks.finite import rows_not_finite, tell_not_finite
 from reslab.networks.inference import Inference, Served, serve
 from reslab.runtime.execution import Execution, choose_device
 from reslab.runtime.listener import DEAF, Listener
-from reslab.spec import Preprocess
+from reslab.spec import Preprocess, name_of
 from reslab.spec.codec import convert
 
 BATCH = 32
@@ -47,7 +48,77 @@ class Prediction:
     labels: tuple[str, ...] | None = None
 
 
-class Predictor:
+class Guesser(abc.ABC):
+    """Whatever gives logits for prepared pictures, with the names of its classes and how pictures are prepared.
+
+    `thresholds` are the probabilities from which an image has each label, where it may have
+    several and they were tuned; else a half.
+    """
+
+    origin: str
+    network_name: str
+    task: str
+    intake: Intake
+    class_names: tuple[str, ...]
+    class_words: Mapping[str, str]
+    thresholds: tuple[float, ...] | None
+
+    @abc.abstractmethod
+    def logits(self, prepared: Tensor, names: Sequence[str]) -> Tensor:
+        """Return the logits of prepared pictures, which have `names`; refuse any that are not finite."""
+
+    @property
+    def preparation(self) -> Preprocess:
+        """How a picture is prepared, wherever each part of that is done."""
+        return self.intake.preprocess
+
+    @torch.no_grad()
+    def predict(
+        self,
+        images: Image | Iterable[Image],
+        *,
+        top: int = 5,
+        threshold: float | None = None,
+        on_bad: OnBad | None = None,
+        listener: Listener = DEAF,
+    ) -> list[Prediction]:
+        """Return the `top` guesses for each image, in their order.
+
+        Where an image may have several labels, it has those whose probability reaches `threshold`, by default the
+        label's own where thresholds were tuned, else a half; all of them are among its guesses.
+        An image that cannot be used raises an error that names it; with `on_bad` it is handed there and left out.
+        """
+        if top < 1:
+            raise UserError(f"top is {top}; give a number of guesses above 0")
+        several = self.task == "multi-label"
+        if threshold is not None and not (several and 0 <= threshold <= 1):
+            raise UserError(
+                f"threshold is {threshold:g}; give a probability from 0 to 1"
+                if several
+                else "threshold is for networks of several labels per image, and this one is of one class; leave it out"
+            )
+        least = torch.tensor(self.thresholds or THRESHOLD) if threshold is None else torch.tensor(threshold)
+        predictions: list[Prediction] = []
+        for pictures, prepared in make_batches(
+            read_images(as_sequence(images), on_bad=on_bad), self.intake, size=BATCH
+        ):
+            logits = self.logits(prepared, [picture.name for picture in pictures])
+            probabilities = (logits.sigmoid() if several else logits.softmax(1)).cpu()
+            for picture, row in zip(pictures, probabilities, strict=True):
+                had = set((row >= least).nonzero().flatten().tolist()) if several else set()
+                order = row.topk(len(row) if had else min(top, len(row))).indices.tolist()
+                labels = tuple(self.class_names[index] for index in order if index in had) if several else None
+                guesses = tuple(self._guess(row, i) for rank, i in enumerate(order) if rank < top or i in had)
+                predictions.append(Prediction(picture.name, guesses, labels))
+            listener.progress(len(predictions), {})
+        return predictions
+
+    def _guess(self, probabilities: Tensor, index: int) -> Guess:
+        name = self.class_names[index]
+        return Guess(name, probabilities[index].item(), self.class_words.get(name))
+
+
+class Predictor(Guesser):
     """A network ready for pictures: files, Pillow images, or arrays of bytes (height, width, RGB).
 
     A Pillow image is prepared as its file would be, EXIF's orientation included; an array is taken as it is.
@@ -73,50 +144,17 @@ class Predictor:
         execution.prepare_network(self.network)
         served = serve(self.network, precision, device=device)
         self.run = Inference(served, precision=precision, execution=execution, device=device)
-        self.class_names = network.class_names or tuple(f"class {number}" for number in range(network.spec.classes))
+        self.origin, self.network_name, self.task = network.origin, name_of(network.spec), network.task
+        self.class_names = network.class_names or number_classes(network.spec.classes)
+        self.class_words, self.thresholds = network.class_words, network.thresholds
 
-    @torch.no_grad()
-    def predict(
-        self,
-        images: Image | Iterable[Image],
-        *,
-        top: int = 5,
-        threshold: float | None = None,
-        on_bad: OnBad | None = None,
-        listener: Listener = DEAF,
-    ) -> list[Prediction]:
-        """Return the `top` guesses for each image, in their order.
-
-        Where an image may have several labels, it has those whose probability reaches `threshold`, by default a half;
-        all of them are among its guesses.
-        An image that cannot be used raises an error that names it; with `on_bad` it is handed there and left out.
-        """
-        if top < 1:
-            raise UserError(f"top is {top}; give a number of guesses above 0")
-        several = self.network.task == "multi-label"
-        if threshold is not None and not (several and 0 <= threshold <= 1):
-            raise UserError(
-                f"threshold is {threshold:g}; give a probability from 0 to 1"
-                if several
-                else "threshold is for networks of several labels per image, and this one is of one class; leave it out"
-            )
-        least = THRESHOLD if threshold is None else threshold
-        predictions: list[Prediction] = []
-        for pictures, prepared in make_batches(
-            read_images(as_sequence(images), on_bad=on_bad), self.intake, size=BATCH
-        ):
-            with tell_misfit(self.network, prepared):
-                logits = self.run(prepared)
-            if bad := rows_not_finite(logits).nonzero().flatten().tolist():
-                raise tell_not_finite(self.network, f"for {pictures[bad[0]].name}")
-            probabilities = (logits.sigmoid() if several else logits.softmax(1)).cpu()
-            for picture, row in zip(pictures, probabilities, strict=True):
-                had = int((row >= least).sum()) if several else 0
-                guesses = self._first(row, max(top, had))
-                labels = tuple(guess.name for guess in guesses[:had]) if several else None
-                predictions.append(Prediction(picture.name, guesses, labels))
-            listener.progress(len(predictions), {})
-        return predictions
+    def logits(self, prepared: Tensor, names: Sequence[str]) -> Tensor:
+        """Return the network's logits."""
+        with tell_misfit(self.network, prepared):
+            logits = self.run(prepared)
+        if bad := rows_not_finite(logits).nonzero().flatten().tolist():
+            raise tell_not_finite(self.network, f"for {names[bad[0]]}")
+        return logits
 
     def explain(self, image: Image, *, target: str | None = None) -> Pixels:
         """Return what the network sees of an image, with the evidence for a class laid over it (Grad-CAM).
@@ -130,13 +168,10 @@ class Predictor:
         evidence = find_evidence(self.network, self.intake.prepare(picture), chosen)
         return paint(self.intake.frame(picture)[0].cpu(), evidence[0].cpu())
 
-    def _first(self, probabilities: Tensor, top: int) -> tuple[Guess, ...]:
-        best = probabilities.topk(min(top, len(probabilities)))
-        names = [self.class_names[index] for index in best.indices.tolist()]
-        return tuple(
-            Guess(name, value, self.network.class_words.get(name))
-            for name, value in zip(names, best.values.tolist(), strict=True)
-        )
+
+def number_classes(classes: int) -> tuple[str, ...]:
+    """Name classes that have no names."""
+    return tuple(f"class {number}" for number in range(classes))
 
 
 def to_plain(prediction: Prediction) -> dict[str, Any]:

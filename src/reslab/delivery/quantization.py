@@ -30,7 +30,7 @@ WARM_UP, TIMED = 3, 15
 class OnnxScore:
     """How an ONNX file does on labelled pictures, how large it is, and how long one picture takes on this CPU."""
 
-    headline: float  # the first of the task's scores
+    scores: dict[str, float]  # what lists show of the task's scores, the headline first
     images: int
     size_bytes: int
     milliseconds: float
@@ -70,7 +70,8 @@ def score_onnx(deployed: Deployed, path: Path, pictures: Pictures) -> OnnxScore:
     """Test an ONNX file on labelled pictures, one at a time, and time it."""
     run = run_onnx(str(path))
     network, images = deployed.network, 0
-    meter = find_task(network.task).make_meter(outputs=network.spec.classes, images=len(pictures), device="cpu")
+    task = find_task(network.task).at(network.thresholds)
+    meter = task.make_meter(outputs=network.spec.classes, images=len(pictures), device="cpu")
     frame = torch.zeros(1, *deployed.input_shape)
     for picture, entered in take_in(pictures, deployed.intake.frame):
         frame = entered.contiguous()
@@ -81,13 +82,13 @@ def score_onnx(deployed: Deployed, path: Path, pictures: Pictures) -> OnnxScore:
         images += 1
     if not images:
         raise UserError("there is no image to test on that can be read; give other data")
-    seconds = []
+    logged, seconds = meter.read().logged(), []
     for _ in range(WARM_UP + TIMED):
         begun = time.perf_counter()
         run(frame)
         seconds.append(time.perf_counter() - begun)
     return OnnxScore(
-        headline=meter.read().logged()[find_shown(network).scores[0].name],
+        scores={score.name: logged[score.name] for score in find_shown(network).scores if score.shown == "lists"},
         images=images,
         size_bytes=path.stat().st_size,
         milliseconds=1000 * min(seconds[WARM_UP:]),  # another process's turn is not our speed

@@ -1,23 +1,30 @@
 """Trained networks tried on labelled images, alone and as an ensemble: their scores."""
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from reslab.data.dataset import Dataset
 from reslab.data.reading import measure_largest
-from reslab.errors import UserError
+from reslab.errors import UserError, choices
+from reslab.experiments.subjects import Given, load_inputs, load_trained, read_fields
 from reslab.experiments.trained import choose_inputs, load_run
 from reslab.networks.finite import tell_not_finite
 from reslab.networks.inference import Served
 from reslab.runs.directory import RunDirectory
 from reslab.runtime.listener import DEAF, Listener
 from reslab.spec import name_of
+from reslab.spec.codec import convert
+from reslab.tasks.catalogue import find_shown
 from reslab.tasks.protocols import Judge
 from reslab.tasks.subject import Subject
-from reslab.tasks.task import Scores
-from reslab.tasks.views import Viewing
+from reslab.tasks.task import Meter, Scores, Task
+from reslab.tasks.views import PROTOCOLS, Viewing
 
 MOST_AT_ONCE = {"cpu": 500, "cuda": 1024}  # images: on CUDA so many that those of like shape are several
 MOST_BYTES = 1 << 30  # of them on a CUDA device: a thousand of ImageNet's, thirty of a telephone's
@@ -25,7 +32,61 @@ LEAST_ABOVE_CHANCE = 0.02  # of the way to the truth: weights scored against lab
 ENOUGH_IMAGES = 20  # fewer may all be wrong by bad luck
 
 
+FIELDS = ("data.split", "data.on_bad_image", "protocol", "precision")  # and those of the preprocessing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """How a network, or several together, did on `images` images of `data`.
+
+    `scores` are by name, `classes` by class and then by name; `members` are the networks of an ensemble. `record` is
+    all of it as plain data, as `reslab evaluate --json` prints it.
+    """
+
+    subject: str
+    task: str
+    data: str
+    images: int
+    scores: dict[str, float]
+    classes: dict[str, dict[str, Any]]
+    record: dict[str, Any]
+    members: tuple["Evaluation", ...] = ()
+
+
 def evaluate(
+    *subjects: Given,
+    data: str | Path | None = None,
+    weights: str | Path | None = None,
+    fields: Mapping[str, Any] | None = None,
+    runs: str | Path | None = None,
+    device: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    warn: Callable[[str], None] = warnings.warn,
+) -> Evaluation:
+    """Test trained networks on labelled images, as `reslab evaluate` does; several are tested together as an ensemble.
+
+    A subject is a run, its directory or the beginning of its id, a weight file, or a network's name with `weights`.
+    `data` is a dataset or a folder, by default what the networks were trained on; `fields` are those of the command
+    line, such as {"protocol": "10-crop", "preprocess.resize": 256}. `progress` is given how many images are done, and
+    of how many.
+    """
+    given = read_fields("evaluate", fields, FIELDS, {"data": data, "weights": weights})
+    if not subjects:
+        raise UserError("evaluate needs a run or a weight file; `reslab runs` lists the runs")
+    protocol = given.get("protocol", "1-crop")
+    if protocol not in PROTOCOLS:
+        raise UserError(f"protocol is {protocol!r}; choose {choices(PROTOCOLS)}")
+    precision = convert(Served, given.get("precision", "fp32"), where="precision")
+    listener = Listener(warn=cache(warn))  # what is said of several members is said once
+    members = load_inputs([load_trained(one, given, runs) for one in subjects], given, listener=listener, device=device)
+    if progress is not None:
+        listener = listener.moved_by(lambda done, _: progress(done, len(members[0])))
+    found = evaluate_ensemble(members, protocol=protocol, precision=precision, listener=listener)
+    alone = tuple(_describe_evaluation(one, members[0]) for one in found["members"])
+    return alone[0] if len(alone) == 1 else _describe_evaluation(found, members[0], alone)
+
+
+def evaluate_subject(
     subject: Subject, *, protocol: str = "1-crop", precision: Served = "fp32", listener: Listener = DEAF
 ) -> dict[str, Any]:
     """Score a network on every image of a subject; return the scores as plain data."""
@@ -42,7 +103,7 @@ def score_run(
     kept = run.kept(protocol)
     if subject.covered_by(kept):
         return kept
-    kept = _without_large(evaluate(subject, protocol=protocol, listener=listener), subject)
+    kept = _without_large(evaluate_subject(subject, protocol=protocol, listener=listener), subject)
     run.keep(protocol, kept)
     return kept
 
@@ -88,7 +149,7 @@ def evaluate_ensemble(
                 f"data.split={other.split}; say which for all"
             )
     judges = [Judge(one.network, one.viewing(protocol), one.execution, precision=precision) for one in members]
-    meters = [_make_meter(first) for _ in range(len(members) + 1)]
+    meters = [*[_make_meter(one, one.task) for one in members], _make_meter(first, first.task.at(None))]
     done = 0
     for images, targets in first.stored(_choose_size(first, judges)):
         for question in range(first.task.questions):
@@ -136,9 +197,9 @@ def _choose_size(subject: Subject, judges: Sequence[Judge]) -> int:
     return min(MOST_AT_ONCE["cpu"], max(1, fitting))
 
 
-def _make_meter(subject: Subject):
-    images = subject.task.questions * len(subject)
-    return subject.task.make_meter(outputs=len(subject.class_names), images=images, device=subject.device)
+def _make_meter(subject: Subject, task: Task) -> Meter:
+    images = task.questions * len(subject)
+    return task.make_meter(outputs=len(subject.class_names), images=images, device=subject.device)
 
 
 def _without_large(found: dict[str, Any], subject: Subject) -> dict[str, Any]:
@@ -164,3 +225,17 @@ def _describe_scores(scores: Scores, subject: Subject) -> dict[str, Any]:
     recorded = scores.recorded()
     named = {name: dict(zip(subject.class_names, recorded[name], strict=True)) for name in subject.task.by_class}
     return recorded | named
+
+
+def _describe_evaluation(found: dict[str, Any], subject: Subject, members: tuple[Evaluation, ...] = ()) -> Evaluation:
+    scores, by_class = find_shown(subject.network).scores, subject.task.by_class
+    return Evaluation(
+        subject=found["subject"],
+        task=subject.network.task,
+        data=found["data"],
+        images=found["images"],
+        scores={score.name: found[score.name] for score in scores if found.get(score.name) is not None},
+        classes={one: {name: found[name][one] for name in by_class} for one in subject.class_names},
+        record=found,
+        members=members,
+    )

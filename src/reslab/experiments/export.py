@@ -1,20 +1,36 @@
 """A trained network becomes a file for another runtime, checked before it is kept; eight bits are tried on images."""
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reslab.data.catalogue import open_data
 from reslab.data.dataset import Dataset
-from reslab.delivery.deployed import Deployed, Parity, make_pictures, write_onnx, write_program, write_torchvision
+from reslab.delivery.deployed import (
+    Deployed,
+    Parity,
+    make_pictures,
+    require_onnx,
+    write_onnx,
+    write_program,
+    write_torchvision,
+)
 from reslab.delivery.intake import make_intake
-from reslab.delivery.pictures import LabelledData, OnBad, Picture, Pictures, label_pictures, read_images
+from reslab.delivery.pictures import LabelledData, OnBad, Picture, Pictures, find_images, pair_pictures, read_images
 from reslab.delivery.quantization import OnnxScore, quantize, score_onnx
 from reslab.errors import UserError, choices
 from reslab.experiments.preflight import refuse_other_classes
-from reslab.experiments.trained import Trained, choose_preprocess
+from reslab.experiments.subjects import Given, load_trained, note_bad, read_fields, refuse_overwriting
+from reslab.experiments.trained import Trained, choose_preprocess, find_own_data, refuse_other_task
+from reslab.files import refuse_closed_place, slug
+from reslab.runtime.listener import Listener
+from reslab.spec.task import find_task
+from reslab.spec.words import is_file, preprocess_fields
 
 CALIBRATION, CHECKED = 128, 32  # pictures
+FIELDS = ("data.on_bad_image",)  # and those of the preprocessing
 
 
 @dataclass(frozen=True)
@@ -32,13 +48,101 @@ FORMS = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """A file that was written, and on what it was checked; `description` is what stands in its metadata.
+
+    Where eight bits were asked for, `small` is their file, and `tests` are how both files do on images of `tested_on`.
+    """
+
+    subject: str
+    path: Path
+    format: str
+    task: str
+    checked_on: str
+    parity: Parity
+    description: dict[str, Any]
+    small: Path | None = None
+    tested_on: str | None = None
+    tests: tuple[OnnxScore, ...] = ()
+
+
+def export(
+    subject: Given,
+    *images: str | Path,
+    out: str | Path | None = None,
+    format: str = "onnx",
+    int8: bool = False,
+    data: str | Path | None = None,
+    weights: str | Path | None = None,
+    fields: Mapping[str, Any] | None = None,
+    runs: str | Path | None = None,
+    tell: Callable[[str], None] = lambda what: None,
+    warn: Callable[[str], None] = warnings.warn,
+) -> Exported:
+    """Write a trained network for another runtime and check that it gives the same there, as `reslab export` does.
+
+    `format` is onnx, torch-export or torchvision; `out` is the file, by default named after the subject. It is checked
+    on `images`, else on test images of `data` or of what the network was trained on, else on synthetic ones. `int8`
+    writes an eight-bit ONNX file too, its ranges from training images, and tests both. `fields` are those of the
+    command line, such as {"preprocess.resize": 32}. `tell` is told what is being done.
+    """
+    given = read_fields("export", fields, FIELDS, {"data": data, "weights": weights})
+    if format not in FORMS:
+        raise UserError(f"--format is '{format}'; choose {choices(FORMS)}")
+    if int8 and format != "onnx":
+        raise UserError(f"--int8 goes with --format onnx, not {format}; leave one of them out")
+    if format == "onnx":
+        require_onnx()
+    if out is not None:
+        refuse_closed_place(Path(out))
+    with note_bad(given, warn) as noted:
+        on_bad: OnBad | None = noted
+        found = find_images(images, on_bad=on_bad)
+        trained = load_trained(subject, given, runs)
+        path = Path(out) if out else Path(_stem(trained.origin) + FORMS[format].endings[0])
+        refuse_overwriting(path, subject, given, trained.run)
+        refuse_closed_place(path)
+        deployed = deploy(trained, preprocess_fields(given))
+        dataset = None
+        if "data" in given:
+            dataset = open_data(given["data"], known=trained.data, listener=Listener(warn=warn))
+        elif int8 or not found:
+            dataset = find_own_data(trained)
+            if on_bad is None and trained.skipped_bad:
+                on_bad = _pass_over
+        labelled = choose_int8_data(deployed, dataset, on_bad=on_bad) if int8 else None
+        what, pictures = choose_pictures(deployed, images=found, data=dataset, on_bad=on_bad)
+        tell(f"writing {path}, and checking it")
+        parity = write_file(deployed, path, format, pictures)
+        small, tests = None, ()
+        if labelled is not None:
+            small = path.with_name(f"{path.stem}-int8{path.suffix}")
+            try:
+                tests = export_int8(deployed, path, small, labelled, tell=tell)
+            except UserError as error:
+                raise UserError(f"wrote {path}, but not {small}: {error}") from error
+    return Exported(
+        subject=trained.origin,
+        path=path,
+        format=format,
+        task=deployed.network.task,
+        checked_on=what,
+        parity=parity,
+        description=deployed.describe(),
+        small=small,
+        tested_on=labelled.name if labelled else None,
+        tests=tests,
+    )
+
+
 def deploy(trained: Trained, preprocess: Mapping[str, Any]) -> Deployed:
     """Return a trained network with the arithmetic of its preprocessing in front, on the CPU."""
     network = trained.network.cpu()
     return Deployed(network, make_intake(network, preprocess=choose_preprocess(trained, preprocess)))
 
 
-def export(deployed: Deployed, path: Path, form: str, pictures: Iterable[Picture]) -> Parity:
+def write_file(deployed: Deployed, path: Path, form: str, pictures: Iterable[Picture]) -> Parity:
     """Write a file that agrees with the network on `pictures`."""
     if path.suffix not in FORMS[form].endings:
         raise UserError(f"--out is {path}; a file of {form} ends in {choices(FORMS[form].endings)}")
@@ -65,9 +169,10 @@ def choose_int8_data(deployed: Deployed, data: Dataset | None, *, on_bad: OnBad 
     """Return the pictures that eight bits are tried on, of the classes the network knows."""
     if data is None:
         raise UserError("--int8 takes its ranges from images and is measured on some; write data=NAME|FOLDER")
-    labelled = label_pictures(data, on_bad=on_bad)
-    refuse_other_classes(deployed.intake.network, deployed.network, data, data.class_names)
-    return labelled
+    names = find_task(deployed.network.task).name_outputs(data.class_names)
+    refuse_other_task(deployed.intake.network, deployed.network, data)
+    refuse_other_classes(deployed.intake.network, deployed.network, data, names)
+    return pair_pictures(data, on_bad=on_bad)
 
 
 def export_int8(
@@ -89,3 +194,12 @@ def export_int8(
     except UserError:
         target.unlink()
         raise
+
+
+def _pass_over(error: UserError) -> None:
+    """Leave out a bad image that its training left out too, and told of."""
+
+
+def _stem(origin: str) -> str:
+    """Return what a file is called after where its network comes from: a weight file, a run, a name with weights."""
+    return Path(origin).stem if is_file(origin) else slug(origin)

@@ -23,6 +23,7 @@ from reslab.spec.trial import DataSpec, Trial
 
 FILE = "seen"  # of a run
 DATA, BEFORE, DIGESTS, DIGESTED = "data", "data_before", "image_digests", "digested"  # of a weight file's provenance
+TUNED = "thresholds_tuned_on"  # there too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +42,7 @@ class Seen:
         newest, *before = encode(self.data)
         found = {DATA: newest} | ({BEFORE: before} if before else {})
         if self.digests is not None:
-            found[DIGESTS] = base64.b64encode(self.digests.astype("<i8").tobytes()).decode()
+            found[DIGESTS] = _write_digests(self.digests)
             found[DIGESTED] = list(self.digested)
         return found
 
@@ -51,7 +52,7 @@ def read_seen(provenance: Mapping[str, Any]) -> Seen:
     try:
         data = tuple(decode(DataSpec, one) for one in (provenance[DATA], *provenance.get(BEFORE, ())))
         text = provenance.get(DIGESTS)
-        digests = None if text is None else np.frombuffer(base64.b64decode(text, validate=True), "<i8")
+        digests = None if text is None else _read_digests(text)
         digested = convert(tuple[str, ...], provenance.get(DIGESTED, ()), where=DIGESTED)
     except (KeyError, TypeError, ValueError):  # a UserError is a ValueError
         return Seen()
@@ -102,3 +103,36 @@ def describe_overlap(seen: Seen, dataset: Dataset, tested: Split, *, weights: st
     if unknown:
         return f"{weights} was trained on another {dataset.name}, perhaps on some of these test images; {remedy}"
     return ""
+
+
+def note_tuned(data: str, tuned: Split) -> dict[str, Any]:
+    """Return what tells the images that thresholds were tuned on from others, as plain data."""
+    digests = tuned.digests()
+    return {"data": data, DIGESTS: None if digests is None else _write_digests(digests)}
+
+
+def describe_tuned(provenance: Mapping[str, Any], data: str, tested: Split, *, weights: str) -> str:
+    """Say how many of the images to test on `weights` have their thresholds from; nothing where none, as is known."""
+    try:
+        about = provenance[TUNED]
+        known = None if about[DIGESTS] is None else _read_digests(about[DIGESTS])
+        digests = None if known is None else tested.digests()
+        if known is None or digests is None:
+            if about["data"] != data:
+                return ""
+            which = f"some images of {data}, perhaps on these"
+        elif count := int(np.isin(digests, known).sum()):
+            which = f"{count:,} of the {len(tested):,} test images of {data}"
+        else:
+            return ""
+    except (KeyError, TypeError, ValueError):
+        return ""
+    return f"the thresholds of {weights} were tuned on {which}, so labels look better than they are; test on others"
+
+
+def _write_digests(digests: NDArray[np.int64]) -> str:
+    return base64.b64encode(digests.astype("<i8").tobytes()).decode()
+
+
+def _read_digests(text: str) -> NDArray[np.int64]:
+    return np.frombuffer(base64.b64decode(text, validate=True), "<i8")

@@ -19,7 +19,7 @@ from reslab.delivery.intake import tell_misfit
 from reslab.errors import UserError
 from reslab.experiments.changed_data import describe_change
 from reslab.experiments.preflight import refuse_misfit, refuse_other_classes
-from reslab.experiments.seen import Seen, describe_overlap, read_seen
+from reslab.experiments.seen import Seen, describe_overlap, describe_tuned, read_seen
 from reslab.files import is_folder
 from reslab.networks import Network
 from reslab.networks.create import restore_model
@@ -157,6 +157,8 @@ def choose_inputs(
     chosen = tested if images is None else tested.take(slice(images))
     if overlap := describe_overlap(trained.seen, dataset, chosen, weights=trained.origin):
         listener.warn(overlap)
+    if tuned := describe_tuned(trained.provenance, dataset.name, chosen, weights=trained.origin):
+        listener.warn(tuned)
     execution = Execution(channels_last=trained.channels_last)
     execution.prepare_network(network.to(device))
     subject = Subject(
@@ -256,14 +258,19 @@ def choose_preprocess(trained: Trained, fields: Mapping[str, Any]) -> Preprocess
     return chosen
 
 
-def _refuse(trained: Trained, dataset: Dataset) -> None:
-    """Refuse data whose targets or pixels mean something else to this network."""
+def refuse_other_task(origin: str, network: Network, dataset: Dataset) -> None:
+    """Refuse data whose targets are for another task than a network's."""
     served = tasks_for(dataset.target)
-    if trained.network.task not in served:
+    if network.task not in served:
         raise UserError(
-            f"{trained.origin} was trained for {trained.network.task} and {dataset.name} is for {served[0]}; "
+            f"{origin} was trained for {network.task} and {dataset.name} is for {served[0]}; "
             "give the data it was trained for"
         )
+
+
+def _refuse(trained: Trained, dataset: Dataset) -> None:
+    """Refuse data whose targets or pixels mean something else to this network."""
+    refuse_other_task(trained.origin, trained.network, dataset)
     names = find_spec(trained.network.task).name_outputs(dataset.class_names)
     refuse_misfit(trained.origin, trained.network.spec, dataset, names, remedy="give the data it was trained for")
     refuse_other_classes(trained.origin, trained.network, dataset, names)

@@ -98,6 +98,7 @@ def save_model(
         class_names=network.class_names,
         class_words=network.class_words,
         task=network.task,
+        thresholds=network.thresholds,
         metrics=dict(metrics or {}),
         provenance=dict(provenance or {}),
     )
@@ -141,7 +142,7 @@ def _build_with(weights: Weights, overrides: Mapping[str, Any], *, origin: str) 
     adopt_weights(network, weights, origin=origin)
     if network.spec.classes == weights.spec.classes:
         network.class_names, network.task = weights.class_names, weights.task
-        network.class_words = weights.class_words
+        network.class_words, network.thresholds = weights.class_words, weights.thresholds
     network.preprocess, network.mean_image = weights.preprocess, weights.mean_image
     network.origin = origin
     return network

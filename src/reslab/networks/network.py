@@ -35,7 +35,8 @@ class Network(nn.Module, abc.ABC):
     `class_words` describes classes whose names are codes, such as ImageNet's WordNet ids. `mean_image` (channels,
     height, width) is not a weight and not in the state dict; `preprocess` says whether it is used. `origin` is where
     the weights come from, for error messages. `stand_in` computes the trunk with faster kernels during training; it has
-    no weights of its own and is not copied.
+    no weights of its own and is not copied. `thresholds` has for each label the probability from which an
+    image has it, if they were tuned; else it is 0.5.
     """
 
     def __init__(self, spec: Spec) -> None:
@@ -51,6 +52,7 @@ class Network(nn.Module, abc.ABC):
         self.class_names: tuple[str, ...] | None = None
         self.class_words: dict[str, str] = {}
         self.task: str = "classification"
+        self.thresholds: tuple[float, ...] | None = None
         self.origin = ""
 
     def forward(self, x: Tensor) -> Tensor:

@@ -46,7 +46,7 @@ class Subject:
     @property
     def task(self) -> Task:
         """What the network was trained for."""
-        return find_task(self.network.task)
+        return find_task(self.network.task).at(self.network.thresholds)
 
     def covered_by(self, kept: Mapping[str, Any]) -> bool:
         """Whether what was kept of an analysis is about all of these images, those included that could not be read."""

@@ -7,7 +7,7 @@ how is the business of others: a task is given outputs and targets.
 import abc
 import importlib
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import torch
@@ -78,6 +78,11 @@ class Task(abc.ABC):
         for name in ("mixup", "cutmix"):
             if getattr(recipe.augmentation, name) and kind.pose is not Task.pose:
                 raise UserError(f"recipe.augmentation.{name} mixes targets, which the task makes itself; leave it out")
+
+    def at(self, thresholds: tuple[float, ...] | None) -> Self:
+        """Return the task as it is judged where a network has thresholds of its own; most tasks have none."""
+        del thresholds
+        return self
 
     def weigh(self, targets: NDArray[Any], *, classes: int) -> NDArray[Any]:
         """Return what images of each class count in the loss, that all classes count the same."""

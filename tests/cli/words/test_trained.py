@@ -101,8 +101,8 @@ def test_beside_a_gpu_decoding_starts_early_for_folders(tmp_path: Path, monkeypa
     started: list[int] = []
     monkeypatch.setattr(trained.forkserver, "ensure_running", lambda: started.append(1))
     monkeypatch.setattr(trained, "GPU", tmp_path / "none")
-    trained.start_workers({"data": str(tmp_path)})
+    trained.start_workers(str(tmp_path))
     monkeypatch.setattr(trained, "GPU", tmp_path)
-    for fields in ({}, {"data": "cifar10"}, {"data": str(tmp_path)}):
-        trained.start_workers(fields)
+    for data in (None, "cifar10", str(tmp_path)):
+        trained.start_workers(data)
     assert started == [1]

@@ -15,10 +15,11 @@ from torch.nn import functional as F
 
 from reslab.data.catalogue import open_data
 from reslab.data.photos.label_list import MultiLabelDataset, read_labelled
+from reslab.delivery.onnx_predictor import OnnxPredictor
 from reslab.delivery.predictor import Predictor
 from reslab.errors import UserError
-from reslab.experiments.evaluate import evaluate
-from reslab.experiments.export import choose_int8_data, choose_pictures, deploy, export
+from reslab.experiments.evaluate import evaluate_subject
+from reslab.experiments.export import choose_int8_data, choose_pictures, deploy, export_int8, write_file
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import choose_inputs, find_own_data, load_run
 from reslab.report.records import read_records
@@ -147,7 +148,7 @@ def test_processes_share_every_batch_and_the_test(shapes: MultiLabelDataset, tra
 @pytest.mark.parametrize("protocol", ["1-crop", "10-crop", "multi-scale"])
 def test_it_is_tested_by_every_protocol(trained: RunDirectory, shapes: MultiLabelDataset, protocol: Any) -> None:
     """One crop gives what was recorded; more views are averages of sigmoids."""
-    found = evaluate(choose_inputs(load_run(trained), shapes), protocol=protocol)
+    found = evaluate_subject(choose_inputs(load_run(trained), shapes), protocol=protocol)
     assert list(found["class_average_precision_percent"]) == list(CLASSES)
     if protocol == "1-crop":
         assert found["map_percent"] == pytest.approx(trained.result()["map_percent"])
@@ -170,17 +171,31 @@ def test_its_weights_know_what_they_are_for(trained: RunDirectory, shapes: Multi
 
 
 def test_other_runtimes_give_the_same(trained: RunDirectory, shapes: MultiLabelDataset, tmp_path: Path) -> None:
-    """An ONNX file with the network's logits, which says that they are of several labels; eight bits are refused."""
+    """An ONNX file with the network's logits, which says that they are of several labels; eight bits find them too."""
     onnx = pytest.importorskip("onnx")
     pytest.importorskip("onnxscript")
     deployed = deploy(load_run(trained), {})
     what, pictures = choose_pictures(deployed, data=find_own_data(load_run(trained)))
     assert what == "test images of shapes"
-    assert export(deployed, tmp_path / "m.onnx", "onnx", pictures).agrees
+    assert write_file(deployed, tmp_path / "m.onnx", "onnx", pictures).agrees
     about = {entry.key: entry.value for entry in onnx.load(tmp_path / "m.onnx").metadata_props}
     assert json.loads(about["reslab"])["task"] == "multi-label"
-    with pytest.raises(UserError, match="have several labels each, and here each needs one class"):
-        choose_int8_data(deployed, shapes)
+    small = tmp_path / "m-int8.onnx"
+    before, after = export_int8(deployed, tmp_path / "m.onnx", small, choose_int8_data(deployed, shapes))
+    assert before.scores == pytest.approx({name: trained.result()[name] for name in before.scores})
+    assert list(before.scores) == ["error_percent", "map_percent"]
+    assert after.scores["map_percent"] > 95
+    assert after.size_bytes < before.size_bytes
+    paths = [shapes.test.path(index) for index in range(8)]
+    wanted = Predictor(load_run(trained).network).predict(paths)
+    for file, tolerance in ((tmp_path / "m.onnx", 1e-4), (small, 0.2)):
+        for ours, theirs in zip(OnnxPredictor(file).predict(paths), wanted, strict=True):
+            assert set(ours.labels or ()) == set(theirs.labels or ())
+            assert {one.name: one.probability for one in ours.guesses} == pytest.approx(
+                {one.name: one.probability for one in theirs.guesses}, abs=tolerance
+            )
+    with pytest.raises(UserError, match="was trained for multi-label and photos is for classification"):
+        choose_int8_data(deployed, open_data(str(make_photos(tmp_path / "photos", classes=3))))
 
 
 def test_the_report_shows_it(trained: RunDirectory, tmp_path: Path) -> None:

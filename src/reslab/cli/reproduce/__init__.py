@@ -16,7 +16,7 @@ from reslab.cli.terminal.checked_records import warn_of
 from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars
 from reslab.cli.terminal.show import console, make_table, note, print_json, progress_console, say
 from reslab.cli.train.trial_set import print_runs, refuse_numbers, tell_needs
-from reslab.cli.words.subjects import WHOLE, Compile, Json, RunsFolder, runs_root, split_words, writable_root
+from reslab.cli.words.subjects import WHOLE, Compile, Json, RunsFolder, runs_root, writable_root
 from reslab.errors import UserError, choices, suggest
 from reslab.numbers import signed
 from reslab.paper.claim import CIFAR10, IMAGENET, Claim
@@ -27,6 +27,7 @@ from reslab.report.reporting import Judgement, judge_runs
 from reslab.report.verdicts import Verdict
 from reslab.spec import name_of
 from reslab.spec.codec import encode
+from reslab.spec.words import split_words
 
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset

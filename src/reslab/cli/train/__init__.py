@@ -22,7 +22,7 @@ from reslab.cli.train.launcher import is_started_by_launcher, run_in_processes
 from reslab.cli.train.rate_range import show_rates
 from reslab.cli.train.trial_set import refuse_numbers, train_several
 from reslab.cli.words.hints import hint_at_word
-from reslab.cli.words.subjects import WHOLE, Compile, RunsFolder, runs_root, split_words, writable_root
+from reslab.cli.words.subjects import WHOLE, Compile, RunsFolder, runs_root, writable_root
 from reslab.errors import UserError
 from reslab.experiments.trials import (
     go_on_with_earlier,
@@ -36,6 +36,7 @@ from reslab.experiments.trials import (
 from reslab.numbers import about, write_size
 from reslab.spec.toml import write_toml
 from reslab.spec.trial import Trial, hint_at_field, trial_to_dict
+from reslab.spec.words import split_words
 from reslab.tasks.catalogue import find_shown
 
 if TYPE_CHECKING:

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from reslab.cli.words.subjects import is_file
 from reslab.errors import suggest
 from reslab.files import is_folder
 from reslab.runs.directory import is_run
 from reslab.spec import is_network, list_models
 from reslab.spec.recipe import RECIPES
+from reslab.spec.words import is_file
 
 
 def hint_at_word(word: str) -> str:

@@ -7,13 +7,11 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter, Token
 
-from reslab import files
 from reslab.errors import UserError
 from reslab.files import exists, is_folder, refuse_closed_place, remove_abandoned
-from reslab.runs.directory import RunDirectory, default_root, list_runs
+from reslab.runs.directory import default_root, list_runs
 from reslab.spec import Spec, find
-
-FILE_ENDINGS = (".safetensors", ".pth", ".pt", ".th", ".bin", ".caffemodel")
+from reslab.spec.words import is_file, split_subject
 
 
 def _read_whole(_: type, tokens: Sequence[Token]) -> int:
@@ -42,22 +40,6 @@ Compile = Annotated[
         "without own kernels."
     ),
 ]
-
-
-def split_words(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Split a command's words into subjects and fields; a quoted subject may bring fields of its own."""
-    subjects, fields = [], {}
-    for word in words:
-        field, equals, value = word.partition("=")
-        if not equals or " " in field:
-            subjects.append(word)
-        elif not field:
-            raise UserError(f"'{word}' sets nothing; write field=value")
-        elif field in fields:
-            raise UserError(f"'{field}' is set twice; keep one of them")
-        else:
-            fields[field] = value
-    return subjects, fields
 
 
 def take_count(fields: dict[str, str], field: str, default: int) -> int:
@@ -109,34 +91,3 @@ def read_spec(subject: str, fields: Mapping[str, Any]) -> Spec:
 
         return load_model(name, **fields).spec
     return find(name, fields)
-
-
-def split_subject(subject: str) -> tuple[str, dict[str, str]]:
-    """Split a subject, quoted together with fields of its own or not, into its name and those fields.
-
-    A path that is there is a name, whatever is in it.
-    """
-    if exists(Path(subject)):
-        return subject, {}
-    names, own = split_words(subject.split() or [""])
-    if not names:
-        raise UserError(f"'{subject}' names no network, run or file; give one before the fields")
-    name, *rest = names
-    if rest:
-        raise UserError(f"'{subject}' names two things, {name} and {rest[0]}; give them as words of their own")
-    return name, own
-
-
-def refuse_overwriting(
-    out: Path, subject: str, fields: Mapping[str, str] | None = None, run: RunDirectory | None = None
-) -> None:
-    """Refuse to write over the weights that are read: another form keeps less of what they say."""
-    name, own = split_subject(subject)
-    words = (name, own.get("weights", ""), (fields or {}).get("weights", ""), str(run.weights) if run else "")
-    if any(exists(Path(word)) and exists(out) and Path(word).samefile(out) for word in words):
-        raise UserError(f"{out} is the file that is read; name another with --out")
-
-
-def is_file(word: str) -> bool:
-    """Whether a word means a weight file."""
-    return word.endswith(FILE_ENDINGS) or files.is_file(Path(word))

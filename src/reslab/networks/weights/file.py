@@ -37,6 +37,7 @@ class Weights:
     class_names: tuple[str, ...] | None = None
     class_words: dict[str, str] = field(default_factory=dict)
     task: str = "classification"
+    thresholds: tuple[float, ...] | None = None
     metrics: dict[str, float] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
     source: str = "reslab"
@@ -53,6 +54,7 @@ def write_weights(weights: Weights, target: Path) -> Path:
         "provenance": weights.provenance,
         **({} if weights.task == "classification" else {"task": weights.task}),  # files without are of classifiers
         **({"class_words": weights.class_words} if weights.class_words else {}),
+        **({} if weights.thresholds is None else {"thresholds": weights.thresholds}),
     }
     if target.suffix in FOREIGN_ENDINGS:
         raise UserError(
@@ -86,6 +88,7 @@ def parse_weights(path: Path, tensors: dict[str, Tensor], metadata: Mapping[str,
                 for name, words in about.get("class_words", {}).items()
             },
             task=find_task(about.get("task", "classification")).name,
+            thresholds=convert(tuple[float, ...] | None, about.get("thresholds"), where="thresholds"),
             metrics=dict(about["metrics"]),
             provenance=dict(about["provenance"]),
         )
@@ -93,6 +96,8 @@ def parse_weights(path: Path, tensors: dict[str, Tensor], metadata: Mapping[str,
         raise UserError(f"{path} does not say what it holds ({error}); write it again") from error
     if weights.class_names and len(weights.class_names) != weights.spec.classes:
         raise UserError(f"{path} names {len(weights.class_names)} classes for {weights.spec.classes}; write it again")
+    if weights.thresholds is not None and len(weights.thresholds) != weights.spec.classes:
+        raise UserError(f"{path} has {len(weights.thresholds)} thresholds for {weights.spec.classes} classes")
     problem = _mean_image_problem(weights)
     if problem:
         raise UserError(f"{path} does not say how images are prepared: {problem}; write it again")

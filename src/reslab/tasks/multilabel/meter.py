@@ -22,10 +22,10 @@ from reslab.runtime.processes import Processes
 
 @dataclass(frozen=True)
 class LabelScores:
-    """How a network of several labels did on `images`; `error_percent` counts those with any label wrong, at a half.
+    """How a network of several labels did on `images`; `error_percent` counts those with any label wrong.
 
-    `loss` is the mean cross-entropy of a label; `class_positives` are the images that have each; `not_finite` counts
-    the images whose logits are not finite.
+    An image has a label from a half on, or from the network's own threshold for it. `loss` is the mean cross-entropy of
+    a label; `class_positives` are the images that have each; `not_finite` counts those whose logits are not finite.
     """
 
     LOGGED: ClassVar = ("loss", "error_percent", "map_percent")
@@ -59,11 +59,20 @@ class LabelScores:
 class LabelCounts:
     """The scores of `images` images, on the device they are on, those from `first` on being added here."""
 
-    def __init__(self, *, images: int, classes: int, device: torch.device | str, first: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        images: int,
+        classes: int,
+        device: torch.device | str,
+        first: int = 0,
+        thresholds: tuple[float, ...] | None = None,
+    ) -> None:
         self.logits = torch.zeros(images, classes, device=device)
         self.labels = torch.zeros(images, classes, dtype=torch.uint8, device=device)
         self.seen = torch.zeros(images, dtype=torch.uint8, device=device)
         self.first = self.next = first
+        self.thresholds = thresholds
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -87,6 +96,10 @@ class LabelCounts:
         """Keep what other processes have kept too."""
         processes.sum(*self.tensors)
 
+    def _answer(self, logits: Tensor) -> Tensor:
+        """Return which labels images are said to have: from a half, or a label's own threshold, on."""
+        return logits > 0 if self.thresholds is None else logits.sigmoid() >= torch.tensor(self.thresholds)
+
     def read(self) -> LabelScores:
         """Wait for the device and return the scores."""
         seen = self.seen.bool()  # bad images may be missing
@@ -102,13 +115,19 @@ class LabelCounts:
             raise UserError("no image that was tested has any label, so no precision can be told; test on others")
         return LabelScores(
             images=len(logits),
-            error_percent=100 * (bad | ((logits > 0) != (labels == 1)).any(1)).double().mean().item(),
+            error_percent=100 * (bad | (self._answer(logits) != (labels == 1)).any(1)).double().mean().item(),
             map_percent=100 * sum(known) / len(known),
             loss=F.binary_cross_entropy_with_logits(logits, labels.double()).item(),
             class_average_precision_percent=[None if one is None else 100 * one for one in precisions],
             class_positives=labels.sum(0).tolist(),
             not_finite=int(bad.sum()),
         )
+
+
+def f1_percent(answers: NDArray[np.bool_], truths: NDArray[np.bool_]) -> float | None:
+    """Return the harmonic mean of a label's precision and recall; None where no image has it, nor is said to."""
+    found, wrong = np.sum(answers & truths), np.sum(answers != truths)
+    return float(100 * 2 * found / (2 * found + wrong)) if found + wrong else None
 
 
 def average_precision(scores: NDArray[np.float64], truths: NDArray[np.bool_]) -> float | None:

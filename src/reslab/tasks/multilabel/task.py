@@ -4,7 +4,7 @@ The loss is the mean binary cross-entropy over classes and images. Smoothing dra
 weights make the yes and the no of each class count the same.
 """
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -27,6 +27,13 @@ class MultiLabelTask(ClassificationTask):
     """An image is wrong if any of its labels is."""
 
     by_class, large = BY_CLASS, LARGE
+
+    def __init__(self, thresholds: tuple[float, ...] | None = None) -> None:
+        self.thresholds = thresholds
+
+    def at(self, thresholds: tuple[float, ...] | None) -> Self:
+        """Return the task in which an image has a label from the label's own probability on."""
+        return type(self)(thresholds)
 
     def refuse_recipe(self, recipe: Recipe) -> None:
         """Refuse what needs images of one class each."""
@@ -78,7 +85,7 @@ class MultiLabelTask(ClassificationTask):
 
     def make_meter(self, *, outputs: int, images: int, device: torch.device | str, first: int = 0) -> Meter:
         """Return what keeps the scores of every image."""
-        return LabelCounts(images=images, classes=outputs, device=device, first=first)
+        return LabelCounts(images=images, classes=outputs, device=device, first=first, thresholds=self.thresholds)
 
 
 TASK = MultiLabelTask()

@@ -1,0 +1,69 @@
+"""Predicting from Python as on the command line."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from tests.delivery.conftest import fill, make_network
+
+import reslab
+from reslab.errors import UserError
+from reslab.networks import save_model
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> Path:
+    """Weights, and beside them photographs and something that is none."""
+    fill(tmp_path / "photos" / "a", 2, bright=20)
+    fill(tmp_path / "photos" / "b", 1, bright=150)
+    (tmp_path / "photos" / "bad.jpg").write_bytes(b"no image")
+    return save_model(make_network(), tmp_path / "mine.safetensors")
+
+
+def test_folders_files_and_pictures(weights: Path, tmp_path: Path) -> None:
+    """All of a folder's, one file, or an array, by a weight file or a predictor, alike; progress counts them."""
+    seen: list[tuple[int, int]] = []
+    folder = reslab.predict(weights, tmp_path / "photos/a", progress=lambda *done: seen.append(done))
+    assert [Path(one.image).name for one in folder] == ["photo-0.png", "photo-1.png"]
+    assert seen[-1] == (2, 2)
+    (alone,) = reslab.predict(weights, str(tmp_path / "photos/a/photo-0.png"), top=1)
+    assert [guess.name for guess in alone.guesses] == [folder[0].guesses[0].name]
+    array = np.asarray(Image.open(tmp_path / "photos/a/photo-0.png"))
+    (looked,) = reslab.predict(reslab.Predictor(make_network(), device="cpu"), array)
+    assert looked.guesses[0].probability == pytest.approx(alone.guesses[0].probability, rel=1e-5)
+
+
+def test_files_are_written_and_bad_images_noted(weights: Path, tmp_path: Path) -> None:
+    """A table and a sheet; what is skipped is warned of, and stands on the sheet."""
+    csv, sheet = tmp_path / "g.csv", tmp_path / "g.html"
+    with pytest.warns(UserWarning, match="skipped: .*bad.jpg"):
+        found = reslab.predict(weights, tmp_path / "photos", csv=csv, sheet=sheet, fields={"data.on_bad_image": "skip"})
+    assert len(found) == 3
+    assert len(csv.read_text().splitlines()) == 4
+    assert "Left out <small>1</small>" in sheet.read_text()
+
+
+def test_mistakes_are_refused(weights: Path, tmp_path: Path) -> None:
+    """In one sentence, before anything is loaded where that can be."""
+    photos = tmp_path / "photos/a"
+    for options, sentence in (
+        ({"fields": {"weights": "x"}}, "'weights' is an argument of predict, not a field"),
+        ({"fields": {"size": 3}}, "predict has no field 'size'"),
+        ({"csv": weights / "x.csv"}, "cannot write"),
+        ({"csv": tmp_path / "x.safetensors"}, "ends in .csv"),
+        ({"sheet": photos / "photo-0.png"}, "photo-0.png is one of the images to look at; write to another file"),
+        ({"sheet": "x.pdf"}, "ends in .html, .jpg or .png"),
+        ({"top": 0}, "top is 0"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            reslab.predict(weights, photos, **options)
+    with pytest.raises(UserError, match="is a URL, and URLs are not fetched"):
+        reslab.predict(weights, "https://example.org/bee.jpg")
+    with pytest.raises(UserError, match=r"brings its weights and its preprocessing along; leave preprocess.crop out"):
+        reslab.predict("x.onnx", photos, fields={"preprocess.crop": 3})
+    with warnings.catch_warnings(), pytest.raises(UserError, match="predict needs an image"):
+        reslab.predict(weights, [])

@@ -84,7 +84,7 @@ def write_verbs() -> str:
     """Write every verb's help; what is written field=value becomes code."""
     text = app.generate_docs(output_format="markdown", usage_name="reslab")
     text = text.partition("**Commands**:\n\n")[2].strip()
-    text = re.sub(r"^(reslab [a-z ]+) -m \S+", r"\1", text, flags=re.MULTILINE)  # this program's own name
+    text = re.sub(r"^(reslab [a-z -]+?) -m \S+", r"\1", text, flags=re.MULTILINE)  # this program's own name
     text = re.sub(r"(?<=\n\n)(reslab [a-z]+.*)\n", r"```console\n\1\n```\n", text)
     parts = re.split(r"(^```.*?^```$|`[^`\n]+`)", text, flags=re.MULTILINE | re.DOTALL)
     marked = [

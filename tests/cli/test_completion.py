@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from reslab.cli import app
-from reslab.cli.completion import DATASETS
+from reslab.cli.completion import DATASETS, install_completion, write_script
 from reslab.data.catalogue import LOADERS
 from reslab.errors import UserError
 from reslab.spec import list_models
@@ -105,7 +105,7 @@ def test_bash_takes_fields_for_words(line: str, replies: list[str], folder: Path
     for word in line.split(" "):
         field, equals, value = word.partition("=")
         words += [field, equals, *([value] if value else [])] if equals else [word]
-    (folder / "completion.sh").write_text(app.generate_completion(shell="bash"))
+    (folder / "completion.sh").write_text(write_script(app, "bash"))
     (folder / "reslab").write_text(PROGRAM)
     (folder / "reslab").chmod(0o755)
     quoted = " ".join(f"'{word}'" for word in words)
@@ -138,4 +138,4 @@ def test_a_home_that_cannot_be_written_is_one_sentence(folder: Path, monkeypatch
     """With the file, and what to do about it."""
     monkeypatch.setenv("HOME", str(folder / "mine.toml"))
     with pytest.raises(UserError, match=r"mine\.toml/\S+ cannot be written: Not a directory; .* --output FILE$"):
-        app.install_completion(shell="bash")
+        install_completion(app, shell="bash")

@@ -10,18 +10,20 @@ import io
 import os
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
+from cyclopts.completion.install import create_install_completion_command
 from cyclopts.exceptions import CycloptsError
 
 import reslab
-from reslab.cli.completion import CompletedApp, complete
+from reslab.cli.completion import complete, install_completion
 from reslab.cli.terminal.legible import legible
 from reslab.errors import UserError
 
-app = CompletedApp(
+app = App(
     name="reslab",
     help="Every network, table and figure of the ResNet paper, in PyTorch; and training on your own images.\n\n"
     "Write what describes a network or a run as field=value. `reslab VERB --help` explains a verb.",
@@ -52,7 +54,11 @@ def _register_verbs() -> None:
 
 
 _register_verbs()
-app.register_install_completion_command(help="Let the shell complete verbs, flags, names and fields at TAB.")
+app.command(
+    create_install_completion_command(partial(install_completion, app), add_to_startup=True),
+    name="--install-completion",
+    help="Let the shell complete verbs, flags, names and fields at TAB.",
+)
 
 
 def main(arguments: list[str] | None = None) -> None:

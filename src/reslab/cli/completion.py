@@ -52,25 +52,21 @@ complete -o default -F _{name}_words {name}
 """
 
 
-class CompletedApp(App):
-    """A command line whose words in bash may hold a `=`."""
+def write_script(app: App, shell: Shell) -> str:
+    """Return what a shell is to run; in bash, words may hold a `=`."""
+    script = app.generate_completion(shell=shell)
+    return script + BASH_WORDS.format(name=app.name[0]) if shell == "bash" else script
 
-    def generate_completion(self, *, prog_name: str | None = None, shell: Shell | None = None) -> str:
-        """Return the script for a shell, by default the one that is running."""
-        if shell is None:
-            from cyclopts.completion import detect_shell
 
-            shell = detect_shell()
-        script = super().generate_completion(prog_name=prog_name, shell=shell)
-        return script + BASH_WORDS.format(name=prog_name or self.name[0]) if shell == "bash" else script
-
-    def install_completion(self, **options: Any) -> Path:
-        """Write the script where the shell looks for it, and return where that is."""
-        try:
-            return super().install_completion(**options)
-        except OSError as error:
-            place = f"{error.filename} cannot be written: {error.strerror}"
-            raise UserError(f"{place}; name another file with --install-completion --output FILE") from error
+def install_completion(app: App, *, shell: Shell, output: Path | None = None, add_to_startup: bool = True) -> Path:
+    """Write the script where the shell looks for it, and return where that is."""
+    try:
+        path = app.install_completion(shell=shell, output=output, add_to_startup=add_to_startup)
+        path.write_text(write_script(app, shell), encoding="utf-8")
+    except OSError as error:
+        place = f"{error.filename} cannot be written: {error.strerror}"
+        raise UserError(f"{place}; name another file with --install-completion --output FILE") from error
+    return path
 
 
 def complete(context: CompletionContext) -> list[str]:

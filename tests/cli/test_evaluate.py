@@ -20,6 +20,7 @@ from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.experiments import export
 from reslab.networks import create_model, load_model, save_model
+from reslab.runtime.listener import Listener
 from reslab.spec import Preprocess
 from reslab.spec.codec import encode
 from reslab.spec.trial import DataSpec
@@ -230,9 +231,9 @@ def test_what_a_run_held_out_is_held_out_again(reslab, tmp_path: Path, monkeypat
     asked = []
     real = catalogue.open_data
 
-    def open_data(word: str, *, known: DataSpec) -> ArrayDataset | PhotoDataset:
+    def open_data(word: str, *, known: DataSpec, listener: Listener) -> ArrayDataset | PhotoDataset:
         asked.append(known.held_out_seed)
-        return real(word, known=known)
+        return real(word, known=known, listener=listener)
 
     monkeypatch.setattr(catalogue, "open_data", open_data)
     monkeypatch.setattr(export, "open_data", open_data)

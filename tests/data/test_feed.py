@@ -56,7 +56,7 @@ def test_images_to_choose_by_are_held_back_from_training(given: Given) -> None:
     assert whole.validation is None
     feed = feed_of((replace(trial, data=replace(trial.data, validation=0.25)), dataset))
     assert feed.validation is not None
-    held = torch.cat([targets for _, targets in feed.validation.tests()])
+    held = torch.cat([targets for _, targets, _ in feed.validation.tests()])
     assert len(held) == feed.validation.num_tests == round(0.25 * len(dataset.train))
     assert len(feed.targets) == len(dataset.train) - len(held)
     assert np.array_equal(np.sort(np.concatenate([feed.targets, held.numpy()]), 0), np.sort(dataset.train.targets, 0))

@@ -59,7 +59,7 @@ def test_what_is_frozen_is_not_timed_backward(monkeypatch: pytest.MonkeyPatch) -
         timed.append(sum(weight.requires_grad for weight in network.parameters()))
         return Timing(forward_seconds=1.0, step_seconds=10.0)
 
-    monkeypatch.setattr(estimating, "measure_fastest", measure)
+    monkeypatch.setattr(estimating, "measure_usual", measure)
     whole, frozen = make_trial(), make_trial(freeze="body")
     for trial in (whole, frozen):
         measure_speed(trial, device="cpu")

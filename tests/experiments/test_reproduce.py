@@ -52,7 +52,7 @@ def test_fields_can_be_changed() -> None:
     split = ArraySplit(np.empty((640, 3, 32, 32), dtype=np.uint8), np.zeros(640, dtype=np.uint8))
     (trial, _) = expand(CLAIMS["fig-1"], replace(DATASET, train=split), seeds=1, overrides={"recipe.epochs": "20"})
     assert trial.recipe.iterations == 20 * 640 // 128
-    with pytest.raises(UserError, match=r"recipe\.schedule\.final means nothing to a steps schedule"):
+    with pytest.raises(UserError, match=r"recipe\.schedule\.final has no effect with recipe\.schedule\.kind=steps"):
         expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides={"recipe.schedule.final": "0.1"})
     with pytest.raises(UserError, match=r"data\.on_bad_image is for folders of photographs; cifar10 has no files"):
         expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides={"data.on_bad_image": "skip"})

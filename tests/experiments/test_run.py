@@ -431,7 +431,9 @@ def test_a_test_without_numbers_ends_a_run_and_no_training(
     exact_norms: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On the way it is logged, all images being wrong and the loss null; in the end no weights and no result stand."""
-    monkeypatch.setattr(ArrayFeed, "tests", lambda feed: iter([(torch.full((4, 1, 8, 8), torch.nan), LABELS)]))
+    monkeypatch.setattr(
+        ArrayFeed, "tests", lambda feed: iter([(torch.full((4, 1, 8, 8), torch.nan), LABELS, torch.arange(4))])
+    )
     trial = make_trial(find_recipe("digits", OPTIONS | {"exact_norms": exact_norms}))
     run = RunDirectory.of(trial, tmp_path)
     for _ in range(2):  # trained to its end, it is tested again, and the sentence stays
@@ -439,7 +441,7 @@ def test_a_test_without_numbers_ends_a_run_and_no_training(
             UserError, match=r"that .* has trained gives logits .* for 4 of 4 test images: .*no weights"
         ):
             run_trial(trial, DIGITS, tmp_path)
-        assert run.state == "interrupted"
+        assert run.state == "diverged"
         assert not run.weights.exists()
     lines = (run.path / "metrics.jsonl").read_text().splitlines()
     assert len(lines) > 1

@@ -56,7 +56,7 @@ def test_trials_share_their_images() -> None:
 
 def test_the_embedded_digits_can_be_balanced_too() -> None:
     """Their rarer ones count more, or come as often as the others; on the tuning split by what is trained on there."""
-    trial = make_trial()
+    trial = make_trial(find_recipe("digits", OPTIONS))
     weighted = replace(trial, recipe=replace(trial.recipe, class_weights="balanced"))
     tuning = replace(weighted, data=replace(trial.data, split="tuning"))
     for one, count in ((weighted, len(DIGITS.train)), (tuning, len(DIGITS.train) - len(DIGITS.train) // 10)):
@@ -83,7 +83,7 @@ def test_a_weighted_loss_is_captured(tmp_path: Path) -> None:
 
 def test_an_evaluation_is_of_the_network_as_it_is() -> None:
     """Made once, it sees what becomes of the weights."""
-    task = make_task(make_trial(), DIGITS, device="cpu")
+    task = make_task(make_trial(find_recipe("digits", OPTIONS)), DIGITS, device="cpu")
     network = build(task.trial.network)
     evaluate = task.make_evaluation(network, capture=False)
     before = evaluate()
@@ -98,7 +98,7 @@ def test_an_evaluation_is_of_the_network_as_it_is() -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_a_captured_evaluation_is_the_evaluation() -> None:
     """Replayed, also after the weights have moved: the same scores to the bit."""
-    task = make_task(make_trial(), DIGITS, device="cuda")
+    task = make_task(make_trial(find_recipe("digits", OPTIONS)), DIGITS, device="cuda")
     assert task.feed.is_resident
     network = build(task.trial.network).to("cuda")
     with torch.backends.cudnn.flags(enabled=True, deterministic=True):

@@ -51,6 +51,8 @@ def test_it_finds_a_rate_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.
     assert told == list(range(1, len(told) + 1))
     assert found._repr_svg_() == found.draw()
     assert not list(tmp_path.iterdir())
+    with pytest.raises(UserError, match=r"train needs a network"):  # as of a training, which has one for photographs
+        reslab.find_rate("digits")
     with pytest.raises(UserError, match=r"'seed' is an argument of find_rate, not a field"):
         reslab.find_rate("digits", "cifar-resnet-8", fields={"seed": 1})
 

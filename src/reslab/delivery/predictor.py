@@ -119,12 +119,12 @@ class Guesser(abc.ABC):
 
 
 class Predictor(Guesser):
-    """A network ready for pictures: files, Pillow images, or arrays of bytes (height, width, RGB).
+    """A trained network that classifies images: files, Pillow images, or byte arrays (height, width, RGB).
 
-    A Pillow image is prepared as its file would be, EXIF's orientation included; an array is taken as it is.
-    The network itself is put into eval mode and onto `device`, by default a GPU where there is one.
-    `preprocess` replaces what came with the weights; `channels_last` is the layout of memory it runs in. `bf16`
-    is for speed on a GPU: probabilities are then those of a test but for bfloat16's rounding.
+    A Pillow image is prepared as its file would be, EXIF orientation included. An array is used as it is. The network
+    is put into eval mode and moved to `device`; the default is a GPU if there is one. `preprocess` replaces the
+    preprocessing that came with the weights. `channels_last` chooses the memory layout. `precision="bf16"` is faster
+    on a GPU; probabilities then differ by the rounding of bfloat16.
     """
 
     def __init__(

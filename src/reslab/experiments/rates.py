@@ -123,7 +123,7 @@ def sweep_rates(
 
 def find_rate(
     data: str | Path,
-    network: str | Spec,
+    network: str | Spec | None = None,
     *,
     weights: str | Path | None = None,
     recipe: str | Path | Recipe | None = None,
@@ -133,10 +133,10 @@ def find_rate(
     progress: Callable[[int], None] = lambda step: None,
     warn: Callable[[str], None] = warnings.warn,
 ) -> RateSweep:
-    """Find a learning rate for what `reslab.train` would train with the same arguments; nothing is written.
+    """Find a learning rate for what `reslab.train` would train with the same arguments. Nothing is written.
 
-    Return the losses at rising rates; `suggested` is a rate to train by, and `draw()` gives the plot as SVG. `progress`
-    is told each of at most 100 iterations.
+    Return the losses at rising rates. `suggested` is a rate to train by, and `draw()` returns the plot as SVG.
+    `progress` receives the number of each iteration, at most 100.
     """
     device, listener = choose_device(device), Listener(warn=warn, progress=lambda step, _: progress(step))
     given = name_fields(network, recipe=recipe, seed=seed, fields=fields, function="find_rate")

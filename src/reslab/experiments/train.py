@@ -36,18 +36,21 @@ def train(
     progress: Callable[[int, Metrics], None] | bool = True,
     warn: Callable[[str], None] = warnings.warn,
 ) -> RunDirectory:
-    """Train `network` on a dataset or a folder of photographs, or go on where it was left; return the run.
+    """Train `network` on a dataset or a folder of photographs, or resume its run. Return the run.
 
-    `network` is a name or a spec, whose classes, channels and image size the data decides; without one it is that of
-    the `weights`, or on photographs resnet-18. `recipe` is a name, a TOML
-    file or a Recipe, by default the data's own; `fields` are those of the command line, such as {"recipe.epochs": 20},
-    as text or as values; `weights` are what it starts from, if anything; `runs` is the folder for runs, by default
-    RESLAB_RUNS, or runs; `device` is a GPU where there is one. `snapshots` says after which iterations the weights are
-    kept in the run's `snapshots/`, as "1000,2000" or, in parts of the run, "0.1,0.5".
+    `network` is a name or a spec; the data decide its classes and channels, and its image size if all images have the
+    same. The default is the network of `weights`, or resnet-18 on photographs. `weights` are a file, "cifar10" or
+    "torchvision" to start from; without them training starts from random weights. `recipe` is a name, a TOML file or a
+    Recipe; the default is the data's own. `fields` are those of the command line, as text or as values, such as
+    {"recipe.epochs": 20}.
 
-    Each evaluation prints a line to standard error. `progress=False` prints nothing; a function is given the step and
-    the newest metrics instead. `warn` is told of bad images that are skipped, and the like. The run has `result()`, and
-    `weights` to load.
+    `runs` is the folder for runs; the default is RESLAB_RUNS, or runs. `device` is "cpu" or "cuda"; the default is a
+    GPU if there is one. `snapshots` keeps weights in the run's `snapshots/` after these iterations ("1000,2000") or
+    fractions of the run ("0.1,0.5").
+
+    Each evaluation prints a line to standard error. `progress=False` prints nothing; a function receives the step and
+    the newest metrics instead. `warn` receives warnings, for example about bad images that are skipped. The returned
+    run has `result()`, and `weights`, the path of its weight file.
     """
     device, listener = choose_device(device), Listener(warn=warn)
     given = name_fields(network, recipe=recipe, seed=seed, fields=fields, function="train")

@@ -17,6 +17,7 @@ settings.register_profile("shared-cores", deadline=None, max_examples=50)
 settings.load_profile("shared-cores")
 # Not by a fixture: fixtures of modules and processes that tests start heed it too.
 os.environ["RESLAB_WORKERS"] = "0"
+os.environ["OMP_NUM_THREADS"] = "1"  # or runs would look for other programs on this machine, and find the other workers
 
 
 @pytest.fixture(autouse=True)

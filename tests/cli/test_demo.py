@@ -18,6 +18,7 @@ def test_the_demo_trains_and_judges(reslab, monkeypatch: pytest.MonkeyPatch, tmp
     assert outcome.code == 0, outcome.err
     for name in ("plain-8", "plain-14", "plain-20", "resnet-8", "resnet-14", "resnet-20"):
         assert name in outcome.out
+        assert f"{name}: step 4 of 4: loss" in outcome.err  # there is no terminal
     assert "plain: training error" in outcome.out
     assert "residual: training error" in outcome.out
     assert "reduced setting" in outcome.out.lower()

@@ -22,6 +22,14 @@ def test_the_usual_trial_goes_by_the_bare_name(tmp_path: Path) -> None:
     assert sorted(labelled_groups(tmp_path)) == ["resnet-20", "resnet-20 iterations=40 optimizer.learning_rate=0.05"]
 
 
+def test_what_has_no_effect_is_not_told(tmp_path: Path) -> None:
+    """A warm-up by iterations has no window of errors; no images to choose by is the usual number of them."""
+    write_run(tmp_path, **{"warmup.iterations": "10"})
+    write_run(tmp_path, **{"warmup.window": "50"})
+    names = ["resnet-20 warmup.iterations=10 warmup.initial=0.01", "resnet-20 warmup.window=50"]
+    assert sorted(labelled_groups(tmp_path)) == names
+
+
 def test_the_whole_recipe_is_more_usual_than_many_runs(tmp_path: Path) -> None:
     """And of two precisions with as many runs, the finer one."""
     for seed in range(2):

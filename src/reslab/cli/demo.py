@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from reslab.analysis.responses.printed import SPREAD, mean_std, spread
 from reslab.cli.terminal.checked_records import read_whole
 from reslab.cli.terminal.progress import Rate, StopSignals
-from reslab.cli.terminal.show import console, make_table, progress_console, say, warn
+from reslab.cli.terminal.show import console, make_table, note, progress_console, say, warn
 from reslab.cli.train.trial_set import print_runs, tell_needs
 from reslab.cli.words.subjects import runs_root, writable_root
 from reslab.numbers import count, duration, percent
@@ -70,6 +70,7 @@ def demo(*, runs: Path | None = None, dry_run: bool = False) -> None:
 
 def _train(trials: dict[Key, Trial], digits: Dataset, root: Path, *, device: str) -> dict[Key, RunDirectory]:
     """Run every trial under a bar of its own."""
+    from reslab.experiments.lines import write_lines
     from reslab.experiments.run import run_trial
     from reslab.experiments.threads import suitable_threads
     from reslab.runs.directory import RunDirectory
@@ -87,7 +88,9 @@ def _train(trials: dict[Key, Trial], digits: Dataset, root: Path, *, device: str
                 progress.update(bar, completed=step)
 
             progress.start_task(bars[key])
-            listener = Listener(warn=warn, progress=show, should_stop=stop.wanted)
+            seen = progress_console.is_terminal
+            tell = show if seen else write_lines(trial, name=f"{key[0]}-{key[1]}: ", write=note)
+            listener = Listener(warn=warn, progress=tell, should_stop=stop.wanted)
             with suitable_threads(trial, RunDirectory.of(trial, root), device=device, listener=listener):
                 finished[key] = run_trial(trial, digits, root, device=device, listener=listener)
             show(trial.recipe.iterations, {})

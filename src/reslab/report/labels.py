@@ -22,7 +22,10 @@ from reslab.spec.trial import START, Trial, trial_to_dict
 IMPLIED = ("classes", "channels", "input_size")
 PARTS = r"^(data|network|recipe)\."  # of a trial, left out before its fields
 NO_ORIGINS: Mapping[str, str] = MappingProxyType({})
-USUAL = {"data.on_bad_image": "stop", "data.held_out_seed": 0}  # told of trials that have it otherwise
+# Told of trials that have it otherwise.
+USUAL = {"data.on_bad_image": "stop", "data.held_out_seed": 0, "data.validation": 0.0, "recipe.stop_after": 0}
+# What a warm-up does not heed: one that ends by the error, one that lasts for a number of iterations.
+UNHEEDED = {True: ("iterations", "initial"), False: ("learning_rate", "until_error_percent", "window")}
 
 
 def data_label(trial: Trial) -> str:
@@ -165,7 +168,9 @@ def _telling(trial: Trial) -> dict[str, Any]:
     """Return what a trial's short names leave out, but for its origins, and for what is usual of data."""
     implied = {field: getattr(trial.network, field, None) for field in IMPLIED}
     fields = flatten({**trial_to_dict(trial), "network": implied})
-    hidden = ("seed", START, "data.fingerprint")
+    hidden = ["seed", START, "data.fingerprint"]
+    if trial.recipe.warmup is not None:
+        hidden += [f"recipe.warmup.{field}" for field in UNHEEDED[trial.recipe.warmup.is_by_error]]
     return {field: value for field, value in fields.items() if field not in hidden and USUAL.get(field) != value}
 
 

@@ -282,7 +282,7 @@ def test_a_task_refuses_what_it_cannot_heed(tmp_path: Path) -> None:
     copy = copy_source(tmp_path / "copy", "A task")
     words = ("train", "task=rotation", "network=cifar-resnet-8")
     refused = copy.run(*words, "data=digits", "recipe.class_weights=balanced", code=2)
-    assert "recipe.class_weights is balanced and the task has no classes" in refused
+    assert "recipe.class_weights is balanced, but the task has no classes" in refused
     photos = make_photos(tmp_path / "photos")
     refused = copy.run(*words, f"data={photos}", "recipe.augmentation.mixup=0.2", code=2)
     assert "recipe.augmentation.mixup mixes targets, which the task makes itself" in refused

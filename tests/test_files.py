@@ -206,5 +206,7 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         shutil, "disk_usage", lambda path: usage._replace(free=3 * 2**20) if path == tmp_path else usage
     )
     refuse_full_disk(tmp_path / "a" / "b", 3 * 2**20, remedy="pray")
-    with pytest.raises(UserError, match=r"b needs 4\.0 MiB of disk and 3\.0 MiB are free; free some space or pray"):
+    with pytest.raises(
+        UserError, match=r"b needs 4\.0 MiB of disk space, but 3\.0 MiB are free; free some space or pray"
+    ):
         refuse_full_disk(tmp_path / "a" / "b", 4 * 2**20, remedy="pray")

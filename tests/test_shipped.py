@@ -133,7 +133,7 @@ def test_what_is_not_shipped_is_told() -> None:
         create_model("resnet-1202", weights="cifar10")
     with pytest.raises(UserError, match="shortcut=C contradicts cifar10"):
         create_model("resnet-20", weights="cifar10", shortcut="C")
-    with pytest.raises(UserError, match="cifar10 is weights of several networks: give the name of one"):
+    with pytest.raises(UserError, match="cifar10 has weights of several networks; give the name of one"):
         load_model("cifar10")
 
 

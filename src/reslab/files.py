@@ -93,7 +93,8 @@ def refuse_full_disk(path: Path, needed: float, *, remedy: str) -> None:
     place = next(folder for folder in (path, *path.absolute().parents) if folder.is_dir())
     if needed > (free := shutil.disk_usage(place).free):
         raise UserError(
-            f"{path} needs {write_size(needed)} of disk and {write_size(free)} are free; free some space or {remedy}"
+            f"{path} needs {write_size(needed)} of disk space, but {write_size(free)} are free; "
+            f"free some space or {remedy}"
         )
 
 

@@ -50,7 +50,7 @@ def test_bad_photographs_can_be_skipped(reslab, tmp_path: Path) -> None:
     assert "set data.on_bad_image=skip" in reslab("analyze", str(run), f"data={photos}").err
     outcome = reslab("analyze", str(run), f"data={photos}", "data.on_bad_image=skip")
     assert (outcome.code, bad.name in outcome.err) == (0, True)
-    assert "3 images of photos (bad ones skipped: 1)" in outcome.out
+    assert "3 images of photos (bad images skipped: 1)" in outcome.out
     kept = json.loads((run / "analysis" / "responses.json").read_text())
     assert (kept["images"], kept["skipped_images"]) == (3, 1)
     assert reslab("analyze", str(run), f"data={photos}").out == outcome.out

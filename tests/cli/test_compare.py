@@ -158,7 +158,7 @@ def test_mistakes_are_told(reslab, runs, tmp_path: Path) -> None:
     names = [runs["plain-20", seed].path.name for seed in (1, 2)]
     assert "leave out batch=" in reslab("compare", *names, "batch=2", "--runs", str(tmp_path)).err
     outcome = reslab("compare", "plain-20-digits", names[0], "--runs", str(tmp_path))
-    assert "begins 3 runs' ids" in outcome.err
+    assert "matches 3 runs" in outcome.err
 
 
 def test_other_recipes_are_other_settings(reslab, runs, tmp_path: Path) -> None:

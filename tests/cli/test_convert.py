@@ -43,10 +43,10 @@ def test_the_file_is_read_once(reslab, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("to", "sentence"), [("keras", "choose reslab, torchvision"), ("torchvision", "something else")]
+    ("to", "sentence"), [("keras", "choose reslab, torchvision"), ("torchvision", "something different")]
 )
 def test_what_cannot_be_said_is_not_written(to: str, sentence: str, reslab, tmp_path: Path) -> None:
-    """An unknown form, or one that would compute something else: one sentence and no file."""
+    """An unknown form, or one that would compute something different: one sentence and no file."""
     path = save_model(create_model("resnet-18"), tmp_path)
     outcome = reslab("convert", str(path), "--to", to)
     assert outcome.code == 2

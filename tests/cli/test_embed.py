@@ -68,7 +68,7 @@ def test_places_are_looked_at_before_the_work(
         (["--out", "f.safetensors"], "embed needs images"),
         (["photos", "--out", "f.safetensors", "--layer", "conv9"], "has no layer 'conv9'"),
         (["photos", "--out", "f.safetensors", "data=digits"], "embed has no field 'data'"),
-        (["photos/bad", "data.on_bad_image=skip", "--out", "f.safetensors"], "there is no image that can be read"),
+        (["photos/bad", "data.on_bad_image=skip", "--out", "f.safetensors"], "none of the images can be read"),
         (["none.png", "--out", "f.safetensors"], "none.png cannot be read"),
     ],
 )

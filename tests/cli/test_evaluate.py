@@ -166,7 +166,7 @@ def test_several_labels_an_image(reslab, tmp_path: Path, monkeypatch) -> None:
     assert list(told["class_average_precision_percent"]) == list(told["class_positives"]) == list(CLASSES)
     outcome = reslab(*words)
     assert outcome.code == 0, outcome.err
-    assert f"mAP {told['map_percent']:.2f} %, any label wrong {told['error_percent']:.2f} %" in outcome.out
+    assert f"mAP {told['map_percent']:.2f} %, any label wrong for {told['error_percent']:.2f} %" in outcome.out
     assert [line.split()[0] for line in outcome.out.splitlines()[-3:]] == list(CLASSES)
     rows = {line.split()[0]: line.split()[1:] for line in reslab(*words, "a.safetensors").out.splitlines() if line}
     assert rows["ensemble"][0] == f"{told['map_percent']:.2f}"
@@ -195,8 +195,8 @@ def test_one_network_prints_its_calibration(reslab, folder: Path, monkeypatch) -
     worse.write_bytes(bytes(worse.stat().st_size))
     outcome = reslab(*words, "data.on_bad_image=skip")
     assert (outcome.code, outcome.out) == (2, "")
-    assert "more than 1 image is bad, and no more than one in a hundred, or one, may be skipped" in outcome.err
-    assert "; `reslab data check insects` names all, the last: insects/val/bees/0.png" in outcome.err
+    assert "more than 1 image is bad, but at most 1 % of all images, or one, may be skipped" in outcome.err
+    assert "; `reslab data check insects` lists all of them; the last one: insects/val/bees/0.png" in outcome.err
 
 
 def test_a_folder_must_be_given(reslab, folder: Path, monkeypatch) -> None:

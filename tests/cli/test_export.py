@@ -59,7 +59,7 @@ def test_a_program(reslab, here: Path) -> None:
         (["mine.safetensors", "--format", "keras"], "--format is 'keras'; choose onnx, torch-export or torchvision"),
         (["mine.safetensors", "--out", "x.pth"], "a file of onnx ends in .onnx"),
         (["mine.safetensors", "--format", "torchvision", "--int8"], "--int8 goes with --format onnx"),
-        (["mine.safetensors", "--format", "torchvision"], "something else in torchvision's form"),
+        (["mine.safetensors", "--format", "torchvision"], "something different in torchvision's format"),
         (["mine.safetensors", "--int8", "data=nowhere"], "'nowhere'"),
         (["mine.safetensors", "--int8", "data=digits"], "tells 2 classes apart and digits has 10"),
         (["mine.safetensors", "--int8"], "write data=NAME|FOLDER"),

@@ -120,7 +120,7 @@ def test_several_labels_an_image(reslab, here: Path) -> None:
     (told,) = json.loads(reslab("predict", "several.safetensors", "photos/b", "--threshold", "0", "--json").out)
     assert sorted(told["labels"]) == sorted(guess["class"] for guess in told["guesses"]) == ["ants", "bees"]
     assert (
-        "threshold is for networks of several labels"
+        "threshold is for multi-label networks"
         in reslab("predict", "mine.safetensors", "photos/b", "--threshold", "0.5").err
     )
 
@@ -194,7 +194,7 @@ def test_shipped_weights_look_at_a_photograph(reslab, here: Path) -> None:
     assert len(json.loads(outcome.out)[0]["guesses"]) == 5
     outcome = reslab(*words)
     assert outcome.code == 2
-    assert "is 30x24 and resnet-20 takes 32x32" in outcome.err
+    assert "is 30x24, but resnet-20 takes 32x32" in outcome.err
     assert "add preprocess.resize=32 preprocess.crop=32" in outcome.err
 
 
@@ -226,7 +226,7 @@ def test_an_image_that_does_not_fit_is_skipped_too(reslab, here: Path) -> None:
     for verb, *options in verbs:
         outcome = reslab(verb, *words, "data.on_bad_image=skip", *options)
         assert outcome.code == 0, outcome.err
-        assert "warning: skipped: photos/tiny.png: crop is 16 and the images are 9x9" in outcome.err
+        assert "warning: skipped: photos/tiny.png: crop is 16, but the images are 9x9" in outcome.err
         assert "tiny" not in outcome.out
 
 
@@ -242,7 +242,7 @@ def test_an_image_that_does_not_fit_is_skipped_too(reslab, here: Path) -> None:
         (["cifar-resnet-8 shortcut=B", "weights=bare.pth", "photos"], "does not say how its images are prepared; give"),
         (["mine.safetensors", "photos", "--tip", "3"], "there is no option --tip; --help lists those there are"),
         (["mine.safetensors", "photos", "--tip=3"], "there is no option --tip"),
-        (["mine.safetensors", "photos", "preprocess.crop=40"], "photos/a/photo-0.png: crop is 40 and the images are"),
+        (["mine.safetensors", "photos", "preprocess.crop=40"], "photos/a/photo-0.png: crop is 40, but the images are"),
         (["mine.safetensors", "photos", "--explain", "bad.jpg/maps"], "cannot write bad.jpg/maps"),
     ],
 )

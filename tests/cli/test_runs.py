@@ -162,7 +162,7 @@ def test_pruning_interrupted_runs_leaves_living_ones(reslab, runs, tmp_path: Pat
         assert f"{interrupted.path.name} is being worked on: left alone" in reslab(*words).out
     assert interrupted.state == "interrupted"
     shown = reslab(*words).out
-    assert "a run never finished" in shown
+    assert "an unfinished run" in shown
     assert "freed" in shown
     assert not interrupted.path.exists()
     assert finished.state == "finished"
@@ -197,7 +197,7 @@ def test_pruning_takes_the_locks_of_runs_never_begun(reslab, tmp_path: Path) -> 
     bare.path.mkdir(parents=True)
     (bare.path / "lock").touch()
     (bare.path / ".trial.json.0123.partial").touch()
-    assert "the lock of a run never begun" in reslab("runs", "prune", "--runs", str(tmp_path)).out
+    assert "the lock of a run that never started" in reslab("runs", "prune", "--runs", str(tmp_path)).out
     with lock(bare.path / "lock", "held"):
         assert "is being worked on: left alone" in reslab("runs", "prune", "--yes", "--runs", str(tmp_path)).out
     assert reslab("runs", "prune", "--yes", "--runs", str(tmp_path)).code == 0

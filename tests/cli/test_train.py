@@ -265,7 +265,7 @@ def test_a_full_disk_refuses_the_run(reslab, tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1000))
     outcome = reslab("train", "network=cifar-resnet-8", *SHORT, "--runs", str(tmp_path / "runs"))
     assert outcome.code == 2
-    assert "of disk and 1000 B are free" in outcome.err
+    assert "of disk space, but 1000 B are free" in outcome.err
     assert not (tmp_path / "runs").exists()
 
 

@@ -48,7 +48,7 @@ def test_names_come_before_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         Image.new("RGB", (4, 4)).save(folder / f"{number}.png")
     told: list[str] = []
     assert not isinstance(open_data("digits", listener=Listener(warn=told.append)), PhotoDataset)
-    assert told == ["'digits' is the dataset of that name, not the folder here; write ./digits for the folder"]
+    assert told == ["'digits' means the dataset, not the folder digits here; write ./digits to use the folder"]
     folder = open_data("./digits")
     assert isinstance(folder, PhotoDataset)
     assert folder.class_names == ("class0", "class1")
@@ -56,11 +56,11 @@ def test_names_come_before_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         UserError, match=r"'digit' is neither a dataset nor a folder of photographs; did you mean 'digits'\?"
     ):
         open_data("digit")
-    with pytest.raises(UserError, match=r"there are digits, .*, and folders such as data=FOLDER"):
+    with pytest.raises(UserError, match=r"choose digits, .*, or give a folder of photographs"):
         open_data("photographs/of/mine")
     with pytest.raises(UserError, match=r"but a network; write network=resnet-18"):
         open_data("resnet-18")
-    with pytest.raises(UserError, match=r"but a file; give the folder that it lies in"):
+    with pytest.raises(UserError, match=r"but a file; give the folder that contains it"):
         open_data("digits/class0/0.png")
 
 

@@ -84,10 +84,10 @@ def test_centring_in_place_gives_the_same_bits(preprocess: Preprocess, side: int
 @pytest.mark.parametrize(
     ("preprocess", "mean_image", "sentence"),
     [
-        (PER_PIXEL_MEAN, None, "bring no mean image"),
-        (PER_PIXEL_MEAN, torch.zeros(1, 40, 61), "the mean image has 1 channels and the images have 3"),
-        (Preprocess(crop=41), None, "crop is 41 and the images are 40x61"),
-        (Preprocess(mean=(0.0, 0.0), std=(1.0, 1.0)), None, "mean has 2 values and the images have 3 channels"),
+        (PER_PIXEL_MEAN, None, "have no mean image"),
+        (PER_PIXEL_MEAN, torch.zeros(1, 40, 61), "the mean image has 1 channels, but the images have 3"),
+        (Preprocess(crop=41), None, "crop is 41, but the images are 40x61"),
+        (Preprocess(mean=(0.0, 0.0), std=(1.0, 1.0)), None, "mean has 2 values, but the images have 3 channels"),
     ],
 )
 def test_what_does_not_fit_is_told(preprocess: Preprocess, mean_image: torch.Tensor | None, sentence: str) -> None:

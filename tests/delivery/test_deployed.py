@@ -100,7 +100,7 @@ def test_a_file_that_disagrees_is_not_kept(tmp_path: Path, monkeypatch: pytest.M
 
 def test_what_cannot_be_exported_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """A resize without a crop; and ONNX without its packages names what to install."""
-    with pytest.raises(UserError, match=r"resizes and does not crop.*add preprocess\.crop=16"):
+    with pytest.raises(UserError, match=r"resizes but does not crop.*add preprocess\.crop=16"):
         make_deployed(crop=None)
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     with pytest.raises(
@@ -150,10 +150,10 @@ def test_torchvision_takes_it(ending: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("resnet-18", "would compute something else in torchvision's form"),
-        ("resnet-18", "; for that form train network=resnet-18-v1.5, or keep"),
-        ("cifar-resnet-8", "; for that form train one with network.shortcut=B, or keep"),
-        ("cifar-resnet-8 shortcut=B stride_in=3x3", "torchvision builds nothing like"),
+        ("resnet-18", "would compute something different in torchvision's format"),
+        ("resnet-18", "; for that format train network=resnet-18-v1.5, or keep"),
+        ("cifar-resnet-8", "; for that format train a network with network.shortcut=B, or keep"),
+        ("cifar-resnet-8 shortcut=B stride_in=3x3", "torchvision has no network like"),
         ("lenet-5 channels=3", "has no name for"),
     ],
 )

@@ -40,7 +40,7 @@ def test_comparators_have_maps_or_say_so() -> None:
     """AlexNet's last map explains it; a network of vectors has none."""
     network = create_model("alexnet", num_classes=3).eval()
     assert find_evidence(network, torch.randn(1, 3, 96, 96)).shape == (1, 6, 6)
-    with pytest.raises(UserError, match="has no map to explain itself by"):
+    with pytest.raises(UserError, match="has no feature map to explain"):
         find_evidence(create_model("cifar-resnet-8", dimensions=1).eval(), torch.randn(1, 3, 32))
 
 

@@ -60,7 +60,7 @@ def test_one_that_does_not_fit_is_left_out_where_someone_takes_note(network: Net
     intake, noted = make_intake(network, preprocess=replace(SMALL, resize=None)), []
     tiny = replace(picture(9, 9), on_bad=noted.append)
     assert [len(held) for held, _ in make_batches([picture(), tiny, picture()], intake, size=9)] == [2]
-    assert str(noted[0]).startswith("9x9.png: crop is 16 and the images are 9x9")
+    assert str(noted[0]).startswith("9x9.png: crop is 16, but the images are 9x9")
     with pytest.raises(BadImage, match=r"9x9\.png: crop is 16"):
         list(make_batches([picture(), picture(9, 9)], intake, size=9))
 
@@ -84,16 +84,16 @@ def test_a_size_nothing_is_said_about_is_told(network: Network) -> None:
     intake = make_intake(network)
     assert intake.prepare(picture(16, 16)).shape == (1, 3, 16, 16)
     with pytest.raises(
-        UserError, match=r"30x24\.png is 30x24 and .* takes 16x16.*preprocess\.resize=16 preprocess\.crop"
+        UserError, match=r"30x24\.png is 30x24, but .* takes 16x16.*preprocess\.resize=16 preprocess\.crop"
     ):
         intake.prepare(picture())
-    with pytest.raises(UserError, match=r"4x4\.png: crop is 16 and the images are 4x4"):
+    with pytest.raises(UserError, match=r"4x4\.png: crop is 16, but the images are 4x4"):
         make_intake(network, preprocess=replace(SMALL, resize=None)).prepare(picture(4, 4))
 
 
 def test_networks_that_take_no_pictures_are_refused(network: Network) -> None:
     """Sequences, other channels, no preprocessing, sizes that do not pass."""
-    with pytest.raises(UserError, match="which are not pictures"):
+    with pytest.raises(UserError, match="which are not images"):
         make_intake(create_model("cifar-resnet-8", dimensions=1))
     with pytest.raises(UserError, match="does not say how its images are prepared"):
         make_intake(create_model("cifar-resnet-8"))

@@ -51,7 +51,7 @@ def test_a_foreign_file_is_refused(
 def test_what_is_no_onnx_file_is_refused(tmp_path: Path) -> None:
     """Nothing there, or something else."""
     (tmp_path / "x.onnx").write_bytes(b"not at all")
-    with pytest.raises(UserError, match=r"x.onnx is not an ONNX file, or a damaged one"):
+    with pytest.raises(UserError, match=r"x.onnx is damaged or not an ONNX file"):
         OnnxPredictor(tmp_path / "x.onnx")
     with pytest.raises(UserError, match=r"there is no file .*y.onnx"):
         OnnxPredictor(tmp_path / "y.onnx")

@@ -108,7 +108,7 @@ def test_several_labels_have_probabilities_of_their_own(network: Network, photos
         predictor.predict(image, threshold=2)
     network.task = "classification"
     assert Predictor(network).predict(image)[0].labels is None
-    with pytest.raises(UserError, match="threshold is for networks of several labels per image"):
+    with pytest.raises(UserError, match="threshold is for multi-label networks"):
         Predictor(network).predict(image, threshold=0.5)
 
 
@@ -129,15 +129,17 @@ def test_an_explanation_shows_both(network: Network, photos: Path) -> None:
     image = photos / "val/ants/photo-0.png"
     assert predictor.explain(image).shape == (224, 224 + 4 + 224, 3)
     assert not np.array_equal(predictor.explain(image, target="ants"), predictor.explain(image, target="bees"))
-    with pytest.raises(UserError, match="there is no class 'wasps'; the network knows ants, bees"):
+    with pytest.raises(
+        UserError, match="the network has no class 'wasps'; choose one that it has, such as ants or bees"
+    ):
         predictor.explain(image, target="wasps")
 
 
 def test_a_device_that_is_not_here_is_told(network: Network) -> None:
     """As of training."""
-    with pytest.raises(UserError, match="device is 'tpu9', and there is none here"):
+    with pytest.raises(UserError, match="device is 'tpu9', which this machine does not have"):
         Predictor(network, device="tpu9")
-    with pytest.raises(UserError, match="device is 'tpu9', and there is none here"):
+    with pytest.raises(UserError, match="device is 'tpu9', which this machine does not have"):
         reslab.train("digits", "cifar-resnet-8", device="tpu9")
 
 

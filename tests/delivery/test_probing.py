@@ -81,5 +81,5 @@ def _cosine(one: list[float], other: list[float]) -> float:
 def test_too_few_images_are_told() -> None:
     """A fifth of nothing chooses no penalty."""
     features, labels = clouds(9, distance=1.0)
-    with pytest.raises(UserError, match="there are 9 images to learn from; a probe needs 10"):
+    with pytest.raises(UserError, match="there are 9 training images, but a probe needs 10"):
         probe(features, labels, test=features, test_labels=labels)

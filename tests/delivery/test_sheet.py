@@ -76,8 +76,8 @@ def test_what_no_sheet_is_made_of_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(sheet, "MOST_ON_A_PICTURE", 2)
     for path, images, sentence in (
         ("s.pdf", ["a.jpg"], "--sheet is s.pdf; give a file that ends in .html, .jpg or .png"),
-        ("s.html", [Image.new("RGB", (3, 3))], "takes files"),
-        ("s.png", ["a.jpg"] * 3, "3 images do not fit on s.png, which takes 2; give an .html"),
+        ("s.html", [Image.new("RGB", (3, 3))], "reads the image files again"),
+        ("s.png", ["a.jpg"] * 3, "s.png has room for 2 images, not for 3; give an .html"),
     ):
         with pytest.raises(UserError, match=sentence):
             sheet.refuse_sheet(Path(path), images)

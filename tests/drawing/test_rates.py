@@ -31,5 +31,5 @@ def test_losses_stand_over_their_rates_and_the_suggested_one_is_marked() -> None
 def test_no_rate_need_be_suggested() -> None:
     """The plot says so, and marks none."""
     page = draw(None)
-    assert page.findtext(f"{SVG}desc") == "6 iterations; none lowers the loss"
+    assert page.findtext(f"{SVG}desc") == "6 iterations; no rate lowers the loss"
     assert not any(path.get("stroke-dasharray") for path in page.iter(f"{SVG}path"))

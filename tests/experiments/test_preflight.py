@@ -77,7 +77,9 @@ def test_a_full_disk_is_told_before_training(tmp_path: Path, monkeypatch: pytest
     needed = disk_needs(trial).total_bytes + disk_needs(trial).checkpoint_bytes
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=needed - 1))
-    with pytest.raises(UserError, match=r"runs/new needs \d\.\d MiB of disk and \d\.\d MiB are free; free some space"):
+    with pytest.raises(
+        UserError, match=r"runs/new needs \d\.\d MiB of disk space, but \d\.\d MiB are free; free some space"
+    ):
         refuse_short_disk([(trial, run)])
     run.path.mkdir(parents=True)
     (run.path / "weights.safetensors").write_bytes(bytes(1000))
@@ -93,7 +95,7 @@ def test_a_set_that_does_not_fit_is_told_before_training(tmp_path: Path, monkeyp
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=needed))
     refuse_short_disk(runs)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=needed - 1))
-    with pytest.raises(UserError, match=r"runs needs .* of disk and .* are free"):
+    with pytest.raises(UserError, match=r"runs needs .* of disk space, but .* are free"):
         refuse_short_disk(runs)
 
 
@@ -125,7 +127,10 @@ def test_another_task_is_refused(tmp_path: Path) -> None:
             r"resizing\.initial is 0\.9, and no multiple of 32 .* than crops of 64",
         ),
         ({"network": "resnet-18", "network__input_size": "1"}, r"shape \(3, 1, 1\) do not pass through this network"),
-        ({"recipe__freeze": "conv9"}, r"recipe\.freeze is conv9; cifar-resnet-8 .* has stem, conv2, .* or body"),
+        (
+            {"recipe__freeze": "conv9"},
+            r"recipe\.freeze is conv9, which cifar-resnet-8 .* does not have; choose stem, conv2, .* or body",
+        ),
         (
             {"network": "resnet-18", "network__input_size": "32", "recipe__accumulate": "8"},
             "one image at a time goes through resnet-18 .* choose a larger recipe.batch",

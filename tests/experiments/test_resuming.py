@@ -204,7 +204,7 @@ def test_another_runs_weights_are_not_written_over(run: RunDirectory) -> None:
     stranger = load_model(run.weights)
     save_model(stranger, run.weights, provenance={"trial": replace(make_trial(), seed=5).id})
     content = run.weights.read_bytes()
-    with pytest.raises(UserError, match="put its own back, or move these away and train it again"):
+    with pytest.raises(UserError, match="restore the run's own weights, or move these away and train it again"):
         run_trial(make_trial(), DIGITS, run.path.parent)
     assert run.weights.read_bytes() == content
     run.weights.unlink()

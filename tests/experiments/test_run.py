@@ -335,7 +335,7 @@ def test_a_run_on_cuda_resumes_to_the_same_bits(tmp_path: Path) -> None:
 def test_a_hole_larger_than_the_images_is_refused_before_the_run(tmp_path: Path) -> None:
     """Nothing is left that looks like a run."""
     trial = make_trial(find_recipe("digits", OPTIONS | {"augmentation.cutout": 9}))
-    with pytest.raises(UserError, match="cutout is 9; the images are only 8 wide"):
+    with pytest.raises(UserError, match="cutout is 9, but the images are 8 pixels wide"):
         run_trial(trial, DIGITS, tmp_path)
     assert RunDirectory.of(trial, tmp_path).state == "new"
 
@@ -524,7 +524,7 @@ def test_nothing_skipped_leaves_no_file(photos: PhotoDataset, tmp_path: Path) ->
     assert not (found.path / "skipped.json").exists()
     (found.path / "result.json").unlink()
     (found.path / "skipped.json").write_text('{"images": [{"part": "somewhere"}]}')
-    with pytest.raises(UserError, match=r"skipped\.json is damaged .*; remove it to go on"):
+    with pytest.raises(UserError, match=r"skipped\.json is damaged .*; remove it to resume"):
         train_alone(trial, photos, tmp_path / "runs")
 
 

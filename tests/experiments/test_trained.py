@@ -110,7 +110,7 @@ def test_another_runs_weights_are_refused(run: RunDirectory, tmp_path: Path) -> 
     }
     for owner, write in others.items():
         write(owner)
-        with pytest.raises(UserError, match=f"holds the weights of {owner}, and the run is {run.path.name}; put"):
+        with pytest.raises(UserError, match=f"holds the weights of {owner}, but the run is {run.path.name}; restore"):
             load_run(here)
 
 
@@ -139,8 +139,8 @@ def test_a_fresh_classifier_is_not_tested(run: RunDirectory) -> None:
         ({}, {"images": 9999}, "images is 9,999, and digits has 355"),
         ({}, {"preprocess": {"means": "[1]"}}, "there is no field 'preprocess.means'; did you mean 'preprocess.mean'"),
         ({}, {"preprocess": {"std": "[0]"}}, r"^preprocess\.std is \(0.0,\); every value"),
-        ({}, {"preprocess": {"per_pixel_mean": "true"}}, "bring no mean image"),
-        ({"preprocess": TORCHVISION}, {}, "mean has 3 values and the images have 1 channels"),
+        ({}, {"preprocess": {"per_pixel_mean": "true"}}, "have no mean image"),
+        ({"preprocess": TORCHVISION}, {}, "mean has 3 values, but the images have 1 channels"),
         ({"name": "lenet-5", "input_size": 32}, {}, "images of 1x8x8 do not pass through lenet-5"),
     ],
 )
@@ -196,7 +196,7 @@ def test_photographs_need_a_crop_and_have_no_tuning_split(tmp_path: Path) -> Non
     assert next(choose_inputs(trained, photos).batches(500))[0].shape == (len(photos.test), 3, 8, 8)
     with pytest.raises(UserError, match=r"x\.pth does not say to what size photographs are cropped; give preprocess"):
         choose_inputs(untrained(Preprocess(), channels=3, classes=2), photos)
-    with pytest.raises(UserError, match=r"data\.split=tuning is for datasets by name"):
+    with pytest.raises(UserError, match=r"data\.split=tuning is for named datasets"):
         choose_inputs(trained, photos, split="tuning")
     with pytest.raises(UserError, match=r"takes inputs of 1 x 8 x 8 and photos has images of 3 channels"):
         choose_inputs(untrained(crop, classes=2), photos)

@@ -70,7 +70,7 @@ def test_weights_say_which_network_is_trained(tmp_path: Path) -> None:
     assert f"on 24 x 24 pixels, the network of weights={file}" in tell_of_network({}, trial, weights=file)
     with pytest.raises(UserError, match=r"network\.shortcut=C contradicts .*mine.safetensors"):
         read_trial({"network.shortcut": "C"}, photos, weights=file)
-    with pytest.raises(UserError, match=r"give the name of one of them too, plain-20, .* or resnet-56"):
+    with pytest.raises(UserError, match=r"give the name of one of them too: plain-20, .* or resnet-56"):
         read_trial({}, photos, weights="cifar10")
 
 

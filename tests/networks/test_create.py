@@ -27,7 +27,7 @@ def test_timms_words_are_ours() -> None:
     """num_classes and in_chans set classes and channels; the network is in train mode."""
     with pytest.raises(UserError, match="num_classes and classes are the same; give one of them"):
         create_model("resnet-56", num_classes=100, classes=10)
-    with pytest.raises(UserError, match="write weights=FILE, or weights='cifar10'"):
+    with pytest.raises(UserError, match="pass weights=FILE, or weights='cifar10'"):
         create_model("resnet-56", pretrained=True)
     network = create_model("resnet-56", num_classes=100, in_chans=1)
     assert (network.spec.classes, network.spec.channels, network.training) == (100, 1, True)
@@ -160,7 +160,7 @@ def test_a_changed_network_is_not_saved(tmp_path: Path) -> None:
     network = create_model("cifar-resnet-8")
     network.classifier = torch.nn.Linear(64, 5)
     for unfit, sentence in (
-        (network, "classifier.weight is not as the network's spec says"),
+        (network, "classifier.weight does not match the network's spec"),
         (torch.nn.Linear(1, 1), "has no spec"),
         (create_model("cifar-resnet-8").to("meta"), "meta device"),
     ):
@@ -175,7 +175,7 @@ def test_a_bare_state_dict_of_ours_needs_a_name(tmp_path: Path) -> None:
     torch.save(network.state_dict(), tmp_path / "bare.pth")
     back = create_model("resnet-20", weights=tmp_path / "bare.pth")
     assert torch.equal(back.get_parameter("classifier.weight"), network.get_parameter("classifier.weight"))
-    with pytest.raises(UserError, match="give its name"):
+    with pytest.raises(UserError, match="give the network's name"):
         load_model(tmp_path / "bare.pth")
     with pytest.raises(UserError, match="does not fit"):
         create_model("resnet-32", weights=tmp_path / "bare.pth")

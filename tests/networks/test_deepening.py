@@ -98,7 +98,7 @@ def test_a_network_that_is_not_deeper_is_refused() -> None:
 def test_what_would_not_be_exact_is_refused(overrides: dict[str, object]) -> None:
     """Blocks that could not leave the network unchanged are not added in silence."""
     network = cast(ResidualNetwork, create_model("resnet-20", **overrides))
-    with pytest.raises(UserError, match=r"no block added to .* would leave it unchanged: that needs "):
+    with pytest.raises(UserError, match=r"a block added to .* would change its outputs; choose a network with "):
         deepen(network, cast(NetworkSpec, find("resnet-32", overrides)))
 
 

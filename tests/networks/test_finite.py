@@ -25,8 +25,8 @@ def test_the_sentence_names_the_weights_and_what_is_wrong_with_them(tmp_path) ->
     """A file by its path, a network without one by its name; a tensor, statistics too, or an overflow on the way."""
     network = create_model("cifar-resnet-8")
     assert str(tell_not_finite(network, "for cat.png")).startswith(
-        "cifar-resnet-8 gives logits that are not finite for cat.png: its weights are finite, and numbers overflow on "
-        "the way; give other weights"
+        "cifar-resnet-8 gives logits that are not finite for cat.png: its weights are finite, but its activations "
+        "overflow; give other weights"
     )
     network.stem.norm.running_var[0] = math.nan  # pyright: ignore[reportAttributeAccessIssue]
     path = save_model(network, tmp_path / "mine.safetensors")

@@ -97,9 +97,11 @@ def test_a_frozen_stage_gives_what_it_gives_in_evaluation() -> None:
 
 def test_a_stage_that_is_not_there_is_told() -> None:
     """With those that are."""
-    with pytest.raises(UserError, match="freeze is conv5; resnet-20 has stem, conv2, conv3, conv4 or body"):
+    with pytest.raises(
+        UserError, match="freeze is conv5, which resnet-20 does not have; choose stem, conv2, conv3, conv4 or body"
+    ):
         freeze(create_model("resnet-20"), "conv5")
-    with pytest.raises(UserError, match="freeze is conv2; lenet-5 has body"):
+    with pytest.raises(UserError, match="freeze is conv2, which lenet-5 does not have; choose body"):
         freeze(create_model("lenet-5"), "conv2")
 
 

@@ -52,7 +52,7 @@ def test_runs_are_found_by_a_beginning_or_a_path(tmp_path: Path) -> None:
     for run in runs:
         assert find_run(run.path.name[:-4], tmp_path) == run
         assert find_run(str(run.path), tmp_path / "elsewhere") == run
-    with pytest.raises(UserError, match="begins 2 runs' ids"):
+    with pytest.raises(UserError, match="matches 2 runs;"):
         find_run("resnet-20", tmp_path)
     with pytest.raises(UserError, match="there is no run 'resnet-21'"):
         find_run("resnet-21", tmp_path)
@@ -113,20 +113,20 @@ def test_of_several_runs_all_are_named(tmp_path: Path) -> None:
     for run, trial in zip(runs[:3], trials[:3], strict=True):
         run.begin(trial, {"device": "cpu"})
     (runs[2].path / "trial.json").write_text("{")
-    with pytest.raises(UserError, match="begins 3 runs' ids") as told:
+    with pytest.raises(UserError, match="matches 3 runs;") as told:
         find_run("resnet-20", tmp_path)
     assert f"{runs[0].path.name} (seed 0, interrupted)" in str(told.value)
     assert f"{runs[2].path.name} (damaged)" in str(told.value)
-    with pytest.raises(UserError, match="begins 3 runs' ids"):
+    with pytest.raises(UserError, match="matches 3 runs;"):
         only_run("resnet-20", runs[:3], finished=True)
     runs[1].finish({})
     assert only_run("resnet-20", runs[:3], finished=True) == runs[1]
     runs[0].finish({})
-    with pytest.raises(UserError, match=r"begins 2 finished runs' ids; give more of it: .*\(seed 0, finished\), "):
+    with pytest.raises(UserError, match=r"matches 2 finished runs; give more of the id: .*\(seed 0, finished\), "):
         only_run("resnet-20", runs[:3], finished=True)
     for run, trial in zip(runs, trials, strict=True):
         run.begin(trial, {"device": "cpu"})
-    with pytest.raises(UserError, match=r"begins 10 runs' ids.*\) and 2 more$") as told:
+    with pytest.raises(UserError, match=r"matches 10 runs;.*\) and 2 more$") as told:
         find_run("resnet-20", tmp_path)
     assert str(told.value).count("(seed ") == 8
 

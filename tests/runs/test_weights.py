@@ -59,7 +59,9 @@ def test_a_file_is_of_the_trial_and_network_it_names(
     save_file({"w": np.zeros(1)}, path, {KEY: json.dumps({"spec": spec, "provenance": provenance})})
     assert find_other_owner(path, TRIAL) == owner
     if owner:
-        with pytest.raises(UserError, match=f"holds the weights of {owner}, and the run is {TRIAL.id}; put its own"):
+        with pytest.raises(
+            UserError, match=f"holds the weights of {owner}, but the run is {TRIAL.id}; restore the run's own"
+        ):
             refuse_other_weights(path, TRIAL)
     else:
         refuse_other_weights(path, TRIAL)

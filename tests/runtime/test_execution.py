@@ -65,5 +65,5 @@ def test_the_map_stays_channels_last_throughout() -> None:
 def test_a_device_that_is_not_here_is_told(device: str) -> None:
     """One that nobody knows, and one that this machine does not have."""
     assert choose_device("cpu") == "cpu"
-    with pytest.raises(UserError, match=f"device is '{device}', and there is none here; give cpu"):
+    with pytest.raises(UserError, match=f"device is '{device}', which this machine does not have; give cpu"):
         choose_device(device)

@@ -122,7 +122,7 @@ def leave(processes: Processes) -> str:
 def test_a_process_that_is_gone_is_told() -> None:
     """With what to do."""
     said = run_in_processes(leave, 2)[0]
-    assert "another of the 2 processes is gone (this is number 0); run the same command" in said
+    assert "another of the 2 processes is gone (this is process 0); run the same command" in said
 
 
 def fail(processes: Processes, error: Exception) -> None:
@@ -137,7 +137,7 @@ def fail(processes: Processes, error: Exception) -> None:
     ("error", "said"),
     [
         (UserError("photos/\udcff.jpg is damaged"), r"photos/\udcff.jpg is damaged"),
-        (KeyError("mean"), "process 2 of 3 failed (KeyError); its own words tell where"),
+        (KeyError("mean"), "process 2 of 3 failed (KeyError); its own output says where"),
     ],
 )
 def test_the_words_of_the_first_to_fail_are_everyones(error: Exception, said: str) -> None:

@@ -166,7 +166,7 @@ def test_one_window_is_the_network_itself(name: str) -> None:
 def test_networks_without_a_map_are_told() -> None:
     """They can be tested by crops."""
     network = build(find("alexnet"), device="meta")
-    with pytest.raises(UserError, match=r"multi-scale needs a convolutional map .* alexnet .* use protocol=10-crop"):
+    with pytest.raises(UserError, match=r"multi-scale needs a feature map .* alexnet .* use protocol=10-crop"):
         make_judge(network.eval(), "multi-scale")
 
 

@@ -116,7 +116,10 @@ class Posing(ClassificationTask):
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"class_weights": "balanced"}, r"recipe\.class_weights is balanced and the task has no classes; leave it out"),
+        (
+            {"class_weights": "balanced"},
+            r"recipe\.class_weights is balanced, but the task has no classes; leave it out",
+        ),
         ({"augmentation.mixup": "0.2"}, r"recipe\.augmentation\.mixup mixes targets, which the task makes itself"),
         ({"augmentation.cutmix": "1"}, r"recipe\.augmentation\.cutmix mixes targets, which the task makes itself"),
     ],

@@ -89,7 +89,7 @@ def test_a_damaged_one_is_not_kept_in_place_of_a_whole_one(tmp_path: Path) -> No
 def test_no_whole_one_left_stops(tmp_path: Path) -> None:
     """Starting over in silence would lose the run."""
     save(tmp_path, 1).write_bytes(b"")
-    with pytest.raises(UserError, match="no checkpoint"):
+    with pytest.raises(UserError, match="all checkpoints in"):
         load_newest(tmp_path, DEAF)
 
 

@@ -358,7 +358,7 @@ def test_what_is_not_finite_changes_nothing_and_ends_the_run(
     recipe = replace(LEARNING, average_decay=0.5)
     journal = Journal(tmp_path)
     stepper = put_together(Toy(troubles={4: trouble}), make_learner(), recipe)
-    sentence = r"the loss or a gradient of iteration 4 is not finite, on images 4\.1, 4\.2; what was saved before it"
+    sentence = r"the loss or a gradient of iteration 4 is not finite, on images 4\.1, 4\.2; checkpoints saved before it"
     with pytest.raises(UserError, match=sentence):
         fit(stepper, journal.surroundings)
     before = put_together(Toy(), make_learner(), recipe)
@@ -373,7 +373,7 @@ def test_what_is_not_finite_changes_nothing_and_ends_the_run(
 def test_float16_has_a_remedy_of_its_own(tmp_path: Path) -> None:
     """Where the loss itself is not finite no scale helps, and another precision may."""
     narrow = put_together(Toy(troubles={4: NO_LOSS}), make_learner(), replace(LEARNING, precision="fp16"))
-    with pytest.raises(UserError, match=r"try recipe\.precision=bf16, whose numbers reach farther, or a smaller"):
+    with pytest.raises(UserError, match=r"try recipe\.precision=bf16, which has a larger range, or a smaller"):
         fit(narrow, Journal(tmp_path).surroundings)
 
 

@@ -9,7 +9,7 @@ from reslab.data.arrays.sources import PUBLISHED
 from reslab.data.arrays.store import data_root, load_published
 from reslab.data.dataset import Dataset
 from reslab.data.photos.reader import read_photos
-from reslab.errors import UserError, suggest
+from reslab.errors import UserError, choices, suggest
 from reslab.files import exists, is_folder, real_path
 from reslab.runtime.listener import DEAF, Listener
 from reslab.spec import is_network
@@ -24,9 +24,9 @@ LOADERS = {
 def load_dataset(name: str, *, listener: Listener = DEAF) -> ArrayDataset:
     """Load a dataset by its name; the listener hears where a folder of that name lies here too."""
     if name not in LOADERS:
-        raise UserError(f"there is no dataset '{name}'{suggest(name, LOADERS) or '; there are ' + ', '.join(LOADERS)}")
+        raise UserError(f"there is no dataset '{name}'{suggest(name, LOADERS) or '; choose ' + choices(LOADERS)}")
     if is_folder(Path(name)) and real_path(Path(name)) != real_path(data_root() / name):
-        listener.warn(f"'{name}' is the dataset of that name, not the folder here; write ./{name} for the folder")
+        listener.warn(f"'{name}' means the dataset, not the folder {name} here; write ./{name} to use the folder")
     return LOADERS[name]()
 
 
@@ -46,7 +46,7 @@ def open_data(
 
 def _hint(text: str) -> str:
     if text and exists(Path(text)):
-        return ", but a file; give the folder that it lies in"
+        return ", but a file; give the folder that contains it"
     if is_network(text):
         return f", but a network; write network={text}"
-    return suggest(text, LOADERS) or f"; there are {', '.join(LOADERS)}, and folders such as data=FOLDER"
+    return suggest(text, LOADERS) or f"; choose {choices(LOADERS)}, or give a folder of photographs"

@@ -154,7 +154,9 @@ def count_validation(images: int, data: DataSpec) -> int:
     """Return how many of so many images are held back to choose by; refuse to hold all of them back."""
     count = max(1, round(data.validation * images)) if data.validation else 0
     if count and count >= images:
-        raise UserError(f"data.validation is {data.validation:g}, which leaves none of {images:,} images to train on")
+        raise UserError(
+            f"data.validation is {data.validation:g}, which leaves none of {images:,} images to train on; lower it"
+        )
     return count
 
 

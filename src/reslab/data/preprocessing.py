@@ -56,11 +56,12 @@ def centre_pixels(
 def _fit_mean(mean_image: Tensor | None, pixels: Tensor) -> Tensor:
     """Return the mean image, or its mean colour where that is of another size."""
     if mean_image is None:
-        raise UserError("these weights bring no mean image; give preprocess.mean, and preprocess.per_pixel_mean=false")
+        raise UserError("these weights have no mean image; set preprocess.mean and preprocess.per_pixel_mean=false")
     channels = len(mean_image), pixels.shape[-mean_image.dim()]
     if channels[0] != channels[1]:
         raise UserError(
-            f"the mean image has {channels[0]} channels and the images have {channels[1]}; give images of as many"
+            f"the mean image has {channels[0]} channels, but the images have {channels[1]}; "
+            f"give images with {channels[0]}"
         )
     fits = mean_image.shape == pixels.shape[-mean_image.dim() :]
     space = tuple(range(1, mean_image.dim()))
@@ -80,7 +81,7 @@ def _resize(pixels: Tensor, shorter: int, interpolation: str) -> Tensor:
 def _crop(pixels: Tensor, side: int) -> Tensor:
     height, width = pixels.shape[-2:]
     if min(height, width) < side:
-        raise UserError(f"crop is {side} and the images are {height}x{width}; set preprocess.resize or a smaller crop")
+        raise UserError(f"crop is {side}, but the images are {height}x{width}; set preprocess.resize or a smaller crop")
     top, left = round((height - side) / 2), round((width - side) / 2)
     return pixels[..., top : top + side, left : left + side]
 
@@ -88,7 +89,7 @@ def _crop(pixels: Tensor, side: int) -> Tensor:
 def _refuse_other_channels(values: tuple[float, ...], name: str, channels: int) -> None:
     if len(values) not in (1, channels):
         raise UserError(
-            f"{name} has {len(values)} values and the images have {channels} channels; give one for every channel"
+            f"{name} has {len(values)} values, but the images have {channels} channels; give one value per channel"
         )
 
 

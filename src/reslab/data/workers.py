@@ -60,7 +60,7 @@ def work_ahead(items: Dataset[Any], wanted: Iterable[Any], *, workers: int) -> I
         if isinstance(error, RuntimeError) and "DataLoader worker" not in str(error):
             raise
         raise UserError(
-            "a process that decodes images was killed; memory may be short: set RESLAB_WORKERS to fewer"
+            "a process that decodes images was killed, perhaps for lack of memory; set RESLAB_WORKERS to fewer"
         ) from error
 
 

@@ -52,8 +52,8 @@ class Deployed(nn.Module):
         super().__init__()
         if intake.preprocess.resize and not intake.preprocess.crop:
             raise UserError(
-                f"the preprocessing of {intake.network} resizes and does not crop, and a file takes one size; "
-                f"add preprocess.crop={intake.input_shape[-1]}"
+                f"the preprocessing of {intake.network} resizes but does not crop, and an exported file takes one "
+                f"size; add preprocess.crop={intake.input_shape[-1]}"
             )
         self.network, self.intake = network.eval(), intake
         self.preprocess = arithmetic(intake.preprocess)
@@ -134,8 +134,8 @@ def write_torchvision(deployed: Deployed, path: Path, pictures: Iterable[Picture
         theirs.load_state_dict(tensors)
     except RuntimeError as error:
         raise UserError(
-            f"torchvision builds nothing of the shape of {name_of(deployed.network.spec)}; "
-            "`reslab convert FILE --to torchvision` writes its names all the same"
+            f"torchvision has no network of the shape of {name_of(deployed.network.spec)}; "
+            "`reslab convert FILE --to torchvision` still writes a file with its names"
         ) from error
     theirs.eval()
     parity = check_parity(deployed, lambda pixels: theirs(deployed.prepare(pixels)), pictures)
@@ -156,7 +156,7 @@ def check_parity(deployed: Deployed, run: Runner, pictures: Iterable[Picture]) -
             ours.append(deployed.network(deployed.intake.prepare(picture)))
             theirs.append(run(frame.contiguous()))
     if not ours:
-        raise UserError("there is no image to check on that can be read; give others, or none for synthetic ones")
+        raise UserError("none of the images to check on can be read; give others, or none to check on synthetic ones")
     wanted, found = torch.cat(ours).double(), torch.cat(theirs).double()
     if bad := int(rows_not_finite(wanted).sum()):
         raise tell_not_finite(deployed.network, f"for {bad:,} of {len(wanted):,} images")
@@ -207,8 +207,9 @@ def refuse_mismatch(path: Path, parity: Parity) -> None:
     """Refuse a file that gives something else than the network."""
     if not parity.agrees:
         raise UserError(
-            f"{path} was not written: its logits differ from the network's by {parity.largest_difference:.3g} and its "
-            f"first guess on {parity.images - parity.same_guess} of {parity.images} images; export in another format"
+            f"{path} was not written: its logits differ from the network's by {parity.largest_difference:.3g}, and "
+            f"its first guess differs on {parity.images - parity.same_guess} of {parity.images} images; "
+            "export in another format"
         )
 
 
@@ -237,6 +238,6 @@ def _build_torchvisions(spec: Spec) -> nn.Module:
         options: dict[str, Any] = {"image_size": spec.input_size} if spec.architecture == "vit_b_16" else {}
         return torchvision.models.get_model(spec.architecture, weights=None, num_classes=spec.classes, **options)
     if not isinstance(spec, NetworkSpec) or len(spec.stages) != STAGES or spec.channels != 3:
-        raise UserError(f"torchvision builds nothing like {name_of(spec)}; export it as onnx or torch-export instead")
+        raise UserError(f"torchvision has no network like {name_of(spec)}; export it as onnx or torch-export instead")
     block = Bottleneck if spec.block == "bottleneck" else BasicBlock
     return ResNet(block, [stage.blocks for stage in spec.stages], num_classes=spec.classes)

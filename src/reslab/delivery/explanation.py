@@ -28,7 +28,7 @@ def find_evidence(network: Network, images: Tensor, target: int | None = None) -
         *_, logits = seen.values()
         maps = [value for value in seen.values() if value.dim() == 4 and value.shape[-1] * value.shape[-2] > 1]
         if not maps:
-            raise UserError(f"{name_of(network.spec)} has no map to explain itself by; choose a convolutional network")
+            raise UserError(f"{name_of(network.spec)} has no feature map to explain; choose a convolutional network")
         if not logits.isfinite().all():
             raise tell_not_finite(network, "for an image to explain")
         chosen = logits.argmax(1) if target is None else torch.full((len(images),), target, device=logits.device)

@@ -54,7 +54,7 @@ class Intake:
         said = self.preprocess.resize or self.preprocess.crop
         if not said and (height, width) != (down, across):
             raise BadImage(
-                f"{picture.name} is {width}x{height} and {self.network} takes {across}x{down}, and nothing says how; "
+                f"{picture.name} is {width}x{height}, but {self.network} takes {across}x{down} and does not resize; "
                 f"add preprocess.resize={across} preprocess.crop={across}"
             )
         images = to_channels(picture.pixels, self.input_shape[0])[None].to(self.device)
@@ -71,8 +71,8 @@ def make_intake(
     name, shape = name_of(network.spec), network.spec.input_shape
     if len(shape) != 3 or shape[0] not in (1, 3):
         raise UserError(
-            f"{name} takes inputs of {' x '.join(map(str, shape))}, which are not pictures; "
-            "give a network of two dimensions and 1 or 3 channels"
+            f"{name} takes inputs of {' x '.join(map(str, shape))}, which are not images; "
+            "give a network with two dimensions and 1 or 3 channels"
         )
     chosen = preprocess or network.preprocess
     if chosen is None:

@@ -49,7 +49,7 @@ class OnnxPredictor(Guesser):
         """Return what the file makes of pictures."""
         logits = self.run(prepared.contiguous())
         if bad := rows_not_finite(logits).nonzero().flatten().tolist():
-            raise UserError(f"{self.origin} gives no finite numbers for {names[bad[0]]}; export it again")
+            raise UserError(f"{self.origin} gives outputs that are not finite for {names[bad[0]]}; export it again")
         return logits
 
 
@@ -61,7 +61,7 @@ def _read_metadata(path: Path) -> dict[str, Any]:
     try:
         model = onnx.load(path, load_external_data=False)
     except Exception as error:  # protobuf raises what it likes
-        raise UserError(f"{path} is not an ONNX file, or a damaged one; export it again") from error
+        raise UserError(f"{path} is damaged or not an ONNX file; export it again") from error
     told = {entry.key: entry.value for entry in model.metadata_props}
     try:
         about = json.loads(told[KEY])
@@ -69,7 +69,7 @@ def _read_metadata(path: Path) -> dict[str, Any]:
         about = None
     if not isinstance(about, dict):
         raise UserError(
-            f"{path} does not say how its images are prepared and what its classes are, as files of `reslab export` do;"
-            " give one of those"
+            f"{path} does not say how its images are prepared and what its classes are;"
+            " give a file written by `reslab export`"
         )
     return about

@@ -78,7 +78,7 @@ def label_pictures(data: Dataset, *, on_bad: OnBad | None = None) -> LabelledDat
     """Return the pictures of data in which each has one class."""
     if data.target != "class":
         raise UserError(
-            f"images of {data.name} have several labels each, and here each needs one class; give other data"
+            f"images of {data.name} have several labels each, but one class per image is needed here; give other data"
         )
     return pair_pictures(data, on_bad=on_bad)
 
@@ -173,6 +173,6 @@ def _take_array(image: Any, *, name: str) -> Pixels:
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or not 1 <= pixels.shape[2] <= 4 or not pixels.size:
         raise BadImage(
             f"{name} is an array of {pixels.dtype} and shape {pixels.shape}; "
-            "give bytes (height, width, 3 or 1), or one more for transparency"
+            "give uint8 of shape (height, width, channels), with 1 or 3 channels and perhaps one for transparency"
         )
     return pixels[:, :, : 3 if pixels.shape[2] > 2 else 1]

@@ -17,7 +17,7 @@ from reslab.data.geometry import Pixels
 from reslab.delivery.explanation import find_evidence, paint
 from reslab.delivery.intake import Intake, make_batches, make_intake, tell_misfit
 from reslab.delivery.pictures import Image, OnBad, as_sequence, read_images
-from reslab.errors import UserError
+from reslab.errors import UserError, choices
 from reslab.networks import Network
 from reslab.networks.finite import rows_not_finite, tell_not_finite
 from reslab.networks.inference import Inference, Served, serve
@@ -95,7 +95,7 @@ class Guesser(abc.ABC):
             raise UserError(
                 f"threshold is {threshold:g}; give a probability from 0 to 1"
                 if several
-                else "threshold is for networks of several labels per image, and this one is of one class; leave it out"
+                else "threshold is for multi-label networks, but this one predicts one class per image; leave it out"
             )
         least = torch.tensor(self.thresholds or THRESHOLD) if threshold is None else torch.tensor(threshold)
         predictions: list[Prediction] = []
@@ -162,7 +162,9 @@ class Predictor(Guesser):
         `target` is the class's name, by default the first guess.
         """
         if target is not None and target not in self.class_names:
-            raise UserError(f"there is no class '{target}'; the network knows {', '.join(self.class_names[:10])}")
+            raise UserError(
+                f"the network has no class '{target}'; choose one that it has, such as {choices(self.class_names[:10])}"
+            )
         (picture,) = read_images(as_sequence(image))
         chosen = None if target is None else self.class_names.index(target)
         evidence = find_evidence(self.network, self.intake.prepare(picture), chosen)

@@ -35,7 +35,9 @@ def probe(train: Tensor, train_labels: Tensor, *, test: Tensor, test_labels: Ten
     """Measure a linear probe and neighbours of features (images, channels) with their labels."""
     classes = int(max(train_labels.max(), test_labels.max())) + 1
     if len(train) < 2 * HELD_OUT:
-        raise UserError(f"there are {len(train)} images to learn from; a probe needs {2 * HELD_OUT} or more")
+        raise UserError(
+            f"there are {len(train)} training images, but a probe needs {2 * HELD_OUT} or more; give more images"
+        )
     mean, deviation = train.double().mean(0), train.double().std(0).clamp_min(1e-8)
     learned, tested = ((part.double() - mean) / deviation for part in (train, test))
     penalty = choose_penalty(learned, train_labels, classes=classes, seed=seed)

@@ -81,7 +81,7 @@ def score_onnx(deployed: Deployed, path: Path, pictures: Pictures) -> OnnxScore:
         meter.add(logits, torch.tensor([picture.label]))
         images += 1
     if not images:
-        raise UserError("there is no image to test on that can be read; give other data")
+        raise UserError("none of the test images can be read; give other data")
     logged, seconds = meter.read().logged(), []
     for _ in range(WARM_UP + TIMED):
         begun = time.perf_counter()

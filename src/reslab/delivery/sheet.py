@@ -46,10 +46,10 @@ def refuse_sheet(path: Path, images: Sequence[Given]) -> None:
     if ending not in HTML_ENDINGS + PICTURE_ENDINGS:
         raise UserError(f"--sheet is {path}; give a file that ends in .html, .jpg or .png")
     if not all(isinstance(image, (str, Path)) for image in images):
-        raise UserError("a contact sheet reads its images again, so it takes files; save them, or leave the sheet out")
+        raise UserError("a contact sheet reads the image files again; save the images to files, or leave the sheet out")
     if ending in PICTURE_ENDINGS and len(images) > MOST_ON_A_PICTURE:
         raise UserError(
-            f"{count(len(images))} images do not fit on {path}, which takes {count(MOST_ON_A_PICTURE)}; give an .html"
+            f"{path} has room for {count(MOST_ON_A_PICTURE)} images, not for {count(len(images))}; give an .html file"
         )
 
 

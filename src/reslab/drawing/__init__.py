@@ -19,7 +19,7 @@ __all__ = ["draw_blocks", "draw_networks"]
 def draw_networks(specs: Sequence[Spec]) -> str:
     """Draw whole networks side by side, a column each, as one SVG (the paper's Fig. 3)."""
     if not specs:
-        raise UserError("there is nothing to draw: name at least one network")
+        raise UserError("there is nothing to draw; name at least one network")
     return draw_network_page([make_column(spec) for spec in specs])
 
 
@@ -27,7 +27,8 @@ def draw_blocks(spec: Spec) -> str:
     """Draw each distinct block of a plain or residual network once, as one SVG (the paper's Figs. 2 and 5)."""
     if not isinstance(spec, NetworkSpec):
         raise UserError(
-            f"'{name_of(spec)}' has no plain or residual blocks: draw it as a whole network, or name a resnet or plain"
+            f"'{name_of(spec)}' has no plain or residual blocks; "
+            "draw the whole network, or name a plain or residual one"
         )
     facts = f"{depth_of(spec)} layers, {write_order(spec)}"
     return draw_block_page(name_of(spec), list_blocks(spec), facts=facts)

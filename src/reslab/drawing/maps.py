@@ -25,9 +25,7 @@ def follow_map(spec: NetworkSpec) -> MapSizes:
     stem = _convolve(spec.input_size, spec.stem.kernel, spec.stem.stride)
     size = pool = _pool(spec, stem)
     if size < 1:
-        raise UserError(
-            f"input_size is {spec.input_size}, of which conv1 and its pool leave nothing: give a larger one"
-        )
+        raise UserError(f"input_size is {spec.input_size}, too small for conv1 and its pool; give a larger one")
     blocks = []
     for plan in spec.layout():
         sizes = []

@@ -45,5 +45,5 @@ def draw_rates(
             pen.dot(*place(rate, loss))
     shown = [place(rate, loss) for rate, loss in zip(rates, smoothed, strict=True) if loss <= high]
     pen.line(shown, colour=ours, weight=2.2)
-    told = "none lowers the loss" if suggested is None else f"the suggested rate is {suggested:g}"
+    told = "no rate lowers the loss" if suggested is None else f"the suggested rate is {suggested:g}"
     return pen.page(width=WIDTH, height=HEIGHT, title=title, description=f"{len(rates)} iterations; {told}")

@@ -23,4 +23,4 @@ def build(spec: Spec, *, device: torch.device | str | None = None) -> Network:
 
                 return TorchvisionNetwork(spec)
             case _:
-                raise TypeError(f"build takes a spec, such as find('resnet-20'), and got {type(spec).__name__}")
+                raise TypeError(f"build takes a spec, such as find('resnet-20'), but got {type(spec).__name__}")

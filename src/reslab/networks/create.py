@@ -133,7 +133,9 @@ def _spec_fields(overrides: Mapping[str, Any]) -> dict[str, Any]:
                 raise UserError(f"{word} and {field} are the same; give one of them")
             fields[field] = value
     if "pretrained" in fields:
-        raise UserError("there is no 'pretrained'; write weights=FILE, or weights='cifar10' for those that come along")
+        raise UserError(
+            "there is no 'pretrained'; pass weights=FILE, or weights='cifar10' for the weights that reslab includes"
+        )
     return fields
 
 
@@ -160,7 +162,7 @@ def _unwrap(network: Any) -> Network:
     changed = [name for name in {**built, **held} if name not in held or built.get(name) != held[name].shape]
     if changed:
         raise UserError(
-            f"{changed[0]} is not as the network's spec says; build it with the fields you need (classes=...)"
+            f"{changed[0]} does not match the network's spec; build it with the fields you need, such as classes=..."
         )
     return network
 
@@ -171,7 +173,7 @@ def _refuse_contradictions(asked: Spec, explicit: set[str], trained: Spec, *, or
         said = any(field == name or field.startswith(f"{name}.") for name in explicit)
         if field.startswith(STRUCTURE) or (field == "shortcut" and {wanted, found} & {"none", "gated"}):
             raise UserError(
-                f"{origin} holds {name_of(trained)}, not {name_of(asked)}: ask for that, or give another file"
+                f"{origin} holds {name_of(trained)}, not {name_of(asked)}; ask for that network, or give another file"
             )
         if said and field != "classes":
             raise UserError(

@@ -45,9 +45,9 @@ def _refuse(shallow: NetworkSpec, spec: NetworkSpec) -> None:
         needs = "order=post, norm=batch or frozen, and layers of one width"
     else:
         possible = normed and spec.shortcut in ("A", "B") and spec.operator_order.last[:2] == ("conv", "norm")
-        needs = "shortcut=A or B, norm=batch or frozen, and that normalization to end the branch"
+        needs = "shortcut=A or B, norm=batch or frozen, and a branch that ends with that normalization"
     if not possible:
-        raise UserError(f"no block added to {name_of(spec)} would leave it unchanged: that needs {needs}")
+        raise UserError(f"a block added to {name_of(spec)} would change its outputs; choose a network with {needs}")
 
 
 @torch.no_grad()

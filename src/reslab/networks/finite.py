@@ -34,6 +34,6 @@ def tell_not_finite(
 ) -> NotFinite:
     """Return the refusal of a network that gives no numbers, and `where`: "for 3 of 10 images", "for cat.png"."""
     culprit = find_not_finite(network.state_dict())
-    cause = f"its {culprit} is not finite" if culprit else "its weights are finite, and numbers overflow on the way"
+    cause = f"its {culprit} is not finite" if culprit else "its weights are finite, but its activations overflow"
     named = origin or network.origin or name_of(network.spec)
     return NotFinite(f"{named} gives {what} that are not finite {where}: {cause}; {remedy}")

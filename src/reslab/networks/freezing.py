@@ -27,7 +27,9 @@ def head_parameters(spec: Spec) -> frozenset[str]:
 def refuse_no_part(network: Network, until: str) -> None:
     """Refuse to freeze what a network does not have; it may be on the meta device."""
     if until not in (parts := _parts(network)):
-        raise UserError(f"recipe.freeze is {until}; {name_of(network.spec)} has {choices(parts)}")
+        raise UserError(
+            f"recipe.freeze is {until}, which {name_of(network.spec)} does not have; choose {choices(parts)}"
+        )
 
 
 def freeze(network: Network, until: str) -> None:

@@ -31,7 +31,7 @@ class TorchvisionNetwork(Network):
             options = {"image_size": spec.input_size}
             if spec.input_size % 16:
                 raise UserError(
-                    f"input_size is {spec.input_size}; ViT-B/16 cuts images into patches of 16, so give a multiple"
+                    f"input_size is {spec.input_size}; ViT-B/16 uses patches of 16 pixels, so give a multiple of 16"
                 )
         self.model = torchvision.models.get_model(spec.architecture, weights=None, num_classes=spec.classes, **options)
         if spec.channels != 3:

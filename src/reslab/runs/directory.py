@@ -145,13 +145,15 @@ class RunDirectory:
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise UserError(f"{self.path} has no {name}.json; it is not a run, or has not got that far") from None
+            raise UserError(
+                f"{self.path} has no {name}.json; it is not a run, or the run has not written it yet"
+            ) from None
         except PermissionError as error:
             raise UserError(f"{path} cannot be read: {error.strerror}; check the run's permissions") from error
         except (OSError, ValueError, RecursionError) as error:
             raise UserError(f"{path} cannot be read ({error}); remove the run and train it again") from error
         if not isinstance(data, dict):
-            raise UserError(f"{path} holds no table of fields; remove the run and train it again")
+            raise UserError(f"{path} is not a JSON object; remove the run and train it again")
         return data
 
     def write(self, name: str, data: dict[str, Any]) -> None:
@@ -240,10 +242,10 @@ def only_run(word: str, matching: Sequence[RunDirectory], *, finished: bool = Fa
     if finished:
         matching = [run for run in matching if run.state == "finished"] or matching
     if len(matching) > 1:
-        kind = "finished runs'" if finished and matching[0].state == "finished" else "runs'"
+        kind = "finished runs" if finished and matching[0].state == "finished" else "runs"
         named = [f"{run.path.name} ({_describe(run)})" for run in matching[:MOST_NAMED]]
         more = f" and {len(matching) - MOST_NAMED} more" if len(matching) > MOST_NAMED else ""
-        raise UserError(f"'{word}' begins {len(matching)} {kind} ids; give more of it: {', '.join(named)}{more}")
+        raise UserError(f"'{word}' matches {len(matching)} {kind}; give more of the id: {', '.join(named)}{more}")
     return matching[0]
 
 

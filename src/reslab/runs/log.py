@@ -61,8 +61,8 @@ class StepLog:
         kept = [entry for entry in self.read() if entry["step"] <= step]
         if (kept[-1]["step"] if kept else 0) != last:
             raise UserError(
-                f"{self.path} lacks the entry of iteration {last}, which the checkpoint has seen; "
-                "bring it back, or remove the run to train it again"
+                f"{self.path} lacks the entry of iteration {last}, although the checkpoint is newer; "
+                "restore the file, or remove the run to train it again"
             )
         if self.path.exists():
             write_text(self.path, "".join(to_json(entry) + "\n" for entry in kept))

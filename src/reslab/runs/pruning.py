@@ -59,9 +59,9 @@ def prune(run: RunDirectory, *, interrupted: bool = False) -> int:
 def _waste(run: RunDirectory, *, interrupted: bool) -> list[Waste]:
     files = [path for path in sorted(run.path.rglob("*")) if path.is_symlink() or path.is_file()]
     if run.is_bare:
-        return [_part("the lock of a run never begun", files, whole=True)]
+        return [_part("the lock of a run that never started", files, whole=True)]
     if interrupted and run.state != "finished":
-        return [_part("a run never finished", files, whole=True)]
+        return [_part("an unfinished run", files, whole=True)]
     temporary = leftovers(run.path)
     waste = [_part("temporary files", temporary)]
     if run.state == "finished" and not _find_loss(run):

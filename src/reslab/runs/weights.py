@@ -60,8 +60,8 @@ def refuse_other_weights(path: Path, trial: Trial) -> None:
     """Refuse a weight file in the folder of a run of `trial` that is whole and another's."""
     if owner := find_other_owner(path, trial):
         raise UserError(
-            f"{path} holds the weights of {owner}, and the run is {trial.id}; "
-            "put its own back, or move these away and train it again"
+            f"{path} holds the weights of {owner}, but the run is {trial.id}; "
+            "restore the run's own weights, or move these away and train it again"
         )
 
 

@@ -54,6 +54,6 @@ def choose_device(wanted: str | None = None) -> str:
         torch.empty(0, device=wanted)
     except (RuntimeError, AssertionError) as error:
         raise UserError(
-            f"device is {wanted!r}, and there is none here; give cpu, or cuda where there is a GPU"
+            f"device is {wanted!r}, which this machine does not have; give cpu, or cuda on a machine with a GPU"
         ) from error
     return wanted

@@ -116,7 +116,7 @@ class Processes:
         """Leave word for the others of why this one fails, unless it merely lost them, or another was the first."""
         if self.store is None or isinstance(error, Lost):
             return
-        failed = f"process {self.rank} of {self.count} failed ({type(error).__name__}); its own words tell where"
+        failed = f"process {self.rank} of {self.count} failed ({type(error).__name__}); its own output says where"
         sentence = str(error) if isinstance(error, UserError) else failed
         with contextlib.suppress(RuntimeError):  # whoever kept it is gone
             self.store.compare_set(CAUSE, "", sentence.encode(errors="backslashreplace").decode())
@@ -141,11 +141,11 @@ class Processes:
             if not late and not any(word in words for word in GONE):
                 raise
             what = f"did not answer for {self.timeout_seconds:g} seconds" if late else "is gone"
-            remedy = "; RESLAB_TIMEOUT=SECONDS waits longer" if late else ""
+            remedy = ", or set RESLAB_TIMEOUT=SECONDS to wait longer" if late else ""
             raise Lost(
                 self._find_word()
-                or f"another of the {self.count} processes {what} (this is number {self.rank}); "
-                f"run the same command to go on from the last checkpoint{remedy}"
+                or f"another of the {self.count} processes {what} (this is process {self.rank}); "
+                f"run the same command to resume from the last checkpoint{remedy}"
             ) from error
 
 
@@ -177,8 +177,8 @@ def joined() -> Iterator[Processes]:
         local = _number("LOCAL_RANK")
         if local >= torch.cuda.device_count():
             raise UserError(
-                f"there are {torch.cuda.device_count()} GPUs here, and process {local} has none left; start as many "
-                "processes as there are GPUs, or hide them with CUDA_VISIBLE_DEVICES= to train on the CPU"
+                f"there are {torch.cuda.device_count()} GPUs here, but process {local} has none; start no more "
+                "processes than there are GPUs, or set CUDA_VISIBLE_DEVICES= to train on the CPU"
             )
         torch.cuda.set_device(local)
     launcher = os.environ.get("RESLAB_RENDEZVOUS")
@@ -248,7 +248,7 @@ def _stop_with_launcher() -> None:
 def _number(name: str, *, default: str = "") -> int:
     text = os.environ.get(name, default)
     if not text.isdecimal():
-        raise UserError(f"{name} is {text!r} in the environment; start processes by torchrun or --processes N")
+        raise UserError(f"{name} is {text!r} in the environment; start processes with torchrun or --processes N")
     return int(text)
 
 

@@ -104,7 +104,7 @@ def _plain(about: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return json.loads(to_json(about, default=lambda value: value.item() if hasattr(value, "item") else str(value)))
     except (TypeError, ValueError) as error:
-        raise UserError(f"what goes with the weights cannot be written as JSON ({error}); use plain values") from error
+        raise UserError(f"the metadata of the weights cannot be written as JSON ({error}); use plain values") from error
 
 
 def _canonical(data: Mapping[str, Any]) -> str:

@@ -117,8 +117,8 @@ def find_dense_parts(network: Network, *, protocol: str) -> DenseParts:
     parts = network.dense_parts()
     if parts is None:
         raise UserError(
-            f"protocol={protocol} needs a convolutional map that is averaged and classified, and "
-            f"{name_of(network.spec)} has none we know; use protocol=10-crop"
+            f"protocol={protocol} needs a feature map that is averaged and classified, but "
+            f"{name_of(network.spec)} has none; use protocol=10-crop"
         )
     return parts
 

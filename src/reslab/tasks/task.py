@@ -74,7 +74,9 @@ class Task(abc.ABC):
         """Refuse what this task cannot be trained with: what asks for targets it does not heed, or makes itself."""
         kind = type(self)
         if recipe.class_weights != "none" and kind.weigh is Task.weigh:
-            raise UserError(f"recipe.class_weights is {recipe.class_weights} and the task has no classes; leave it out")
+            raise UserError(
+                f"recipe.class_weights is {recipe.class_weights}, but the task has no classes; leave it out"
+            )
         for name in ("mixup", "cutmix"):
             if getattr(recipe.augmentation, name) and kind.pose is not Task.pose:
                 raise UserError(f"recipe.augmentation.{name} mixes targets, which the task makes itself; leave it out")

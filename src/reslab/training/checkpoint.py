@@ -52,10 +52,10 @@ def load_newest(folder: Path, listener: Listener, *, trial: str = "") -> Checkpo
             continue
         found = about.get("trial", "")
         if trial and found not in ("", trial):
-            raise UserError(f"{path} is a checkpoint of {found}, not of {trial}; move it back where it belongs")
+            raise UserError(f"{path} is a checkpoint of {found}, not of {trial}; move it back to its run")
         return Checkpoint(about["step"], tensors, about["values"], found)
     if paths:
-        raise UserError(f"no checkpoint in {folder} is whole; remove the folder to start the run again")
+        raise UserError(f"all checkpoints in {folder} are damaged; remove the folder to start the run again")
     return None
 
 

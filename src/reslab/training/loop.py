@@ -122,11 +122,11 @@ def _read(state: TrainingState, task: Task, recipe: Recipe) -> Tally:
     """Wait for the device; stop the run if something was not finite: its state is as it was before that iteration."""
     tally = state.read_tally()
     if tally.failed_at is not None:
-        farther = "recipe.precision=bf16, whose numbers reach farther, or " if recipe.precision == "fp16" else ""
+        farther = "recipe.precision=bf16, which has a larger range, or " if recipe.precision == "fp16" else ""
         raise NotFinite(
             f"the loss or a gradient of iteration {tally.failed_at} is not finite, "
             f"on images {task.name_images(tally.failed_at)}; "
-            f"what was saved before it is kept: try {farther}a smaller recipe.optimizer.learning_rate or a warm-up"
+            f"checkpoints saved before it are kept; try {farther}a smaller recipe.optimizer.learning_rate or a warm-up"
         )
     return tally
 

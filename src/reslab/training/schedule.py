@@ -59,5 +59,5 @@ def read_snapshots(text: str, iterations: int) -> frozenset[int]:
             return steps
     raise UserError(
         f"snapshots are {text!r}; give steps from 1 to {iterations}, such as 1000,2000, "
-        "or parts of the run with a dot, such as 0.1,0.5,1"
+        "or fractions of the run, such as 0.1,0.5,1"
     )

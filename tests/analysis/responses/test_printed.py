@@ -14,9 +14,9 @@ FOUND = {"data": "digits", "images": 1355, "confidence": 0.95, "counted": "3x3",
 
 def test_a_sentence_says_on_what_it_was_measured() -> None:
     """Bad images are told where there were any."""
-    assert PRINTED.sentence(FOUND) == "1,355 images of digits; intervals of 95 % over images"
+    assert PRINTED.sentence(FOUND) == "1,355 images of digits; 95 % confidence intervals over images"
     told = PRINTED.sentence(FOUND | {"skipped_images": 2, "confidence": 0.9})
-    assert told == "1,355 images of digits (bad ones skipped: 2); intervals of 90 % over images"
+    assert told == "1,355 images of digits (bad images skipped: 2); 90 % confidence intervals over images"
 
 
 @pytest.mark.parametrize(("counted", "which"), [("3x3", "the 3x3 layers"), ("all", "all layers")])

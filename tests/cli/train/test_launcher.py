@@ -136,7 +136,7 @@ def test_a_stopped_process_is_not_waited_for_forever(rank: int, tmp_path: Path) 
         os.kill(started.workers()[rank], signal.SIGSTOP)
         code, said = started.end()
     assert code == 2
-    assert said.count(f"another of the 2 processes did not answer for 3 seconds (this is number {1 - rank})") == 1
+    assert said.count(f"another of the 2 processes did not answer for 3 seconds (this is process {1 - rank})") == 1
 
 
 def test_without_a_launcher_the_processes_stop(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_a_dry_run_says_what_is_there_and_what_is_needed(
     assert len(re.findall(r"-digits-[0-9a-f]{12} +new", outcome.out)) == 4
     assert not list_runs(tmp_path / "runs")
     refused = reslab("train", *files, "--seeds", "2", "--runs", str(tmp_path / "runs"))
-    assert "of disk and 1000 B are free" in refused.err.replace("\n", " ")
+    assert "of disk space, but 1000 B are free" in refused.err.replace("\n", " ")
 
 
 def test_all_start_from_the_same_weights(reslab, tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_what_was_trained_on_is_known_by_the_fingerprint() -> None:
         ({"centring": "imagenet"}, r"recipe\.centring is imagenet, which is for photographs; leave it out"),
         ({"resizing.initial": 0.5}, r"recipe\.resizing\.initial is 0\.5, which is for photographs; leave it out"),
         ({"augmentation.padding": 8, "augmentation.edges": "reflect"}, "edges=reflect needs a padding smaller than"),
-        ({"augmentation.cutout": 9}, r"recipe\.augmentation\.cutout is 9; the images are only 8 wide"),
+        ({"augmentation.cutout": 9}, r"recipe\.augmentation\.cutout is 9, but the images are 8 pixels wide"),
     ],
 )
 def test_what_is_not_for_images_of_one_size_is_refused(fields: dict[str, object], sentence: str) -> None:

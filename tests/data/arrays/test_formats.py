@@ -63,7 +63,7 @@ def test_idx_is_a_header_and_bytes(tmp_path: Path) -> None:
     assert arrays["test_images"].ravel().tolist() == [1, 2, 3, 4]
     assert arrays["test_labels"].tolist() == [5]
     paths["train-images-idx3-ubyte.gz"].write_bytes(gzip.compress(b"\0\0\x0d" + images[3:]))
-    with pytest.raises(ValueError, match="no idx file of bytes"):
+    with pytest.raises(ValueError, match="not an idx file of bytes"):
         read_fashion_mnist(paths)
 
 

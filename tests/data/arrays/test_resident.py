@@ -63,7 +63,7 @@ def test_plain_images_are_the_whole_ones() -> None:
 def test_what_does_not_fit_the_images_is_refused() -> None:
     """A reflection wider than the image, a hole larger than it."""
     mean = per_pixel_mean(SPLIT, brightest=255)
-    with pytest.raises(UserError, match=r"padding is 8 and the images are 8 wide; edges=reflect needs"):
+    with pytest.raises(UserError, match=r"padding is 8, but the images are 8 pixels wide; edges=reflect needs"):
         Preparation(mean=mean, brightest=255, padding=8, edges="reflect")
-    with pytest.raises(UserError, match=r"cutout is 9; the images are only 8 wide"):
+    with pytest.raises(UserError, match=r"cutout is 9, but the images are 8 pixels wide"):
         Preparation(mean=mean, brightest=255, cutout=9)

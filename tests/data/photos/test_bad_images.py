@@ -65,5 +65,5 @@ def test_what_was_skipped_is_written_and_read_back(tmp_path: Path) -> None:
     assert read_skipped(tmp_path) == skipped
     for content in ("", "[]", '{"images": [{"part": "somewhere"}]}', '{"images": 3}'):
         (tmp_path / "skipped.json").write_text(content)
-        with pytest.raises(UserError, match=r"skipped\.json is damaged \(.*\); remove it to go on"):
+        with pytest.raises(UserError, match=r"skipped\.json is damaged \(.*\); remove it to resume"):
             read_skipped(tmp_path)

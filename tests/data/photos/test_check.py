@@ -105,11 +105,11 @@ def test_copies_are_found_across_splits_and_classes(photos: Path) -> None:
     shutil.copy(photos / "train" / "ant" / "2.png", photos / "train" / "ant" / "2b.png")
     shutil.copy(photos / "train" / "bee" / "0.png", photos / "val" / "ant" / "bee.png")
     expected = {
-        ("in train and val", "val/ant/leak.bmp", "as train/ant/0.png"),
-        ("two labels", "train/bee/ant.png", "as train/ant/1.png"),
-        ("repeated", "train/ant/2b.png", "as train/ant/2.png"),
-        ("in train and val", "val/ant/bee.png", "as train/bee/0.png"),
-        ("two labels", "val/ant/bee.png", "as train/bee/0.png"),
+        ("in train and val", "val/ant/leak.bmp", "same as train/ant/0.png"),
+        ("two labels", "train/bee/ant.png", "same as train/ant/1.png"),
+        ("repeated", "train/ant/2b.png", "same as train/ant/2.png"),
+        ("in train and val", "val/ant/bee.png", "same as train/bee/0.png"),
+        ("two labels", "val/ant/bee.png", "same as train/bee/0.png"),
     }
     assert check_folder(photos).passed
     assert told(photos) == expected
@@ -147,7 +147,7 @@ def test_what_read_folder_stops_at_is_said_too(photos: Path, tmp_path: Path) -> 
     save(tmp_path / "one" / "ant" / "0.png")
     checked = check_folder(tmp_path / "one")
     assert {finding.kind for finding in checked.of("error")} == {"too few classes", "single image"}
-    assert "has 1 folder of images, and two classes are needed" in (checked.refusal or "")
+    assert "has 1 folder of images, but at least two classes are needed" in (checked.refusal or "")
 
 
 def test_nothing_to_look_at_is_refused(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_uneven_classes_are_noted(photos: Path) -> None:
     assert told(photos) == set()
     save(photos / "train" / "bee" / "29.png")
     (finding,) = check_folder(photos).findings
-    assert (finding.kind, finding.path, finding.detail) == ("uneven classes", "ant", "3 to 30 of bee")
+    assert (finding.kind, finding.path, finding.detail) == ("uneven classes", "ant", "3 images; bee has 30")
     assert check_folder(photos).passed
     assert "recipe.class_weights=balanced" in KINDS[finding.kind].meaning
 
@@ -235,7 +235,7 @@ def test_every_trouble_is_told(tmp_path: Path) -> None:
     (tmp_path / "train" / "d").mkdir()
     assert set(map(astuple, scan_photos(tmp_path).findings)) == {
         ("passed over", "train/a/x.heic", ".heic"),
-        ("passed over", "train/stray.jpg", "in no class"),
+        ("passed over", "train/stray.jpg", "not in a class"),
         ("passed over", "other", "beside train and val"),
         ("passed over", "loose.png", "beside train and val"),
         ("class not in val", "train/b", ""),

@@ -132,14 +132,14 @@ def test_what_is_wrong_is_told(photos: Path, tmp_path: Path) -> None:
         read_folder(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     with pytest.raises(
-        UserError, match=r"empty has no folders of images, and two classes are needed at least; give each"
+        UserError, match=r"empty has no folders of images, but at least two classes are needed; make a folder for each"
     ):
         read_folder(tmp_path / "empty")
     (photos / "train" / "cricket").mkdir()
     with pytest.raises(UserError, match="cricket has no images; fill it or remove it"):
         read_folder(photos)
     (photos / "train" / "cricket").rename(photos / "val" / "cricket")
-    with pytest.raises(UserError, match=r"val/cricket is a class nothing is trained on"):
+    with pytest.raises(UserError, match=r"val/cricket is a class without training images"):
         read_folder(photos)
     (photos / "val" / "cricket").rmdir()
     for path in (photos / "val").rglob("*.png"):
@@ -148,7 +148,7 @@ def test_what_is_wrong_is_told(photos: Path, tmp_path: Path) -> None:
         read_folder(photos)
     fill(tmp_path / "single" / "a", 1)
     fill(tmp_path / "single" / "b", 4)
-    with pytest.raises(UserError, match="a has one image; two are needed"):
+    with pytest.raises(UserError, match="a has only one image, so none can be held out"):
         read_folder(tmp_path / "single")
 
 
@@ -217,11 +217,13 @@ def test_a_trial_for_other_images_is_refused(photos: Path) -> None:
         other = replace(trial.recipe, augmentation=replace(augmentation, **changes))
         with pytest.raises(UserError, match=sentence):
             dataset.refuse_trial(replace(trial, recipe=other))
-    with pytest.raises(UserError, match=r"data\.split is tuning; a folder of photographs has its own val"):
+    with pytest.raises(
+        UserError, match=r"data\.split is tuning, which is for named datasets; leave it out: a folder of photographs"
+    ):
         dataset.refuse_trial(replace(trial, data=replace(trial.data, split="tuning")))
-    with pytest.raises(UserError, match=r"data\.split=tuning is for datasets by name"):
+    with pytest.raises(UserError, match=r"data\.split=tuning is for named datasets; leave it out"):
         dataset.divide("tuning")
-    with pytest.raises(UserError, match=r"has images to test on and none to train on; add them as train/<class>/"):
+    with pytest.raises(UserError, match=r"has test images but no training images; add them as train/<class>/"):
         replace(dataset, train=dataset.train.take(slice(0))).refuse_trial(trial)
 
 

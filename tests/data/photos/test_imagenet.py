@@ -124,7 +124,7 @@ def test_what_is_unpacked_is_only_counted(source: Path, out: Path, monkeypatch: 
     prepared = prepare_imagenet(out, choose_place(out))
     assert (prepared.root, prepared.counts, prepared.as_found) == (out, COUNTS, True)
     assert tree(out) == before
-    with pytest.raises(UserError, match="is unpacked already; use it as it is, without --out"):
+    with pytest.raises(UserError, match="is already unpacked; use it directly, without --out"):
         prepare_imagenet(out, out.with_name("other"))
     monkeypatch.setattr(imagenet, "WHOLE", COUNTS)
     assert prepare_imagenet(out, out).whole
@@ -134,7 +134,9 @@ def test_what_is_unpacked_is_only_counted(source: Path, out: Path, monkeypatch: 
 def test_missing_files_are_named(name: str, source: Path, out: Path) -> None:
     """With where they come from; nothing is begun."""
     (source / name).unlink()
-    with pytest.raises(UserError, match=rf"has no {name}; image-net\.org gives ILSVRC-2012 to those with an account"):
+    with pytest.raises(
+        UserError, match=rf"has no {name}; download ILSVRC-2012 from image-net\.org, which needs an account"
+    ):
         prepare_imagenet(source, out)
     with pytest.raises(UserError, match=rf"there is no folder .*nowhere; give the one with {TRAIN}"):
         prepare_imagenet(source / "nowhere", out)
@@ -145,7 +147,7 @@ def test_a_small_disk_is_refused_first(source: Path, out: Path, monkeypatch: pyt
     """By what is still to be unpacked."""
     usage = shutil.disk_usage(source)
     monkeypatch.setattr(shutil, "disk_usage", lambda place: usage._replace(free=10_000))
-    with pytest.raises(UserError, match=r"of disk and .* are free; free some space or give --out"):
+    with pytest.raises(UserError, match=r"of disk space, but .* are free; free some space or give --out"):
         prepare_imagenet(source, out)
     assert not out.exists()
     monkeypatch.undo()
@@ -175,7 +177,7 @@ def test_links_are_refused(source: Path, out: Path) -> None:
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
         archive.addfile(link)
     (source / VAL).write_bytes(buffer.getvalue())
-    with pytest.raises(UserError, match=r"holds .*no plain file"):
+    with pytest.raises(UserError, match=r"holds .*not a regular file"):
         prepare_imagenet(source, out)
 
 
@@ -186,11 +188,13 @@ def test_damage_is_named(source: Path, out: Path) -> None:
     with pytest.raises(UserError, match=r"img_train\.tar is damaged \(.*\); fetch it again"):
         prepare_imagenet(source, out)
     (source / TRAIN).write_bytes(pack({"n09999999.tar": pack({})}))
-    with pytest.raises(UserError, match=r"has the class n09999999, which .*devkit.* does not"):
+    with pytest.raises(UserError, match=r"has the class n09999999, but .*devkit.* does not"):
         prepare_imagenet(source, out)
     (source / TRAIN).write_bytes(whole)
     (source / VAL).write_bytes(pack({"ILSVRC2012_val_00000006.JPEG": jpeg()}))
-    with pytest.raises(UserError, match=r"ILSVRC2012_val_00000006\.JPEG has no label: .* has 5; fetch both again"):
+    with pytest.raises(
+        UserError, match=r"ILSVRC2012_val_00000006\.JPEG has no label: .* has labels for 5 images; fetch both again"
+    ):
         prepare_imagenet(source, out)
     assert not (out / "val").exists()
 
@@ -217,9 +221,7 @@ def test_words_and_truth(tmp_path: Path) -> None:
 def test_a_damaged_kit_is_named(content: bytes, tmp_path: Path) -> None:
     """Cut short, or something else."""
     (tmp_path / "ILSVRC2012_devkit_t12.tar.gz").write_bytes(content)
-    with pytest.raises(
-        UserError, match=r"devkit_t12\.tar\.gz is not a development kit that can be read .*fetch it again"
-    ):
+    with pytest.raises(UserError, match=r"devkit_t12\.tar\.gz cannot be read as a development kit .*fetch it again"):
         read_devkit(tmp_path)
 
 

@@ -72,7 +72,7 @@ def test_paths_may_have_backslashes(tmp_path: Path) -> None:
     (tmp_path / "val.csv").write_text("image,cat\nd.jpg,1\n")
     assert read_labelled(tmp_path).train.files == ("sub/a.jpg", "b\\c.jpg")
     (tmp_path / "val.csv").write_text("image,cat\n..\\d.jpg,1\n")
-    with pytest.raises(UserError, match=r"'\.\./d\.jpg' is no path of an image under"):
+    with pytest.raises(UserError, match=r"'\.\./d\.jpg' is not the path of an image in"):
         read_labelled(tmp_path)
 
 
@@ -121,18 +121,18 @@ def test_it_is_known_by_content(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", r"labels\.csv is empty; its first line names the columns: image,CLASS"),
-        ("image,cat\n", "names no image; add a line for each"),
+        ("", r"labels\.csv is empty; the first line must name the columns: image,CLASS"),
+        ("image,cat\n", "lists no images; add a line for each"),
         ("file,cat\na.jpg,1\n", "the first column of .* is 'file', not 'image'"),
-        ("image\na.jpg\n", "has no labels; its columns are"),
-        ("image,cat,cat\na.jpg,1,1\n", "column 3 of .* is cat again"),
+        ("image\na.jpg\n", "has no column of labels; the columns are"),
+        ("image,cat,cat\na.jpg,1,1\n", "column 3 of .* repeats the name cat"),
         ("image,cat,\na.jpg,1,1\n", "column 3 of .* has no name"),
-        ("image,cat,dog\na.jpg,1\n", "line 2: 2 cells, where the first line has 3; correct it"),
+        ("image,cat,dog\na.jpg,1\n", "line 2: 2 cells, but the first line has 3; correct it"),
         ("image,cat,dog\na.jpg,1,0\nb.jpg,yes,1\n", "line 3: cat is 'yes'; write 0 or 1"),
         ("image,cat\na.jpg,1\nz.jpg,1\n", r"line 3: there is no image .*z\.jpg; add it, or remove the line"),
-        ("image,cat\n/etc/passwd,1\n", "line 2: '/etc/passwd' is no path of an image under"),
-        ("image,cat\n../a.jpg,1\n", r"line 2: '\.\./a\.jpg' is no path of an image under"),
-        ("image,cat\na.jpg,1\nb.jpg,0\n./a.jpg,1\n", r"line 4: a\.jpg again, after line 2; keep one"),
+        ("image,cat\n/etc/passwd,1\n", "line 2: '/etc/passwd' is not the path of an image in"),
+        ("image,cat\n../a.jpg,1\n", r"line 2: '\.\./a\.jpg' is not the path of an image in"),
+        ("image,cat\na.jpg,1\nb.jpg,0\n./a.jpg,1\n", r"line 4: a\.jpg is already on line 2; keep one"),
         ("image,cat,dog\na.jpg,1,0\nb.jpg,1,0\n", "has the label 'dog'; add one, or remove the column"),
         ("image,labels\na.jpg,\n", "no image of .* has a label"),
         ("image,cat\na.jpg,1\n", r"no image could be held out of .* give val\.csv too"),
@@ -150,10 +150,10 @@ def test_mistakes_are_told_with_their_line(text: str, sentence: str, tmp_path: P
 @pytest.mark.parametrize(
     ("val", "sentence"),
     [
-        ("image,cat,fox\nc.jpg,1,0\n", r"val\.csv has the label 'fox', which nothing is trained on; add it to"),
+        ("image,cat,fox\nc.jpg,1,0\n", r"val\.csv has the label 'fox', which no training image has; add it to"),
         ("image,cat\nc.jpg,1\n", r"val\.csv lacks the column 'dog' of"),
         ("image,cat,dog\na.jpg,1,0\n", r"a\.jpg is in .*val\.csv and in .*train\.csv; keep it in one"),
-        ("image,cat,dog\nc.jpg,0,0\n", "no image to test on has any label"),
+        ("image,cat,dog\nc.jpg,0,0\n", "no test image has a label"),
     ],
 )
 def test_what_is_tested_on_must_fit(val: str, sentence: str, tmp_path: Path) -> None:

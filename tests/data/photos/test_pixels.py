@@ -92,9 +92,9 @@ def test_pixels_without_a_white_are_refused(kind: type[np.generic], tmp_path: Pa
         fields[339] = 1
         grey = grey.astype(np.int32)
     Image.fromarray(grey).save(path, tiffinfo=fields)
-    with pytest.raises(BadImage, match=r"x\.tif is not of 8 or 16 bits: its pixels are .*; save it so, or"):
+    with pytest.raises(BadImage, match=r"x\.tif is not an 8-bit or 16-bit image: its pixels are .*; convert it, or"):
         read_pixels(path)
-    with pytest.raises(BadImage, match=r"x\.tif is not of 8 or 16 bits"):
+    with pytest.raises(BadImage, match=r"x\.tif is not an 8-bit or 16-bit image"):
         crop_whole(path, side=8)
 
 
@@ -148,7 +148,7 @@ def test_what_pillow_cannot_decode_or_say_is_named() -> None:
     with pytest.raises(BadImage, match=r"image 1 is damaged"):
         take_pixels(cut, name="image 1")
     for mode in ("F", "I"):
-        with pytest.raises(BadImage, match=r"image 1 is not of 8 or 16 bits"):
+        with pytest.raises(BadImage, match=r"image 1 is not an 8-bit or 16-bit image"):
             take_pixels(Image.new(mode, (4, 4)), name="image 1")
 
 
@@ -311,7 +311,7 @@ def test_an_image_that_is_too_large_is_not_called_damaged(monkeypatch: pytest.Mo
     """It says how large one may be; or that memory is short."""
     data = encode(Image.fromarray(SQUARES), "PNG")
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1100)
-    with pytest.raises(BadImage, match=r"x is too large: 2,200 pixels are the most there may be; shrink it, or"):
+    with pytest.raises(BadImage, match=r"x is too large: the limit is 2,200 pixels; shrink it, or"):
         decode_pixels(data, name="x")
     monkeypatch.undo()
 
@@ -319,5 +319,5 @@ def test_an_image_that_is_too_large_is_not_called_damaged(monkeypatch: pytest.Mo
         raise MemoryError
 
     monkeypatch.setattr(Image.Image, "convert", fill)
-    with pytest.raises(BadImage, match=r"x is too large for the memory there is; shrink it, or"):
+    with pytest.raises(BadImage, match=r"x is too large for the available memory; shrink it, or"):
         decode_pixels(data, name="x")

@@ -72,9 +72,9 @@ def test_names_that_are_no_keys_are_kept_beside(photos: Path, tmp_path: Path) ->
 
 def test_what_cannot_be_written_leaves_nothing(photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A place that is taken, or inside; a full disk; an image that goes meanwhile."""
-    with pytest.raises(UserError, match="is there already; give a new folder"):
+    with pytest.raises(UserError, match="already exists; give a new folder"):
         write_shards(photos, photos, size=10**9)
-    with pytest.raises(UserError, match="where it would be taken for a class"):
+    with pytest.raises(UserError, match="would be read as a class"):
         write_shards(photos, photos / "shards", size=10**9)
     real = sharding._add
 
@@ -84,12 +84,14 @@ def test_what_cannot_be_written_leaves_nothing(photos: Path, tmp_path: Path, mon
 
     monkeypatch.setattr(sharding, "_add", lose)
     (photos / "labels.csv").write_text("image,labels\n")
-    with pytest.raises(UserError, match=r"labels\.csv gives images several labels each, and a shard holds one"):
+    with pytest.raises(UserError, match=r"labels\.csv gives images several labels, but shards hold one per image"):
         write_shards(photos, tmp_path / "listed", size=10_000)
     (photos / "labels.csv").unlink()
     with pytest.raises(UserError, match=r"val/.*jpg cannot be read: No such file"):
         write_shards(photos, tmp_path / "out" / "shards", size=10**9)
     assert not list((tmp_path / "out").iterdir())
     monkeypatch.setattr(sharding, "ROOM", 10**12)
-    with pytest.raises(UserError, match=r"of disk and .* are free; free some space or give a place on another disk"):
+    with pytest.raises(
+        UserError, match=r"of disk space, but .* are free; free some space or give a place on another disk"
+    ):
         write_shards(make_photos(tmp_path / "others"), tmp_path / "out" / "shards", size=10**9)

@@ -108,18 +108,18 @@ def test_what_does_not_fit_is_told(shards: Path, tmp_path: Path) -> None:
     """Shards that are missing, strange, changed or compressed; a list of them that cannot be read."""
     first, told = shards / "train-000000.tar", json.loads((shards / FILE).read_text())
     strange = shutil.copy(first, shards / "train-000099.tar")
-    with pytest.raises(UserError, match=r"train-000099\.tar is none of the shards that shards\.json names"):
+    with pytest.raises(UserError, match=r"train-000099\.tar is not listed in shards\.json"):
         read_shards(shards)
     Path(strange).unlink()
     (shards / FILE).write_text(json.dumps(told | {"images": told["images"] | {"train-000000.tar": 9}}))
-    with pytest.raises(UserError, match=r"train-000000\.tar has \d+ images and shards\.json tells of 9"):
+    with pytest.raises(UserError, match=r"train-000000\.tar has \d+ images, but shards\.json lists 9"):
         read_shards(shards)
     (shards / FILE).write_text(json.dumps(told))
     first.rename(tmp_path / "away")
     with pytest.raises(UserError, match=r"train-000000\.tar is missing; fetch or write it again"):
         read_shards(shards)
     (tmp_path / "away").rename(shards / "train-000000.tar.gz")
-    with pytest.raises(UserError, match=r"train-000000\.tar\.gz is compressed.*; unpack it"):
+    with pytest.raises(UserError, match=r"train-000000\.tar\.gz is compressed.*; decompress it"):
         read_shards(shards)
     (shards / "train-000000.tar.gz").rename(first)
     (shards / FILE).write_text("[]")
@@ -136,26 +136,26 @@ def test_what_does_not_fit_is_told(shards: Path, tmp_path: Path) -> None:
         ):
             read_shards(shards)
     (shards / FILE).write_text(json.dumps(told | {"class_names": ["ants", "ants"]}))
-    with pytest.raises(UserError, match=r"shards\.json calls two classes ants"):
+    with pytest.raises(UserError, match=r"shards\.json gives two classes the name ants"):
         read_shards(shards)
     (shards / FILE).unlink()
     assert read_shards(shards).class_names == ("0", "1")
     (shards / "train").mkdir()
-    with pytest.raises(UserError, match="has shards and a folder train as well"):
+    with pytest.raises(UserError, match="has both shards and a folder 'train'"):
         read_shards(shards)
 
 
 @pytest.mark.parametrize(
     ("train", "val", "sentence"),
     [
-        ({0: 2, 1: 2}, {2: 1}, r"val-0\.tar/2-0\.jpg has the label 2; there are 2 classes to train on, from 0 on"),
+        ({0: 2, 1: 2}, {2: 1}, r"val-0\.tar/2-0\.jpg has the label 2, but the 2 training classes are numbered from 0"),
         ({0: 2, 999_999_999: 2}, {0: 1}, "has no training images of class 1"),
         ({0: 2, 2: 2}, {0: 1}, "has no training images of class 1; add some, or leave no gap in the labels"),
-        ({0: 2}, {0: 1}, "has images of 1 class; give two or more"),
-        ({}, {0: 1}, "the shards of .* to train on have no images"),
-        ({0: 2, 1: 2}, {}, "the shards of .* to test on have no images"),
-        ({0: 2, 1: 1}, None, "class 1 of .* has one image; two are needed to hold one out"),
-        (None, {0: 1}, r"has no shards to train on; their names are like train-000000\.tar"),
+        ({0: 2}, {0: 1}, "has images of 1 class; at least two classes are needed"),
+        ({}, {0: 1}, "the train shards of .* have no images"),
+        ({0: 2, 1: 2}, {}, "the test shards of .* have no images"),
+        ({0: 2, 1: 1}, None, "class 1 of .* has only one image, so none can be held out"),
+        (None, {0: 1}, r"has no shards to train on; name them like train-000000\.tar"),
     ],
 )
 def test_labels_that_do_not_fit_are_told(
@@ -188,7 +188,7 @@ def test_shards_are_checked_like_folders(photos: Path, shards: Path, tmp_path: P
     assert ("in train and val", "val-000000.tar/val/greens/copy.jpg") in found
     with tarfile.open(out / "val-000000.tar", "w"):
         pass
-    with pytest.raises(UserError, match="has 0 images and"):
+    with pytest.raises(UserError, match="has 0 images, but"):
         check_folder(out)
 
 
@@ -204,8 +204,8 @@ def test_all_wrong_shards_are_found(photos: Path, tmp_path: Path) -> None:
     checked = check_folder(shards)
     wrong = {finding.path: finding.detail for finding in checked.findings if finding.kind == "wrong shard"}
     assert wrong.keys() == {cut, fewer, unlabelled}
-    assert wrong[cut].startswith("is damaged or not whole")
-    assert wrong[fewer].startswith("has 0 images and shards.json tells of 1")
+    assert wrong[cut].startswith("is damaged or incomplete")
+    assert wrong[fewer].startswith("has 0 images, but shards.json lists 1")
     assert wrong[unlabelled].startswith("a.jpg has no label")
     assert not checked.passed
     assert sum(checked.images) == sum(contents.images.values()) - 3

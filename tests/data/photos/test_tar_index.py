@@ -74,13 +74,13 @@ def test_the_index_is_kept_until_a_shard_changes(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("members", "sentence"),
     [
-        ({"1.jpg": b"one"}, r"000000\.tar/1\.jpg has no label; put 1\.cls beside it"),
+        ({"1.jpg": b"one"}, r"000000\.tar/1\.jpg has no label; add 1\.cls with"),
         ({"1.cls": b"0"}, r"000000\.tar/1\.cls has no image beside it"),
         ({"1.jpg": b"one", "1.png": b"two", "1.cls": b"0"}, "has a second image with the key '1', 1.png; rename one"),
         ({"1.jpg": b"one", "./1.jpg": b"two", "1.cls": b"0"}, "has a second image with the key '1'"),
-        ({"1.jpg": b"one", "1.cls": b"ant"}, r"1\.cls says 'ant'; it must be the number of a class"),
-        ({"1.jpg": b"one", "1.cls": b"1" * 30}, r"1\.cls says '1+'; it must be the number of a class"),
-        ({"1.jpg": b"one", "1.cls": b"-1"}, r"1\.cls says '-1'; it must be the number of a class"),
+        ({"1.jpg": b"one", "1.cls": b"ant"}, r"1\.cls contains 'ant'; it must contain a class number"),
+        ({"1.jpg": b"one", "1.cls": b"1" * 30}, r"1\.cls contains '1+'; it must contain a class number"),
+        ({"1.jpg": b"one", "1.cls": b"-1"}, r"1\.cls contains '-1'; it must contain a class number"),
     ],
 )
 def test_samples_that_are_none_are_told(members: dict[str, bytes], sentence: str, tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_link_is_no_image(tmp_path: Path) -> None:
         member = tarfile.TarInfo("1.jpg")
         member.type, member.linkname = tarfile.LNKTYPE, "0.jpg"
         archive.addfile(member)
-    with pytest.raises(UserError, match=r"1\.jpg is not a plain file; write the shard anew"):
+    with pytest.raises(UserError, match=r"1\.jpg is not a regular file; write the shard again"):
         index_shards(tmp_path, [SHARD])
 
 
@@ -109,7 +109,7 @@ def test_a_shard_that_was_cut_is_told(length: int, tmp_path: Path) -> None:
     """Within a header, within an image, between two members, and just before the end mark."""
     path = write(tmp_path / SHARD, SAMPLES)
     path.write_bytes(path.read_bytes()[:length])
-    with pytest.raises(UserError, match=r"000000\.tar is damaged or not whole"):
+    with pytest.raises(UserError, match=r"000000\.tar is damaged or incomplete"):
         index_shards(tmp_path, [SHARD])
 
 
@@ -118,10 +118,10 @@ def test_a_shard_that_was_written_over_is_told(tmp_path: Path) -> None:
     path = write(tmp_path / SHARD, SAMPLES)
     whole = path.read_bytes()
     path.write_bytes(whole[: 5 * BLOCK] + b"?" * 300 + whole[5 * BLOCK + 300 :])
-    with pytest.raises(UserError, match="damaged or not whole"):
+    with pytest.raises(UserError, match="damaged or incomplete"):
         index_shards(tmp_path, [SHARD])
     path.write_bytes(whole + whole)
-    with pytest.raises(UserError, match="damaged or not whole"):
+    with pytest.raises(UserError, match="damaged or incomplete"):
         index_shards(tmp_path, [SHARD])
 
 
@@ -129,5 +129,7 @@ def test_a_compressed_shard_is_told_by_its_content(tmp_path: Path) -> None:
     """Whatever it is called, with what unpacks it."""
     path = write(tmp_path / SHARD, SAMPLES)
     path.write_bytes(gzip.compress(path.read_bytes()))
-    with pytest.raises(UserError, match=r"is compressed, and images are read from their places in a tar; gunzip it"):
+    with pytest.raises(
+        UserError, match=r"is compressed, but images are read directly from the tar; decompress it with gunzip"
+    ):
         index_shards(tmp_path, [SHARD])

@@ -43,7 +43,7 @@ def test_one_value_has_no_deviation() -> None:
     pytest.importorskip("triton")
     from reslab.networks.fused.normalization import activate
 
-    with pytest.raises(ValueError, match=r"no deviation: the responses are \(1, 16, 1, 1\)"):
+    with pytest.raises(ValueError, match=r"more than one value per channel; the responses have shape \(1, 16, 1, 1\)"):
         activate(torch.ones(1, 16, 1, 1), nn.BatchNorm2d(16))
 
 

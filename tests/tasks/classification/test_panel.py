@@ -72,6 +72,6 @@ def test_too_many_classes_give_no_picture() -> None:
 
 def test_errors_of_other_classes_are_refused() -> None:
     """There must be as many as rows."""
-    with pytest.raises(UserError, match="not of one number of classes"):
+    with pytest.raises(UserError, match="different numbers of classes"):
         ClassPanel.read({**RESULT, "class_error_percent": [20.0]})
     assert ClassPanel.read({}).sections() == ()

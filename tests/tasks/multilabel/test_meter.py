@@ -96,7 +96,7 @@ def test_how_far_above_chance() -> None:
 
 def test_nothing_to_find_is_told() -> None:
     """There is no precision without an image to find."""
-    with pytest.raises(UserError, match="no image that was tested has any label"):
+    with pytest.raises(UserError, match="no test image has a label"):
         score(LOGITS, 0 * LABELS)
 
 

@@ -33,5 +33,5 @@ def test_a_page_has_a_row_for_each_label() -> None:
 
 def test_precisions_of_other_labels_are_refused() -> None:
     """There must be as many as labels."""
-    with pytest.raises(UserError, match="not of one number of classes"):
+    with pytest.raises(UserError, match="different numbers of classes"):
         LabelPanel.read({**RESULT, "class_positives": [2, 3]})

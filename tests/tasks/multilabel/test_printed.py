@@ -21,7 +21,9 @@ def found(count: int) -> dict[str, Any]:
 
 def test_precision_comes_first() -> None:
     """In the sentence and in the table of several networks."""
-    assert PRINTED.sentences(found(3)) == ["mAP 75.00 %, any label wrong 12.50 % of the images, cross-entropy 0.2500"]
+    assert PRINTED.sentences(found(3)) == [
+        "mAP 75.00 %, any label wrong for 12.50 % of the images, cross-entropy 0.2500"
+    ]
     headings = [score.heading for score in PRINTED.columns(found(3))]
     assert headings == ["mAP %", "any label wrong %", "cross-entropy"]
 

@@ -24,8 +24,8 @@ class Responses(InstrumentPanel):
 
     title = "Layer responses"
     note = (
-        "As in the paper’s Fig. 7: the standard deviation of what each layer gives after its normalization, before the "
-        "nonlinearity or the addition. Plain networks are dashed. A network’s median, by which the verdicts compare, "
+        "As in the paper’s Fig. 7: the standard deviation of each layer’s response after its normalization, before the "
+        "nonlinearity or the addition. Plain networks are dashed. The verdicts compare medians: a network’s median "
         "is the middle of its sorted line."
     )
     quantity = "Standard deviation after normalization, before the nonlinearity or the addition"

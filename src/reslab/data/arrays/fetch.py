@@ -63,7 +63,7 @@ def fetch(dataset: Published, *, source: str | None = None, watch: Watch = lambd
             return save_arrays(dataset.name, arrays)
     names = " and ".join(file.name for file in dataset.files)
     raise UserError(
-        f"{dataset.name} could not be fetched ({'; '.join(failures)}); try again with a connection, "
+        f"{dataset.name} could not be fetched ({'; '.join(failures)}); check your connection and try again, "
         f"or download {names} from {dataset.files[0].url.rpartition('/')[0]} by hand and give --source PATH"
     )
 
@@ -103,14 +103,14 @@ def _download(url: str, path: Path, watch: Watch) -> None:
             done += len(chunk)
             watch(path.name, done, total)
     if total is not None and done != total:
-        raise ValueError(f"{path.name} broke off after {done:,} of {total:,} bytes")
+        raise ValueError(f"{path.name} stopped after {done:,} of {total:,} bytes")
 
 
 def _check_md5(path: Path, expected: str) -> None:
     with path.open("rb") as file:
         found = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
     if found != expected:
-        raise ValueError(f"{path.name} is not the publisher's: its MD5 is {found}, not {expected}")
+        raise ValueError(f"the MD5 of {path.name} is {found}, but the publisher's is {expected}")
 
 
 def _read_package(dataset: Published, folder: Path, watch: Watch) -> Arrays:
@@ -145,6 +145,6 @@ def _read_by_hand(dataset: Published, path: Path) -> Arrays:
         check_arrays(dataset, arrays)
         return arrays
     except FileNotFoundError as error:
-        raise UserError(f"{error.filename} is not there; {dataset.name} is made of {', '.join(names)}") from error
+        raise UserError(f"{error.filename} does not exist; {dataset.name} needs {', '.join(names)}") from error
     except FAILURES as error:
         raise UserError(f"{dataset.name} could not be read from {path}: {error}; download it again") from error

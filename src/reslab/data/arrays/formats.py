@@ -83,7 +83,7 @@ def _reader(archive: tarfile.TarFile) -> Callable[[str], bytes]:
     def read(name: str) -> bytes:
         file = archive.extractfile(members[name])
         if file is None:
-            raise ValueError(f"{name} is no file")
+            raise ValueError(f"{name} is not a file")
         return file.read()
 
     return read
@@ -105,6 +105,6 @@ def _read_idx(path: Path) -> Bytes:
     with gzip.open(path) as file:
         zeros, kind, axes = struct.unpack(">HBB", file.read(4))
         if (zeros, kind) != (0, 8):
-            raise ValueError(f"{path.name} is no idx file of bytes")
+            raise ValueError(f"{path.name} is not an idx file of bytes")
         shape = struct.unpack(f">{axes}I", file.read(4 * axes))
         return np.frombuffer(file.read(), dtype=np.uint8).reshape(shape)

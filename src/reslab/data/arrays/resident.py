@@ -34,11 +34,13 @@ def refuse_small_images(side: int, *, padding: int, edges: Edges, cutout: int) -
     """Refuse an augmentation for which images of this side are too small."""
     if edges == "reflect" and padding >= side:
         raise UserError(
-            f"recipe.augmentation.padding is {padding} and the images are {side} wide; "
+            f"recipe.augmentation.padding is {padding}, but the images are {side} pixels wide; "
             "edges=reflect needs a padding smaller than the image"
         )
     if cutout > side:
-        raise UserError(f"recipe.augmentation.cutout is {cutout}; the images are only {side} wide")
+        raise UserError(
+            f"recipe.augmentation.cutout is {cutout}, but the images are {side} pixels wide; choose a smaller one"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

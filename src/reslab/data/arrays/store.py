@@ -43,7 +43,7 @@ def check_arrays(dataset: Published, arrays: Mapping[str, Bytes]) -> None:
             raise ValueError(f"{part} has images of {images.dtype} and labels up to {labels.max()}")
     for name, expected in dataset.digests.items():
         if digest(arrays[name]) != expected:
-            raise ValueError(f"{name} has another digest")
+            raise ValueError(f"the digest of {name} differs from the published one")
 
 
 def save_arrays(name: str, arrays: Mapping[str, Bytes]) -> Path:

@@ -121,7 +121,7 @@ def scan_photos(root: Path) -> Scan:
             scan = _scan_dataset(read_labelled(root, tell=tell))
             listed = {photo.path for photo in scan.photos}
             found = (path.relative_to(root).as_posix() for path in sorted(root.rglob("*")) if is_image(path))
-            findings += [Finding("passed over", path, "on no list") for path in found if path not in listed]
+            findings += [Finding("passed over", path, "not on a list") for path in found if path not in listed]
         elif has_shards(root):
             scan = _scan_dataset(read_shards(root, tell=tell))
         else:
@@ -173,7 +173,7 @@ def _weigh(counts: Mapping[str, int]) -> Iterator[Finding]:
     largest = max(counts, key=lambda label: counts[label])
     for label, number in counts.items():
         if 0 < number * UNEVEN <= counts[largest]:
-            yield Finding("uneven classes", label, f"{number:,} to {counts[largest]:,} of {largest}")
+            yield Finding("uneven classes", label, f"{number:,} images; {largest} has {counts[largest]:,}")
 
 
 def _compare(photos: Sequence[Photo], looks: Sequence[Look]) -> Iterator[Finding]:
@@ -185,7 +185,7 @@ def _compare(photos: Sequence[Photo], looks: Sequence[Look]) -> Iterator[Finding
     for first, *others in alike.values():
         places = {(first.split, first.labels)}
         for photo in others:
-            word = f"as {first.path}"
+            word = f"same as {first.path}"
             if photo.split != first.split:
                 yield Finding("in train and val", photo.path, word)
             if photo.labels != first.labels:

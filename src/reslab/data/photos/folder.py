@@ -138,7 +138,8 @@ class PhotoDataset:
         """Return what to train and test on."""
         if split != "full":
             raise UserError(
-                f"data.split={split} is for datasets by name; {self.root} is tested on what it has for that"
+                f"data.split={split} is for named datasets; leave it out: "
+                f"{self.root} is tested on its val images or on held-out ones"
             )
         return self.train, self.test
 
@@ -184,7 +185,7 @@ class PhotoDataset:
     def refuse_trial(self, trial: Trial) -> None:
         """Refuse on photographs what is meant for images of one size, and to train on none."""
         if not len(self.train):
-            raise UserError(f"{self.root} has images to test on and none to train on; add them as train/<class>/")
+            raise UserError(f"{self.root} has test images but no training images; add them as train/<class>/")
         if trial.recipe.augmentation.crop == "padded":
             raise UserError(
                 "recipe.augmentation.crop is padded, which is for images of one size; "
@@ -193,7 +194,8 @@ class PhotoDataset:
         refuse_unheeded(trial.recipe.augmentation, HEEDED, other="images of one size")
         if trial.data.split != "full":
             raise UserError(
-                f"data.split is {trial.data.split}; a folder of photographs has its own val, or holds some out"
+                f"data.split is {trial.data.split}, which is for named datasets; leave it out: "
+                "a folder of photographs is tested on its val images or on held-out ones"
             )
 
     def list_packages(self, trial: Trial) -> Collection[str]:
@@ -229,7 +231,7 @@ def read_words(root: Path) -> dict[str, str]:
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read: {error}; correct it or remove it") from error
     if not isinstance(words, dict) or not all(isinstance(word, str) for word in words.values()):
-        raise UserError(f"{path} does not give each class's folder its words; correct it or remove it")
+        raise UserError(f"{path} does not map each class folder to a name in words; correct it or remove it")
     return words
 
 

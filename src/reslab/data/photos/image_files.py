@@ -83,7 +83,7 @@ def _judge_classes(walk: _Walk, found: Mapping[str, Classes]) -> None:
     names = sort_classes(trained, CURRENT)
     if len(names) < LEAST_CLASSES:
         few = f"{train} has {len(names) or 'no'} folder{'s' * (len(names) != 1)} of images"
-        refusal = None if alone else f"{few}, and two classes are needed at least; give each a folder"
+        refusal = None if alone else f"{few}, but at least two classes are needed; make a folder for each"
         if names:
             walk.note("too few classes", train, "one class", refusal)
         else:
@@ -94,17 +94,17 @@ def _judge_classes(walk: _Walk, found: Mapping[str, Classes]) -> None:
         walk.note("empty class", train / name, refusal=refusal)
     for name in names:
         if len(trained[name]) == 1 and not has_val:
-            one = f"{trained[name][0].parent} has one image"
-            refusal = f"{one}; two are needed to hold one out, or make a val folder"
+            one = f"{trained[name][0].parent} has only one image"
+            refusal = f"{one}, so none can be held out for the test; add another, or make a val folder"
             walk.note("single image", train / name, refusal=refusal)
         if len(splits) > 1 and not tested.get(name) and name not in empty:
             walk.note("class not in val", train / name)
     for name in tested:
         if name not in trained:
-            refusal = f"{val / name} is a class nothing is trained on; add it to train, or remove it"
+            refusal = f"{val / name} is a class without training images; add it to train, or remove it"
             walk.note("class only in val", val / name, refusal=refusal)
     if has_val and not any(tested.values()):
-        walk.tell(None, f"{val} has no images; fill it, or remove it to have a part of train held out")
+        walk.tell(None, f"{val} has no images; fill it, or remove it to hold out a part of train for the test")
 
 
 @dataclass
@@ -135,7 +135,7 @@ class _Walk:
                 continue
             if not path.is_dir():
                 if is_image(path):
-                    self.note("passed over", path, "in no class")
+                    self.note("passed over", path, "not in a class")
             elif _identify(path) in passed:
                 self.note("linked again", path)
             else:

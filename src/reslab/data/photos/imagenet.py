@@ -73,7 +73,7 @@ def plan_imagenet(source: Path, out: Path) -> Unpacking | None:
     by_class = all(_list_named(source / part, WNID) for part in ("train", "val"))
     if by_class and not _list_named(source / "val", VAL_IMAGE):
         if real_path(out) != real_path(source):
-            raise UserError(f"{source} is unpacked already; use it as it is, without --out")
+            raise UserError(f"{source} is already unpacked; use it directly, without --out")
         return None
     kit = read_devkit(source)
     train, val = _find(source, "train", TRAIN_TAR), _find(source, "val", VAL_TAR)
@@ -85,8 +85,8 @@ def plan_imagenet(source: Path, out: Path) -> Unpacking | None:
     missing = [name for name, there in found.items() if not there]
     if missing or kit is None:
         raise UserError(
-            f"{source} has no {' and no '.join(missing)}; image-net.org gives ILSVRC-2012 to those with an account: "
-            f"put {TRAIN_TAR}, {VAL_TAR} and {ARCHIVE} into one folder"
+            f"{source} has no {' and no '.join(missing)}; download ILSVRC-2012 from image-net.org, which needs "
+            f"an account, and put {TRAIN_TAR}, {VAL_TAR} and {ARCHIVE} into one folder"
         )
     needed = _count_bytes(train, val, out)
     refuse_full_disk(out, needed * ROOM, remedy="give --out on another disk")
@@ -104,9 +104,7 @@ def prepare_imagenet(source: Path, out: Path, *, watch: Watch = lambda what, don
         if plan.val is not None:
             _bring_val(plan.val, out / "val", plan.kit, watch)
     except OSError as error:
-        raise UserError(
-            f"cannot write {out}: {error.strerror}; the same command goes on once that is put right"
-        ) from error
+        raise UserError(f"cannot write {out}: {error.strerror}; correct that, and the same command resumes") from error
     write_words(out, plan.kit.words)
     return Prepared(out, _count(out))
 
@@ -124,7 +122,7 @@ def read_devkit(source: Path) -> Devkit | None:
     try:
         return _join_kit(*(_read_kit(path, member) for member in (META, TRUTH)))
     except (OSError, EOFError, ValueError, LookupError, TypeError, tarfile.TarError, zlib.error) as error:
-        raise UserError(f"{path} is not a development kit that can be read ({error}); fetch it again") from error
+        raise UserError(f"{path} cannot be read as a development kit ({error}); fetch it again") from error
 
 
 def _read_kit(path: Path, member: str) -> bytes:
@@ -194,7 +192,7 @@ def _bring_train(where: Path, out: Path, kit: Devkit, watch: Watch) -> None:
             watch("training images", member.offset, where.stat().st_size)
             wnid = name.removesuffix(".tar")
             if wnid not in kit.words:
-                raise UserError(f"{where} has the class {wnid}, which {ARCHIVE} does not; fetch both again")
+                raise UserError(f"{where} has the class {wnid}, but {ARCHIVE} does not; fetch both again")
             if (out / wnid).is_dir():
                 continue
             with temporary_folder(out, wnid) as folder, _open_tar(where, file) as inner:
@@ -241,7 +239,7 @@ def _bring_classes(where: Path, out: Path, watch: Watch) -> None:
 def _class_of(name: str, kit: Devkit) -> str:
     number = int(name.removesuffix(".JPEG")[-8:])  # by VAL_IMAGE
     if not 1 <= number <= len(kit.truth):
-        raise UserError(f"{name} has no label: {ARCHIVE} has {len(kit.truth):,}; fetch both again")
+        raise UserError(f"{name} has no label: {ARCHIVE} has labels for {len(kit.truth):,} images; fetch both again")
     return kit.truth[number - 1]
 
 
@@ -262,7 +260,7 @@ def _members(
     for member in archive:
         if member.isdir():
             continue
-        name = member.name.removeprefix("./") if member.isfile() else f"{member.name} (no plain file)"
+        name = member.name.removeprefix("./") if member.isfile() else f"{member.name} (not a regular file)"
         file = archive.extractfile(member) if pattern.fullmatch(name) else None
         if file is None:
             raise UserError(f"{archive.name} holds '{name}', which is not {what} of ILSVRC-2012; fetch it again")

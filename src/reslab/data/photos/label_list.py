@@ -69,7 +69,7 @@ def read_labelled(root: Path, *, seed: int = 0, edition: Edition = CURRENT, tell
     else:
         test = _gather(root, _read_val(root / VAL_LIST, given, tell, edition))
     if not test.targets.any():
-        raise UserError(f"no image to test on has any label, so no precision can be told; give others in {VAL_LIST}")
+        raise UserError(f"no test image has a label, so precision cannot be computed; list other images in {VAL_LIST}")
     name, classes = folder_name(root), given.classes
     return MultiLabelDataset(
         name=name, root=root, class_names=classes, train=train, test=test, held_out=held_out, edition=edition
@@ -104,7 +104,7 @@ def _read_list(path: Path, tell: Tell, edition: Edition) -> _List:
                 try:
                     image, names = _read_row(path.parent, row, header)
                     if image in lines:
-                        raise _WrongLine(f"{image} again, after line {lines[image]}; keep one")
+                        raise _WrongLine(f"{image} is already on line {lines[image]}; keep one of them")
                 except _WrongLine as trouble:
                     place = f"{path.name}, line {rows.line_num}"
                     tell(Finding("wrong line", place, str(trouble)), f"{path.parent / place}: {trouble}")
@@ -113,11 +113,11 @@ def _read_list(path: Path, tell: Tell, edition: Edition) -> _List:
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{path} is not CSV in UTF-8: {error}; write it again") from error
     if not labels:
-        raise UserError(f"{path} names no image; add a line for each")
+        raise UserError(f"{path} lists no images; add a line for each")
     by_column = not _is_long(header)
     classes = header[1:] if by_column else sort_classes(set().union(*labels.values()), edition)
     if not classes:
-        raise UserError(f"no image of {path} has a label; write some in the column labels")
+        raise UserError(f"no image of {path} has a label; add some in the column 'labels'")
     return _List(path, tuple(classes), labels, by_column)
 
 
@@ -133,17 +133,19 @@ def _is_long(header: Sequence[str]) -> bool:
 
 def _refuse_header(path: Path, header: Sequence[str]) -> None:
     if not any(header):
-        raise UserError(f"{path} is empty; its first line names the columns: {COLUMNS}")
+        raise UserError(f"{path} is empty; the first line must name the columns: {COLUMNS}")
     if header[0] != "image":
         raise UserError(
             f"the first column of {path} is '{header[0]}', not 'image'; the columns are {COLUMNS} "
-            "(where folders are the classes, give the file another name)"
+            "(if folders are the classes, rename the file)"
         )
     if len(header) == 1:
-        raise UserError(f"{path} has no labels; its columns are {COLUMNS}")
+        raise UserError(f"{path} has no column of labels; the columns are {COLUMNS}")
     for place, name in enumerate(header):
         if not name or name in header[:place]:
-            raise UserError(f"column {place + 1} of {path} {f'is {name} again' if name else 'has no name'}; correct it")
+            raise UserError(
+                f"column {place + 1} of {path} {f'repeats the name {name}' if name else 'has no name'}; correct it"
+            )
 
 
 class _WrongLine(Exception):
@@ -153,13 +155,13 @@ class _WrongLine(Exception):
 def _read_row(folder: Path, row: Sequence[str], header: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """Return the image of a line and its labels."""
     if len(row) != len(header):
-        raise _WrongLine(f"{len(row)} cells, where the first line has {len(header)}; correct it")
+        raise _WrongLine(f"{len(row)} cells, but the first line has {len(header)}; correct it")
     file, *cells = [cell.strip() for cell in row]
     if "\\" in file and not is_file(folder / file):
         file = PureWindowsPath(file).as_posix()
     image = PurePosixPath(file)
     if not file or image.is_absolute() or ".." in image.parts:
-        raise _WrongLine(f"'{file}' is no path of an image under {folder}; write it from there")
+        raise _WrongLine(f"'{file}' is not the path of an image in {folder}; write it relative to that folder")
     if not is_file(folder / image):
         raise _WrongLine(f"there is no image {folder / image}; add it, or remove the line")
     if _is_long(header):
@@ -174,7 +176,7 @@ def _read_row(folder: Path, row: Sequence[str], header: Sequence[str]) -> tuple[
 def _read_val(path: Path, trained: _List, tell: Tell, edition: Edition) -> _List:
     val = _read_list(path, tell, edition)
     if strange := [name for name in val.classes if name not in trained.classes]:
-        raise UserError(f"{path} has the label '{strange[0]}', which nothing is trained on; add it to {trained.path}")
+        raise UserError(f"{path} has the label '{strange[0]}', which no training image has; add it to {trained.path}")
     if val.by_column and (lacking := [name for name in trained.classes if name not in val.classes]):
         raise UserError(f"{path} lacks the column '{lacking[0]}' of {trained.path}; add it")
     if both := [image for image in val.labels if image in trained.labels]:

@@ -112,13 +112,13 @@ def _decoding(name: str) -> Iterator[None]:
     except UnidentifiedImageError as error:
         raise BadImage(f"{name} is not an image that can be read; remove it{OR_SKIP}", image=name) from error
     except _OtherPixels as error:
-        raise BadImage(f"{name} is not of 8 or 16 bits: {error}; save it so{OR_SKIP}", image=name) from error
+        raise BadImage(f"{name} is not an 8-bit or 16-bit image: {error}; convert it{OR_SKIP}", image=name) from error
     except Image.DecompressionBombError as error:
         most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
-        trouble = f"is too large: {most:,} pixels are the most there may be; shrink it{OR_SKIP}"
+        trouble = f"is too large: the limit is {most:,} pixels; shrink it{OR_SKIP}"
         raise BadImage(f"{name} {trouble}", image=name) from error
     except MemoryError as error:
-        raise BadImage(f"{name} is too large for the memory there is; shrink it{OR_SKIP}", image=name) from error
+        raise BadImage(f"{name} is too large for the available memory; shrink it{OR_SKIP}", image=name) from error
     except Exception as error:
         trouble = str(error) or type(error).__name__
         raise BadImage(f"{name} is damaged ({trouble}); replace it{OR_SKIP}", image=name) from error
@@ -140,9 +140,9 @@ def _to_rgb(image: Image.Image) -> Image.Image:
 def _count_bits(image: Image.Image) -> int:
     """Return the bits of a grey value; of colours Pillow keeps the upper eight itself."""
     if image.mode == "F":
-        raise _OtherPixels("its pixels are fractions")
+        raise _OtherPixels("its pixels are floating-point numbers")
     if image.mode == "I" and image.format not in ("PNG", "PPM"):  # theirs are of sixteen bits
-        raise _OtherPixels("its pixels are integers of 32 bits, or signed, and nothing says which of them is white")
+        raise _OtherPixels("its pixels are 32-bit or signed integers, and the file does not say which value is white")
     if not image.mode.startswith("I"):
         return 8
     return image.tag_v2.get(BITS_PER_SAMPLE, (16,))[0] if isinstance(image, TiffImageFile) else 16

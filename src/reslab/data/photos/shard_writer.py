@@ -40,11 +40,13 @@ class ShardPlan:
 def plan_shards(source: Path, out: Path, *, size: int) -> ShardPlan:
     """Plan shards of about `size` bytes at most; refuse what cannot be sharded, or has no room in `out`."""
     if out.exists():
-        raise UserError(f"{out} is there already; give a new folder, or remove it")
+        raise UserError(f"{out} already exists; give a new folder, or remove it")
     if real_path(source) in real_path(out).parents:
-        raise UserError(f"{out} lies in {source}, where it would be taken for a class; give a place outside")
+        raise UserError(f"{out} is inside {source} and would be read as a class; give a place outside")
     if listed := find_list(source):
-        raise UserError(f"{listed} gives images several labels each, and a shard holds one; shard a folder of classes")
+        raise UserError(
+            f"{listed} gives images several labels, but shards hold one per image; shard a folder of classes"
+        )
     dataset = read_photos(source)
     shards = dict(_fill_shards(dataset, size))
     total = sum(_bytes_in_tar(split.size(index)) for images in shards.values() for split, index in images)

@@ -83,15 +83,15 @@ def read_shards(root: Path, *, seed: int = 0, edition: Edition = CURRENT, tell: 
     train, test = (_gather(root, shards, index, chosen) for chosen in (trained, ~trained))
     for split, use in ((train, "train"),) if held_out else ((train, "train"), (test, "test")):
         if not len(split):
-            raise UserError(f"the shards of {root} to {use} on have no images")
+            raise UserError(f"the {use} shards of {root} have no images; write them again")
     numbers = range(min(int(train.targets[-1]), len(train)) + 1)  # gaps are refused, so more is not needed
     names = contents.class_names if contents else tuple(map(str, numbers))
     _refuse_labels(root, names, train, test)
     if held_out:
         for name, count in zip(names, np.bincount(train.targets).tolist(), strict=True):
             if count < LEAST_CLASSES:
-                one = f"class {name} of {root} has one image"
-                raise UserError(f"{one}; two are needed to hold one out, or shards of val")
+                one = f"class {name} of {root} has only one image"
+                raise UserError(f"{one}, so none can be held out for the test; add another, or add val shards")
         train, test = train.hold_out(seed=seed, edition=edition)
     return PhotoDataset(
         name=folder_name(root), root=root, class_names=names, train=train, test=test, held_out=held_out, edition=edition
@@ -103,12 +103,12 @@ def _find_shards(root: Path) -> dict[str, str]:
     found = {path.name: match for path in list_folder(root) if (match := SHARD.fullmatch(path.name))}
     for name, match in found.items():
         if match[2]:
-            raise UserError(f"{root / name} is compressed, and images are read from their places in a tar; unpack it")
+            raise UserError(f"{root / name} is compressed, but images are read directly from the tar; decompress it")
     kinds = {match[1] for match in found.values()}
     if "train" not in kinds:
-        raise UserError(f"{root} has no shards to train on; their names are like train-000000.tar")
+        raise UserError(f"{root} has no shards to train on; name them like train-000000.tar")
     if (root / "train").is_dir():
-        raise UserError(f"{root} has shards and a folder train as well; keep one of them elsewhere")
+        raise UserError(f"{root} has both shards and a folder 'train'; move one of them elsewhere")
     used = ("train", *[kind for kind in VAL_NAMES if kind in kinds][:1])
     return {name: match[1] for name, match in found.items() if match[1] in used}
 
@@ -130,7 +130,7 @@ def _read_contents(root: Path, shards: tuple[str, ...]) -> Contents | None:
     for shard in sorted(contents.images.keys() - set(shards)):
         raise UserError(f"{root / shard} is missing; fetch or write it again")
     for shard in sorted(set(shards) - contents.images.keys()):
-        raise UserError(f"{root / shard} is none of the shards that {FILE} names; move it elsewhere, or remove {FILE}")
+        raise UserError(f"{root / shard} is not listed in {FILE}; move it elsewhere, or remove {FILE}")
     return contents
 
 
@@ -139,7 +139,7 @@ def _compare_counts(root: Path, contents: Contents, shards: tuple[str, ...], ind
     for shard, count in zip(shards, counts, strict=True):
         expected = contents.images[shard]
         if count != expected and shard not in index.left_out:
-            found = f"{root / shard} has {count:,} images and {FILE} tells of {expected:,}"
+            found = f"{root / shard} has {count:,} images, but {FILE} lists {expected:,}"
             tell_shard(tell, root / shard, f"{found}; fetch or write it again, or remove {FILE}")
 
 
@@ -156,14 +156,14 @@ def _gather(root: Path, shards: tuple[str, ...], index: Index, chosen: NDArray[n
 
 def _refuse_labels(root: Path, names: tuple[str, ...], train: ShardSplit, test: ShardSplit) -> None:
     if len(names) < LEAST_CLASSES:
-        raise UserError(f"{root} has images of {len(names)} class; give two or more")
+        raise UserError(f"{root} has images of {len(names)} class; at least two classes are needed")
     trained = set(train.targets.tolist())
     for label, name in enumerate(names):
         if name in names[:label]:
-            raise UserError(f"{root / FILE} calls two classes {name}; give one of them another name")
+            raise UserError(f"{root / FILE} gives two classes the name {name}; rename one of them")
         if label not in trained:
             raise UserError(f"{root} has no training images of class {name}; add some, or leave no gap in the labels")
     for split in (train, test):
         if len(split) and split.targets[-1] >= len(names):
-            known = f"there are {len(names):,} classes to train on, from 0 on"
-            raise UserError(f"{split.path(len(split) - 1)} has the label {split.targets[-1]}; {known}")
+            known = f"the {len(names):,} training classes are numbered from 0"
+            raise UserError(f"{split.path(len(split) - 1)} has the label {split.targets[-1]}, but {known}; correct it")

@@ -112,7 +112,9 @@ def _read_shard(path: Path) -> list[tuple[Place, int]]:
                 if member.isdir() or not (is_image or kind == LABEL):
                     continue
                 if not member.isreg() or member.issparse():
-                    raise UserError(f"{path}/{name} is not a plain file; write the shard anew, links followed")
+                    raise UserError(
+                        f"{path}/{name} is not a regular file; write the shard again with files in place of links"
+                    )
                 if key in (images if is_image else labels):
                     what = "image" if is_image else "label"
                     raise UserError(f"{path} has a second {what} with the key '{key}', {name}; rename one of them")
@@ -123,13 +125,13 @@ def _read_shard(path: Path) -> list[tuple[Place, int]]:
                     labels[key] = _read_label(content, f"{path}/{name}")
             _refuse_unended(file, archive.offset)
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise UserError(f"{path} is damaged or not whole ({error}); fetch or write it again") from error
+        raise UserError(f"{path} is damaged or incomplete ({error}); fetch or write it again") from error
     for key in labels:
         if key not in images:
             raise UserError(f"{path}/{key}{LABEL} has no image beside it; add one, or remove the label")
     for key, (name, *_) in images.items():
         if key not in labels:
-            raise UserError(f"{path}/{name} has no label; put {key}{LABEL} beside it, its class's number")
+            raise UserError(f"{path}/{name} has no label; add {key}{LABEL} with the number of its class")
     return [(place, labels[key]) for key, place in images.items()]
 
 
@@ -140,7 +142,9 @@ def _open(path: Path) -> io.BufferedReader:
     for magic, remedy in COMPRESSIONS.items():
         if first.startswith(magic):
             file.close()
-            raise UserError(f"{path} is compressed, and images are read from their places in a tar; {remedy} it")
+            raise UserError(
+                f"{path} is compressed, but images are read directly from the tar; decompress it with {remedy}"
+            )
     return file
 
 
@@ -149,13 +153,13 @@ def _refuse_unended(file: io.BufferedReader, offset: int) -> None:
     file.seek(offset)
     tail = file.read(TAIL_BYTES)
     if len(tail) < tarfile.BLOCKSIZE or any(tail):
-        raise tarfile.ReadError(f"no end, or not the end, at byte {offset:,}")
+        raise tarfile.ReadError(f"no end-of-archive marker at byte {offset:,}")
 
 
 def _read_label(content: bytes, name: str) -> int:
     text = content.decode(errors="replace").strip()
     if not text.isdecimal() or not text.isascii() or len(text) > MOST_DIGITS:
-        raise UserError(f"{name} says {text[:40]!r}; it must be the number of a class, from 0 on")
+        raise UserError(f"{name} contains {text[:40]!r}; it must contain a class number, 0 or more")
     return int(text)
 
 

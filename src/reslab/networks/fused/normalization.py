@@ -172,7 +172,9 @@ def find_affine(response: Tensor, norm: nn.BatchNorm2d) -> Tensor:
     division = Division.of(response, values=TILES.summed, in_parts=True)
     pixels, width, count, span = division.pixels, division.width, division.count, division.span
     if pixels == 1:
-        raise ValueError(f"one value a channel has no deviation: the responses are {tuple(response.shape)}")
+        raise ValueError(
+            f"normalization needs more than one value per channel; the responses have shape {tuple(response.shape)}"
+        )
     parts, affine = response.new_empty(count, 2, width, dtype=torch.float32), norm.weight.new_empty(4, width)
     kernels.sum_responses[division.grid](response, parts, pixels, width, span, **division.tile, LOADS=TILES.loads)
     kernels.join_responses[(width // JOINED,)](

@@ -57,8 +57,8 @@ def to_foreign(target: str, spec: Spec, tensors: Mapping[str, Tensor]) -> dict[s
     if different:
         told = ", ".join(f"{field} is {ours} here and {theirs} there" for field, (ours, theirs) in different.items())
         raise UserError(
-            f"{name_of(spec)} would compute something else in {target}'s form: {told}; "
-            f"for that form train {_name_network(implied, different)}, or keep these weights in our own format"
+            f"{name_of(spec)} would compute something different in {target}'s format, because {told}; "
+            f"for that format train {_name_network(implied, different)}, or keep these weights in reslab's format"
         )
     return foreign
 
@@ -69,7 +69,7 @@ def _name_network(implied: Spec, different: Mapping[str, tuple[Any, Any]]) -> st
     like = find(name, {field: getattr(implied, field) for field in ("classes", "channels")})
     if not contradictions(like, implied):
         return f"network={name}"
-    return "one with " + " ".join(f"network.{field}={theirs}" for field, (_, theirs) in different.items())
+    return "a network with " + " ".join(f"network.{field}={theirs}" for field, (_, theirs) in different.items())
 
 
 def _adapter(name: str) -> Adapter:
@@ -89,7 +89,7 @@ def _names(source: str, spec: Spec) -> dict[str, str | None]:
         place = parse_place(key)
         if place is None or not isinstance(spec, NetworkSpec):
             raise UserError(
-                f"{source} has no name for '{key}' of {name_of(spec)}; keep these weights in our own format"
+                f"{source} has no name for '{key}' of {name_of(spec)}; keep these weights in reslab's format"
             )
         names[key] = _adapter(source).name_place(place, spec)
     return names

@@ -41,7 +41,9 @@ def recognizes(tensors: Mapping[str, Tensor]) -> bool:
 def infer(tensors: Mapping[str, Tensor]) -> tuple[Spec, Preprocess]:
     """Return the network these tensors were trained as."""
     if "res2a_branch2c.weight" not in tensors:
-        raise UserError("these Caffe names are not of bottleneck blocks; the authors released 50, 101 and 152 layers")
+        raise UserError(
+            "these Caffe weights have no bottleneck blocks; give the authors' weights of 50, 101 or 152 layers"
+        )
     stem = tensors["conv1.weight"]
     counts = Counter(int(match[1]) for name in tensors if (match := BLOCK.fullmatch(name)))
     stages = []
@@ -83,7 +85,8 @@ def _branch(place: Place, spec: NetworkSpec) -> str:
         block = string.ascii_lowercase[place.block - 1]
     else:
         raise UserError(
-            f"the authors' Caffe names letter the blocks of conv{place.stage}: at most 26, not {place.block}"
+            f"the authors' Caffe names have a letter for each block of conv{place.stage}: "
+            f"at most 26 blocks, not {place.block}"
         )
     branch = "1" if place.part == "projection" else "2" + string.ascii_lowercase[place.layer - 1]
     return f"res{place.stage}{block}_branch{branch}"
@@ -95,7 +98,7 @@ def read_caffemodel(path: Path) -> dict[str, Tensor]:
         layers = (layer for field, layer in _fields(memoryview(path.read_bytes())) if field == 100)
         tensors = dict(named for layer in layers for named in _read_layer(layer))
     except (LookupError, ValueError, RuntimeError, TypeError, OverflowError) as error:
-        raise UserError(f"{path} is not a .caffemodel, or a damaged one; fetch it again") from error
+        raise UserError(f"{path} is damaged or not a .caffemodel file; fetch it again") from error
     if not tensors:
         raise UserError(f"{path} holds no layers with weights; give a trained .caffemodel")
     return tensors

@@ -57,9 +57,7 @@ def write_weights(weights: Weights, target: Path) -> Path:
         **({} if weights.thresholds is None else {"thresholds": weights.thresholds}),
     }
     if target.suffix in FOREIGN_ENDINGS:
-        raise UserError(
-            f"{target} would not be a {target.suffix} file: name it {target.stem}.safetensors, or give a folder"
-        )
+        raise UserError(f"{target} would be a safetensors file; name it {target.stem}.safetensors, or give a folder")
     problem = _mean_image_problem(weights)
     if problem:
         raise UserError(f"cannot write {target}: {problem}; set network.preprocess and network.mean_image together")
@@ -75,7 +73,7 @@ def parse_weights(path: Path, tensors: dict[str, Tensor], metadata: Mapping[str,
     """Turn what was read from one of our files into weights, if it is whole."""
     about = unseal(path, tensors, metadata)
     if about.get("format") != FORMAT:
-        raise UserError(f"{path} has format {about.get('format')!r} and this version reads {FORMAT}; update reslab")
+        raise UserError(f"{path} has format {about.get('format')!r}, but this version reads {FORMAT}; update reslab")
     try:
         weights = Weights(
             spec=spec_from_dict(about["spec"]),
@@ -95,14 +93,22 @@ def parse_weights(path: Path, tensors: dict[str, Tensor], metadata: Mapping[str,
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"{path} does not say what it holds ({error}); write it again") from error
     if weights.class_names and len(weights.class_names) != weights.spec.classes:
-        raise UserError(f"{path} names {len(weights.class_names)} classes for {weights.spec.classes}; write it again")
+        raise UserError(
+            f"{path} has {len(weights.class_names)} class names, "
+            f"but its network has {weights.spec.classes} outputs; write it again"
+        )
     if weights.thresholds is not None and len(weights.thresholds) != weights.spec.classes:
-        raise UserError(f"{path} has {len(weights.thresholds)} thresholds for {weights.spec.classes} classes")
+        raise UserError(
+            f"{path} has {len(weights.thresholds)} thresholds, "
+            f"but its network has {weights.spec.classes} outputs; write it again"
+        )
     problem = _mean_image_problem(weights)
     if problem:
-        raise UserError(f"{path} does not say how images are prepared: {problem}; write it again")
+        raise UserError(f"the preprocessing in {path} is inconsistent: {problem}; write it again")
     if path.stem[:-8] == f"{_slug(weights.spec)}-" and path.stem[-8:] != about["digest"][:8]:
-        raise UserError(f"{path} is not the file its name says: the digest inside begins {about['digest'][:8]}")
+        raise UserError(
+            f"{path} does not match its name: the digest inside begins with {about['digest'][:8]}; fetch it again"
+        )
     return weights
 
 
@@ -110,14 +116,14 @@ def _mean_image_problem(weights: Weights) -> str:
     """Say what is wrong between the preprocessing and the mean image; nothing where they agree."""
     image, wanted = weights.mean_image, weights.preprocess is not None and weights.preprocess.per_pixel_mean
     if image is None:
-        return "it subtracts a per-pixel mean, and there is no mean image" if wanted else ""
+        return "it subtracts a per-pixel mean, but there is no mean image" if wanted else ""
     if not wanted:
-        return "there is a mean image, and its preprocessing subtracts none"
+        return "there is a mean image, but the preprocessing does not subtract it"
     expected = weights.spec.input_shape
     if image.dim() != len(expected) or image.shape[0] != expected[0] or not image.numel():
-        return f"the mean image is {tuple(image.shape)}, and the network takes {expected}"
+        return f"the mean image has shape {tuple(image.shape)}, but the network takes {expected}"
     if not image.is_floating_point() or not image.isfinite().all():
-        return "the mean image has values that are no numbers"
+        return "the mean image has values that are not finite numbers"
     return ""
 
 

@@ -49,17 +49,19 @@ def read_weights(path: str | Path, *, like: Spec | None = None) -> Weights:
     source = find_adapter(tensors)
     if source is None and any(name.startswith(OUR_PREFIXES) for name in tensors):
         if like is None:
-            raise UserError(f"{path} is a bare state dict of ours and does not say which network: give its name too")
+            raise UserError(
+                f"{path} is a plain state dict, which does not name its network; give the network's name too"
+            )
         return Weights(spec=like, tensors=tensors)
     if source is None:
         shown = ", ".join(list(tensors)[:3])
         raise UserError(
-            f"{path} names its tensors like nothing we know ({shown}, ...); we read ours, {choices(ADAPTERS)}"
+            f"{path} has unknown tensor names ({shown}, ...); give weights with names of reslab, {choices(ADAPTERS)}"
         )
     try:
         spec, preprocess, renamed = from_foreign(source, tensors)
     except (UserError, LookupError, ValueError) as error:
-        raise UserError(f"{path} looks like {source}'s but is none that we read: {error}") from error
+        raise UserError(f"{path} has {source}'s names, but cannot be read: {error}") from error
     if source == TORCHVISION:  # what it published is prepared as it says; of other files in its names this is a guess
         preprocess = find_preprocess(spec, digest_file(path)) or preprocess
     return Weights(spec=spec, tensors=renamed, preprocess=preprocess, source=source)
@@ -77,8 +79,8 @@ def _find_file(weights: str | Path, *, like: Spec | None) -> Path:
             )
         return path
     if like is None:
-        some = f", {choices(list_shipped(str(weights)))}" if weights in SETS else ""
-        raise UserError(f"{weights} is weights of several networks: give the name of one of them too{some}")
+        some = f": {choices(list_shipped(str(weights)))}" if weights in SETS else ""
+        raise UserError(f"{weights} has weights of several networks; give the name of one of them too{some}")
     return fetch_torchvision(like) if weights == TORCHVISION else find_shipped(str(weights), name_of(like).split()[0])
 
 
@@ -90,7 +92,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     except FileNotFoundError:
         raise UserError(f"there is no weight file {path}; give the path of an existing one") from None
     except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from error
+        raise UserError(f"cannot read {path}: {error.strerror}; give the path of a readable weight file") from error
     if not head:
         raise UserError(f"{path} is empty; fetch or write it again")
     if path.suffix == ".caffemodel":
@@ -120,7 +122,7 @@ def _say_what_else(path: Path, error: Exception) -> str:
         )
     if operations:
         return "is a pickle that holds no tensors; save a network's state_dict() with torch.save"
-    return "is not a weight file, or a damaged one; fetch or write it again"
+    return "is damaged or not a weight file; fetch or write it again"
 
 
 def _list_operations(path: Path) -> set[str]:
@@ -143,7 +145,7 @@ def _unwrap(data: Any, path: Path) -> dict[str, Tensor]:
         data = {name: value for name, value in data.items() if name != "n_averaged"}  # AveragedModel's counter
     if not isinstance(data, Mapping) or not data or not all(map(_is_weight, data.items())):
         raise UserError(
-            f"{path} holds no state dict (names to dense float tensors, bare or under 'state_dict'); save state_dict()"
+            f"{path} has no state dict (names and dense float tensors, alone or under 'state_dict'); save state_dict()"
         )
     names = list(data)
     while prefix := next((prefix for prefix in PREFIXES if all(name.startswith(prefix) for name in names)), None):
@@ -171,7 +173,7 @@ def load_tensors(network: Network, tensors: Mapping[str, Tensor], *, origin: str
     missing = [name for name in expected if name not in given]
     unexpected = [name for name in given if name not in expected]
     misshapen = [
-        f"{name} {tuple(given[name].shape)} for {tuple(old.shape)}"
+        f"{name} {tuple(given[name].shape)} instead of {tuple(old.shape)}"
         for name, old in expected.items()
         if name in given and given[name].shape != old.shape
     ]

@@ -75,7 +75,7 @@ def _refuse_grouped(tensors: Mapping[str, Tensor]) -> None:
     """Refuse a ResNeXt, which has a ResNet's names: the kernels of its 3x3 layers see a part of the channels each."""
     first, second = (tensors.get(f"layer1.0.conv{number}.weight") for number in (1, 2))
     if first is not None and second is not None and (groups := first.shape[0] // max(1, second.shape[1])) > 1:
-        raise UserError(f"its 3x3 convolutions are in {groups} groups, as in ResNeXt, which is not among our networks")
+        raise UserError(f"its 3x3 convolutions are in {groups} groups, as in ResNeXt, which reslab does not have")
 
 
 def infer_stages(tensors: Mapping[str, Tensor]) -> tuple[StageSpec, ...]:
@@ -89,7 +89,7 @@ def infer_stages(tensors: Mapping[str, Tensor]) -> tuple[StageSpec, ...]:
     for number, (stage, present) in enumerate(sorted(blocks.items()), start=1):
         first = tensors.get(f"layer{stage}.0.conv1.weight")
         if first is None or stage != number or max(present) != len(present) - 1:
-            raise UserError(f"its blocks are not numbered in a row: layer{number} has {sorted(present)[:8]}")
+            raise UserError(f"its blocks are not numbered consecutively: layer{number} has {sorted(present)[:8]}")
         stages.append(StageSpec(blocks=len(present), width=first.shape[0], stride=1 if stage == 1 else 2))
     return tuple(stages)
 

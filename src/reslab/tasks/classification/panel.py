@@ -33,7 +33,7 @@ class ClassPanel(Panel):
         confusion = _read_confusion(result.get(CONFUSION, ()))
         errors = convert(tuple[float | None, ...], result.get(CLASS_ERRORS, ()), where=CLASS_ERRORS)
         if len(errors) != len(confusion):
-            raise UserError("its confusion matrix and class errors are not of one number of classes")
+            raise UserError("its confusion matrix and its class errors have different numbers of classes")
         return cls(len(confusion), tuple(result.get("class_names", ())), confusion, errors)
 
     @property
@@ -141,9 +141,9 @@ def _read_confusion(rows: Any) -> tuple[tuple[int, ...], ...]:
     if counts.shape == (0,):
         return ()
     if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
-        raise UserError("its confusion is not a square of numbers, a row and a column for each class")
+        raise UserError("its confusion matrix is not square, with a row and a column for each class")
     if counts.dtype.kind not in "iu" or counts.min() < 0:
-        raise UserError("its confusion has cells that count no images; each must be a whole number of 0 or more")
+        raise UserError("its confusion matrix has cells that are not counts; each must be a whole number, 0 or more")
     return tuple(map(tuple, counts.tolist()))
 
 

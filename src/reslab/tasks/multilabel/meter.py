@@ -112,7 +112,7 @@ class LabelCounts:
         ]
         known = [precision for precision in precisions if precision is not None]
         if not known:
-            raise UserError("no image that was tested has any label, so no precision can be told; test on others")
+            raise UserError("no test image has a label, so precision cannot be computed; test on other images")
         return LabelScores(
             images=len(logits),
             error_percent=100 * (bad | (self._answer(logits) != (labels == 1)).any(1)).double().mean().item(),

@@ -26,7 +26,7 @@ class LabelPanel(Panel):
         positives = convert(tuple[int, ...], result.get(POSITIVES, ()), where=POSITIVES)
         precisions = convert(tuple[float | None, ...], result.get(PRECISIONS, ()), where=PRECISIONS)
         if len(positives) != len(precisions):
-            raise UserError("its precisions and the images of each label are not of one number of classes")
+            raise UserError("its precisions and its image counts have different numbers of classes")
         return cls(len(positives), tuple(result.get("class_names", ())), positives, precisions)
 
     def recount(self, values: Mapping[str, float | None]) -> Iterator[tuple[str, float, float]]:
@@ -45,7 +45,7 @@ class LabelPanel(Panel):
         )
         section = Section(
             title="Labels",
-            note="An image may have several; its error counts it as wrong if any label is. "
+            note="An image may have several labels. It counts as wrong if any of them is wrong. "
             "The mean of the average precisions is the mAP.",
             words="Average precision of each label",
             headings=(("label", ""), ("images", ""), ("average precision", "%")),

@@ -18,7 +18,7 @@ class PrintedLabels(Printed):
     def sentences(self, found: Mapping[str, Any]) -> list[str]:
         """Say all in one."""
         precision, wrong, loss = (score.write(found[score.name]) for score in (MEAN_PRECISION, ERROR, LOSS))
-        return [f"mAP {precision}, any label wrong {wrong} of the images, cross-entropy {loss}"]
+        return [f"mAP {precision}, any label wrong for {wrong} of the images, cross-entropy {loss}"]
 
     def columns(self, found: Mapping[str, Any]) -> list[Score]:
         """Let the precision come first."""

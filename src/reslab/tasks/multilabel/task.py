@@ -39,7 +39,7 @@ class MultiLabelTask(ClassificationTask):
         """Refuse what needs images of one class each."""
         if recipe.sampling == "balanced":
             raise UserError(
-                "recipe.sampling=balanced needs images of one class each, and these have several labels; "
+                "recipe.sampling=balanced needs images of one class each, but these have several labels; "
                 "use recipe.class_weights=balanced"
             )
 

@@ -105,7 +105,7 @@ def test_photographs_stand_in_for_imagenet(tmp_path: Path, monkeypatch: pytest.M
     """As themselves: their name and classes, told as lacking ImageNet; as many as ImageNet has are taken for it."""
     monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "data"))
     assert open_imagenet(None) is None
-    with pytest.raises(UserError, match=r"labels\.csv gives images several labels each, and here they have one"):
+    with pytest.raises(UserError, match=r"labels\.csv gives each image several labels, but ImageNet has one"):
         open_imagenet(make_labelled(tmp_path / "tagged", count=1))
     place = make_photos(tmp_path / "birds", train=2, val=1)
     dataset = open_imagenet(place)

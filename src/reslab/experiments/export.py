@@ -145,7 +145,7 @@ def deploy(trained: Trained, preprocess: Mapping[str, Any]) -> Deployed:
 def write_file(deployed: Deployed, path: Path, form: str, pictures: Iterable[Picture]) -> Parity:
     """Write a file that agrees with the network on `pictures`."""
     if path.suffix not in FORMS[form].endings:
-        raise UserError(f"--out is {path}; give a {form} file that ends in {choices(FORMS[form].endings)}")
+        raise UserError(f"--out is {path}; --format {form} needs a file that ends in {choices(FORMS[form].endings)}")
     return FORMS[form].write(deployed, path, pictures)
 
 

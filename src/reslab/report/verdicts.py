@@ -98,7 +98,7 @@ class _Sample:
 
 def _judge(claim: Claim, records: Sequence[RunRecord]) -> Verdict:
     if not claim.settings:
-        return Verdict(claim=claim, word="not run", remarks="published only, not trained here")
+        return Verdict(claim=claim, word="not run", remarks="published only: not trained here")
     samples = [_sample(claim, setting, records) for setting in claim.settings]
     unread = [pair for sample in samples for pair in sample.unread]
     unfinished = [remark for sample in samples for remark in sample.unfinished]
@@ -232,7 +232,8 @@ def _lacking(claim: Claim, samples: Sequence[_Sample]) -> list[str]:
 
 def _precisions(runs: Sequence[RunRecord]) -> list[str]:
     """Name the precisions other than fp32: they do not decide, but they are told."""
-    return [f"trained in {precision}" for precision in sorted({run.trial.recipe.precision for run in runs} - {"fp32"})]
+    names = sorted({run.trial.recipe.precision for run in runs} - {"fp32"})
+    return [f"trained in {' and '.join(names)}"] if names else []
 
 
 def _normalizing(runs: Sequence[RunRecord]) -> list[str]:

@@ -219,5 +219,5 @@ def test_what_does_not_fit_is_told(shapes: MultiLabelDataset, tmp_path: Path) ->
     with pytest.raises(UserError, match=r"sampling=balanced needs .* one class each, .* use recipe\.class_weights"):
         run_trial(make_photo_trial(shapes, recipe__sampling="balanced"), shapes, tmp_path)
     folder = open_data(str(make_photos(tmp_path / "photos", classes=3)))
-    with pytest.raises(UserError, match="the trial's task is multi-label and photos is for classification"):
+    with pytest.raises(UserError, match="the task is multi-label, but photos is for classification"):
         run_trial(make_photo_trial(shapes), folder, tmp_path)

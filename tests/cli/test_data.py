@@ -55,7 +55,7 @@ def test_a_dry_run_says_what_would_be_written(reslab, photos: Path, tmp_path: Pa
     assert "would write 6 images of 2 classes to 2 shards in " in sharded and "KiB of disk" in sharded
     publish(tmp_path / "ilsvrc")
     unpacked = reslab("data", "prepare", "imagenet", str(tmp_path / "ilsvrc"), "--dry-run").out
-    assert "data/imagenet would be written, " in unpacked
+    assert ": would write " in unpacked and unpacked.endswith("/data/imagenet\n")
     assert not (tmp_path / "data").exists() and not (tmp_path / "shards").exists()
 
 

@@ -70,7 +70,7 @@ def test_a_name_with_weights(reslab, run: Path, tmp_path: Path) -> None:
         (["resnet-twenty"], "is not a weight file, a run in"),
         (["a.th"], "there is no weight file a.th"),
         (["peer.th"], "peer.th does not say what data it was trained on; write data=NAME|FOLDER"),
-        (["peer.th", "data=digits"], "takes inputs of 3 x 32 x 32 and digits has images of 1 channel;"),
+        (["peer.th", "data=digits"], "takes inputs of 3 x 32 x 32, but digits has images of 1 channel;"),
         (["peer.th", "weights=other.th", "data=digits"], "is already a weight file; leave out weights=other.th"),
         (["peer.th", "data=cifar10"], "fetch it with `reslab data fetch cifar10`"),
         (["peer.th", "recipe.epochs=2"], "evaluate has no field 'recipe.epochs'"),
@@ -312,7 +312,7 @@ def test_thresholds_are_tuned_and_told(reslab, tmp_path: Path, monkeypatch: pyte
     words = ["evaluate", "several.safetensors", "data=shapes", "--tune-thresholds", "tuned.safetensors"]
     outcome = reslab(*words)
     assert outcome.code == 0, outcome.err
-    assert "tuned on 12 test images of shapes, tested on 12 others" in outcome.out
+    assert "tuned on 12 test images of shapes, tested on the other 12" in outcome.out
     assert "label   images  threshold  F1 % at 0.5  F1 % tuned" in outcome.out
     assert "wrote tuned.safetensors" in outcome.out
     told = json.loads(reslab(*words, "--json").out)

@@ -17,7 +17,7 @@ def test_onnx_and_eight_bits(reslab, here: Path) -> None:
     """Two files; what they take, how they agree, and what eight bits cost."""
     outcome = reslab("export", "mine.safetensors", "data=photos", "--int8")
     assert outcome.code == 0, outcome.err
-    assert "takes   pixels batch x 3 x 16 x 16, RGB, 0 to 255, resized to 20 and cropped to 16 before" in outcome.out
+    assert "takes   pixels batch x 3 x 16 x 16, RGB, 0 to 255, already resized to 20 and cropped to 16" in outcome.out
     assert "gives   logits batch x 2: ants, bees" in outcome.out
     assert "check   2 test images of photos: logits within" in outcome.out
     assert "On 2 test images of photos" in outcome.out

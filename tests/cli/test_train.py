@@ -86,8 +86,8 @@ def test_a_finished_run_without_its_weights_is_mended(reslab, run: Path) -> None
         (["network=resnet-20", "--epochs", "3"], "there is no option --epochs; write recipe.epochs="),
         (["network=resnet-20", "--batch-size=3"], "there is no option --batch-size; write recipe.batch="),
         (["network=resnet-20", "--seed", "3"], "there is no option --seed; write seed="),
-        (["network"], "got 'network'; write network=..."),
-        (["network=resnet-20", "seed"], "got 'seed'; write seed=..."),
+        (["network"], "not 'network'; write network=..."),
+        (["network=resnet-20", "seed"], "not 'seed'; write seed=..."),
         (["network=resnet-20", "recipe.lr=3"], "no field 'recipe.lr'; write recipe.optimizer.learning_rate="),
         (["network=resnet-20", "--epoch", "3"], "there is no option --epoch; --help lists the options"),
         (["network=resnet-20", "recipe.lr=3"], "there is no field 'recipe.lr'"),
@@ -181,7 +181,7 @@ def test_a_dry_run_counts_its_processes(reslab) -> None:
     words = ["train", "network=cifar-resnet-8", *SHORT, "--dry-run"]
     alone, shared = reslab(*words).out, reslab(*words, "--processes", "2").out
     line = next(line for line in alone.splitlines() if "iterations of" in line)
-    assert line.replace("), seed", ") by 2 processes, seed") in shared.splitlines()
+    assert line.replace("), seed", ") in 2 processes, seed") in shared.splitlines()
 
 
 @pytest.mark.parametrize("batch", [16, 2])

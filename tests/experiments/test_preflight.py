@@ -56,7 +56,7 @@ def test_what_is_hardly_meant_is_doubted(photos: PhotoDataset) -> None:
     assert list_doubts(make_photo_trial(photos), photos) == []
     images = len(photos.train)
     (large,) = list_doubts(make_photo_trial(photos, recipe__batch=str(images + 1)), photos)
-    assert f"recipe.batch is {images + 1} and there are {images} training images" in large
+    assert f"recipe.batch is {images + 1}, but there are only {images} training images" in large
     frozen = make_photo_trial(photos, recipe__freeze="body")
     (random,) = list_doubts(frozen, photos)
     assert "recipe.freeze without weights= freezes random weights" in random
@@ -122,7 +122,7 @@ def test_another_task_is_refused(tmp_path: Path) -> None:
         ),
         (
             {"network__input_size": "64", "recipe__resizing__initial": "0.9"},
-            r"resizing\.initial is 0\.9, and no multiple of 32 .* than crops of 64",
+            r"resizing\.initial is 0\.9, but no multiple of 32 .* than crops of 64",
         ),
         ({"network": "resnet-18", "network__input_size": "1"}, r"shape \(3, 1, 1\) do not pass through this network"),
         ({"recipe__freeze": "conv9"}, r"recipe\.freeze is conv9; cifar-resnet-8 .* has stem, conv2, .* or body"),
@@ -158,8 +158,8 @@ def test_what_does_not_fit_arrays_is_told(field: str, value: str) -> None:
     ("fields", "sentence"),
     [
         ({"classes": 9}, "it has 9 outputs, but digits has 10 classes; give another"),
-        ({"channels": 3}, "it takes inputs of 3 x 8 x 8 and digits has images of 1 channel; give another"),
-        ({"channels": 4, "input_size": 32}, "it takes inputs of 4 x 32 x 32 and digits has images of 1 channel"),
+        ({"channels": 3}, "it takes inputs of 3 x 8 x 8, but digits has images of 1 channel; give another"),
+        ({"channels": 4, "input_size": 32}, "it takes inputs of 4 x 32 x 32, but digits has images of 1 channel"),
     ],
 )
 def test_a_network_of_other_inputs_or_outputs_is_refused(fields: dict[str, int], sentence: str) -> None:

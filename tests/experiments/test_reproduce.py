@@ -52,7 +52,7 @@ def test_fields_can_be_changed() -> None:
     split = ArraySplit(np.empty((640, 3, 32, 32), dtype=np.uint8), np.zeros(640, dtype=np.uint8))
     (trial, _) = expand(CLAIMS["fig-1"], replace(DATASET, train=split), seeds=1, overrides={"recipe.epochs": "20"})
     assert trial.recipe.iterations == 20 * 640 // 128
-    with pytest.raises(UserError, match=r"recipe\.schedule\.final means nothing to a steps schedule"):
+    with pytest.raises(UserError, match=r"recipe\.schedule\.final has no effect with recipe\.schedule\.kind=steps"):
         expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides={"recipe.schedule.final": "0.1"})
     with pytest.raises(UserError, match=r"data\.on_bad_image is for folders of photographs; cifar10 has no files"):
         expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides={"data.on_bad_image": "skip"})
@@ -84,7 +84,7 @@ def test_a_shorter_run_has_a_finer_log_where_a_curve_is_read(table: str, fields:
         ),
         (
             {"recipe.iterations": "2000", "recipe.evaluate_every": "32"},
-            r"recipe\.evaluate_every is 32, too coarse .* fig-1 off 2,000 iterations; give at most 31",
+            r"recipe\.evaluate_every is 32, too coarse .* fig-1 in 2,000 iterations; give at most 31",
         ),
     ],
 )
@@ -97,7 +97,7 @@ def test_a_log_too_coarse_is_refused_before_training(fields: dict[str, str], sen
 @pytest.mark.parametrize("field", ["network.shortcut", "data.name", "recipe", "seed", "lr"])
 def test_another_experiment_is_refused(field: str) -> None:
     """What would not be the paper's network or data any more."""
-    with pytest.raises(UserError, match=f"'{field}' is none of them"):
+    with pytest.raises(UserError, match=f"not '{field}'; for another experiment"):
         expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides={field: "B"})
 
 

@@ -172,7 +172,7 @@ def test_lost_weights_are_trained_again_without_checkpoints(whole: RunDirectory,
     assert (run.state, run.result()) == ("finished", whole.result())
     run_trial(make_trial(), DIGITS, run.path.parent, listener=Listener(warn=told.append))
     words = f"{run.path} is finished, but its weights are gone; training it again"
-    assert told == [words, f"{words} from iteration 4 on"]
+    assert told == [words, f"{words} from iteration 4"]
     assert outcome(run) == outcome(whole)
 
 

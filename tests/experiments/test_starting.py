@@ -213,7 +213,7 @@ def test_what_the_data_implies_is_nobodys_mistake(network: str | NetworkSpec, we
     with pytest.raises(UserError) as caught:
         read_trial({"network": network}, DIGITS, weights=weights)
     assert str(caught.value) == (
-        f"the weights {weights} take images with channels=3, and digits has channels=1; "
+        f"the weights {weights} take images with channels=3, but digits has channels=1; "
         "choose other data, or other weights"
     )
 

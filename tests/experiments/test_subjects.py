@@ -20,7 +20,7 @@ def test_arguments_are_no_fields() -> None:
     assert found == {"data": "photos", "protocol": "10-crop"}
     with pytest.raises(UserError, match="'data' is an argument of evaluate, not a field; write evaluate"):
         read_fields("evaluate", {"data": "photos"}, (), {"data": None})
-    with pytest.raises(UserError, match=r"evaluate has no field 'seed'; there are data, protocol or preprocess.FIELD"):
+    with pytest.raises(UserError, match=r"evaluate has no field 'seed'; choose data, protocol or preprocess.FIELD"):
         read_fields("evaluate", {"seed": 1}, ("protocol",), {"data": None})
 
 
@@ -31,7 +31,7 @@ def test_a_subject_is_a_file_a_name_or_a_run(tmp_path: Path) -> None:
         assert load_trained(subject, {}).origin == str(path)
     with pytest.raises(UserError, match="is already a weight file; leave out weights=other"):
         load_trained(path, {"weights": "other"})
-    with pytest.raises(UserError, match=r"x.onnx is an ONNX file, which `reslab predict` takes"):
+    with pytest.raises(UserError, match=r"x.onnx is an ONNX file, which only `reslab predict` takes"):
         load_trained("x.onnx", {})
     with pytest.raises(UserError, match=r"'nothing' is not a weight file, a run in .* or a network"):
         load_trained("nothing", {}, tmp_path)

@@ -89,7 +89,7 @@ def test_what_does_not_go_is_refused(weights: Path, shapes: Path, tmp_path: Path
     one_class = save_model(network, tmp_path / "one.safetensors")
     out = tmp_path / "out.safetensors"
     for subject, path, sentence in (
-        (one_class, out, "predicts one class per image; thresholds need a multi-label network"),
+        (one_class, out, "predicts one class per image; give a multi-label network"),
         (weights, tmp_path / "out.onnx", "give a file that ends in .safetensors"),
         (weights, weights, "is the input file"),
     ):

@@ -133,10 +133,10 @@ def test_a_fresh_classifier_is_not_tested(run: RunDirectory) -> None:
     ("fields", "options", "sentence"),
     [
         ({"classes": 7}, {}, "has 7 outputs, but digits has 10 classes"),
-        ({"channels": 3}, {}, "takes inputs of 3 x 8 x 8 and digits has images of 1 channel;"),
-        ({"dimensions": 1}, {}, "takes inputs of 1 x 8 and digits"),
+        ({"channels": 3}, {}, "takes inputs of 3 x 8 x 8, but digits has images of 1 channel;"),
+        ({"dimensions": 1}, {}, "takes inputs of 1 x 8, but digits"),
         ({"preprocess": None}, {}, r"give preprocess.mean=\[...\]"),
-        ({}, {"images": 9999}, "images is 9,999, and digits has 355"),
+        ({}, {"images": 9999}, "images is 9,999, but digits has 355"),
         ({}, {"preprocess": {"means": "[1]"}}, "there is no field 'preprocess.means'; did you mean 'preprocess.mean'"),
         ({}, {"preprocess": {"std": "[0]"}}, r"^preprocess\.std is \(0.0,\); every value"),
         ({}, {"preprocess": {"per_pixel_mean": "true"}}, "bring no mean image"),
@@ -198,7 +198,7 @@ def test_photographs_need_a_crop_and_have_no_tuning_split(tmp_path: Path) -> Non
         choose_inputs(untrained(Preprocess(), channels=3, classes=2), photos)
     with pytest.raises(UserError, match=r"data\.split=tuning is for datasets by name"):
         choose_inputs(trained, photos, split="tuning")
-    with pytest.raises(UserError, match=r"takes inputs of 1 x 8 x 8 and photos has images of 3 channels"):
+    with pytest.raises(UserError, match=r"takes inputs of 1 x 8 x 8, but photos has images of 3 channels"):
         choose_inputs(untrained(crop, classes=2), photos)
     changed = replace(trained, data=DataSpec(name="photos", fingerprint="0" * 64, held_out_seed=4))
     with pytest.raises(UserError, match=r"give that folder unchanged \(data\.held_out_seed=4 draws its test images\)"):
@@ -233,5 +233,5 @@ def test_classes_in_another_order_are_told(tmp_path: Path) -> None:
     network = create_model("cifar-resnet-8", num_classes=2, input_size=24)
     network.preprocess, network.class_names = Preprocess(resize=27, crop=24), ("greens", "blues")
     trained = load_file(save_model(network, tmp_path / "w.safetensors"))
-    with pytest.raises(UserError, match=r"for its classes in another order than photos's: 'greens' where"):
+    with pytest.raises(UserError, match=r"for the same classes in another order: it has 'greens' where"):
         choose_inputs(trained, read_folder(make_photos(tmp_path / "photos")))

@@ -117,7 +117,7 @@ def test_the_best_weights_are_kept_by_the_headline_unless_another_score_is_named
     assert (trial.recipe.keep_best, trial.data.held_out_seed) == ("error_percent", 3)
     assert trial.recipe.iterations == round(2 * 0.8 * len(DIGITS.train) / 64)
     assert read_trial(fields | {"recipe.keep_best": "loss"}, DIGITS).recipe.keep_best == "loss"
-    with pytest.raises(UserError, match=r"recipe\.stop_after is 2 .* add recipe\.keep_best=true"):
+    with pytest.raises(UserError, match=r"recipe\.stop_after is 2, .* add recipe\.keep_best=true"):
         read_trial({"network": "cifar-resnet-8", "recipe.stop_after": "2"}, DIGITS)
 
 

@@ -47,7 +47,7 @@ def warn_of_other_means(
         effects.append("sums may be computed in another order")
     if "processes" in means:
         if trial.recipe.augmentation.mixup or trial.recipe.augmentation.cutmix:
-            effects.append("mixup and CutMix pair images differently")
+            effects.append("mixup or CutMix pairs images differently")
         if not trial.recipe.sync_norms:
             part = trial.recipe.batch // trial.recipe.accumulate // sitting["processes"]
             effects.append(f"batches are normalized over {part} images")

@@ -76,7 +76,7 @@ def tune_thresholds(
     trained, listener = load_trained(subject, given, runs), Listener(warn=warn)
     network = trained.network
     if network.task != "multi-label":
-        raise UserError(f"{trained.origin} predicts one class per image; thresholds need a multi-label network")
+        raise UserError(f"{trained.origin} predicts one class per image; give a multi-label network to tune thresholds")
     refuse_overwriting(path, subject, given, trained.run)
     network.thresholds = None
     (whole,) = load_inputs([trained], given, listener=listener, device=device)

@@ -74,7 +74,7 @@ def prepare(name: str, source: Path, *, out: Path | None = None, dry_run: DryRun
     from reslab.data.photos.imagenet import WHOLE, choose_place, plan_imagenet, prepare_imagenet
 
     if name != "imagenet":
-        raise UserError(f"'{name}' cannot be prepared; choose imagenet (`reslab data fetch` downloads the rest)")
+        raise UserError(f"'{name}' cannot be prepared; choose imagenet (`reslab data fetch` downloads other datasets)")
     source = source.expanduser()
     place = out.expanduser() if out else choose_place(source)
     if dry_run:

@@ -56,7 +56,7 @@ def test_iterations_shrink_with_the_run() -> None:
     [
         ({"evaluate_every": 2_000}, r"every 2,000 of 64,000 iterations; recipe\.evaluate_every=1000 is enough"),
         ({"iterations": 20, "evaluate_every": 1}, "too few for a curve"),
-        ({"log": RECORD.log[40:]}, "no entries in that range"),
+        ({"log": RECORD.log[40:]}, "its log has no test_error_percent at iteration"),
         ({"log": [entry for entry in RECORD.log if entry["step"] != 32_000]}, "its log has no .* at iteration 32,000"),
     ],
 )

@@ -56,7 +56,7 @@ def test_what_contradicts_itself_stays_out(error: object, tmp_path: Path) -> Non
     """As it does of verdicts: the checks are those of report/agreement.py."""
     run = write_run(tmp_path / "runs")
     run.finish(run.result() | {"error_percent": error})
-    with pytest.raises(UserError, match=f"result.json says error_percent is {error!r}, and test_error_percent"):
+    with pytest.raises(UserError, match=f"result.json says error_percent is {error!r}, but test_error_percent is"):
         collect(run, tmp_path / "home")
 
 

@@ -18,7 +18,7 @@ def counted() -> dict[str, Counted]:
 
 
 def test_counts_are_the_fact_sheets(counted: dict[str, Counted]) -> None:
-    """To the unit; all but ResNet-50's round to what the paper prints, and that one is printed truncated."""
+    """To the unit; all but ResNet-50's round to what the paper prints, and that one is printed cut off."""
     assert {name: (one.params, one.multiply_adds) for name, one in counted.items()} == {
         "resnet-18": (11_515_688, 1_794_805_760),
         "resnet-34": (21_623_848, 3_644_493_824),
@@ -28,7 +28,7 @@ def test_counts_are_the_fact_sheets(counted: dict[str, Counted]) -> None:
     }
     words = {name: one.word for name, one in counted.items()}
     assert words == dict.fromkeys(counted, "reproduced") | {"resnet-50": "deviates"}
-    assert "truncated" in counted["resnet-50"].remark
+    assert "cut off" in counted["resnet-50"].remark
     assert replace(counted["resnet-50"], published=3.9e9).word == "reproduced"
     assert replace(counted["resnet-50"], published=3.7e9).remark == ""
 

@@ -54,7 +54,7 @@ class Counted:
     def remark(self) -> str:
         """What explains a deviation, where arithmetic does."""
         cut = math.floor(self.multiply_adds / DIGIT) == round(self.published / DIGIT)
-        return "the published number is our count truncated, not rounded" if cut else ""
+        return "our count cut off after the digit printed, not rounded, is the number printed" if cut else ""
 
 
 @dataclass(frozen=True, kw_only=True)

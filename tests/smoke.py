@@ -113,7 +113,7 @@ def _try_verbs(smoke: Smoke, environment: Path) -> None:
     assert smoke.run("python", "-c", SHIPPED) == "cat\n"
     print('create_model("resnet-20", weights="cifar10")')
     smoke.run("python", "-c", PHOTOS)
-    smoke.reslab("data check photos", shows="fit to be trained on")
+    smoke.reslab("data check photos", shows="ready for training")
     smoke.reslab(f"train data=photos network=resnet-18 network.input_size=32 {' '.join(SHORT)}", shows="wrote runs/")
     smoke.reslab("predict resnet-18 photos/val", shows="light/3.jpg")
     words = "predict resnet-20 photos/val/dark weights=cifar10 preprocess.resize=32 preprocess.crop=32"

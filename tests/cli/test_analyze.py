@@ -62,8 +62,8 @@ def test_bad_photographs_can_be_skipped(reslab, tmp_path: Path) -> None:
         ([], "needs a run or a weight file"),
         (["RUN", "--only", "curvature"], "--only is 'curvature'; choose responses"),
         (["RUN", "images=0"], "images is '0'"),
-        (["RUN", "images=400"], "images is 400, and digits has 355"),
-        (["RUN", "protocol=10-crop"], "analyze has no field 'protocol'; there are weights, data, data.split"),
+        (["RUN", "images=400"], "images is 400, but digits has 355"),
+        (["RUN", "protocol=10-crop"], "analyze has no field 'protocol'; choose weights, data, data.split"),
     ],
 )
 def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, run: Path) -> None:

@@ -84,7 +84,7 @@ def test_settings_are_compared_over_common_seeds(reslab, runs, tmp_path: Path) -
     shown = reslab(*words).out
     assert "network.shortcut" in shown
     assert "-1.50" in shown
-    assert "cannot fall below 0.5" in shown
+    assert "cannot be below 0.5" in shown
 
 
 def test_where_images_have_several_labels_precision_is_compared(reslab, runs, tmp_path: Path) -> None:
@@ -108,10 +108,10 @@ def test_two_seeds_of_one_setting(reslab, runs, tmp_path: Path) -> None:
     """There is nothing to pair."""
     names = [runs["plain-20", seed].path.name for seed in (1, 2)]
     shown = reslab("compare", *names, "--runs", str(tmp_path)).out
-    assert "differ in nothing but the seed; finished seeds of this setting: 1, 2, 3" in shown
+    assert "differ only in the seed; finished seeds of this setting: 1, 2, 3" in shown
     shown = reslab("compare", names[0], names[0], "--runs", str(tmp_path)).out
     assert "The two are the same run." in shown
-    assert "nothing but the seed" not in shown
+    assert "only in the seed" not in shown
 
 
 def test_weights_and_images_are_named(reslab, tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_weights_and_images_are_named(reslab, tmp_path: Path) -> None:
     out = reslab("compare", scratch.path.name, tuned.path.name, "--runs", str(tmp_path)).out
     rows = [re.split("  +", line.strip()) for line in out.splitlines()]
     assert ["weights", "-", "cifar10"] in rows
-    assert ["images", "-", "99 to train and 20 to test on"] in rows
+    assert ["images", "-", "99 training, 20 test"] in rows
 
 
 def test_too_few_seeds_are_told(reslab, tmp_path: Path) -> None:
@@ -140,17 +140,17 @@ def test_too_few_seeds_are_told(reslab, tmp_path: Path) -> None:
     assert "no significance" in shown
     for network in ("plain-20", "resnet-20"):
         record(tmp_path, network, 5, {"plain-20": 9.0, "resnet-20": 8.0}[network])
-    assert "all differences are equal" in reslab(*words).out
+    assert "Equal differences have no spread" in reslab(*words).out
 
 
 def test_a_networks_name_means_the_network(reslab, runs, tmp_path: Path) -> None:
     """That runs begin so too is told; a run and a network are not compared."""
     told = reslab("compare", "plain-20", "resnet-20", "--runs", str(tmp_path))
-    assert "What it costs" in told.out
-    assert "plain-20 is taken for the network" in told.err
+    assert "Cost" in told.out
+    assert "plain-20 is read as a network" in told.err
     outcome = reslab("compare", "plain-20", runs["resnet-20", 1].path.name, "--runs", str(tmp_path))
     assert outcome.code == 2
-    assert "is a run and 'plain-20' is none" in outcome.err
+    assert "is a run, but 'plain-20' is not" in outcome.err
 
 
 def test_mistakes_are_told(reslab, runs, tmp_path: Path) -> None:

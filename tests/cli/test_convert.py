@@ -65,7 +65,7 @@ def test_a_mean_image_is_kept_or_told(reslab, tmp_path: Path) -> None:
     assert torch.equal(load_model(tmp_path / "kept.safetensors").mean_image, network.mean_image)  # pyright: ignore[reportArgumentType]
     told = reslab("convert", str(path), "--to", "akamaster")
     assert "will assume pixels 0-1, mean 0.485" in told.out
-    assert "these weights want pixels 0-1, per-pixel mean" in told.out
+    assert "the weights need pixels 0-1, per-pixel mean" in told.out
 
 
 def test_preprocessing_that_is_taken_for_granted_needs_no_word(reslab, tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_what_is_read_is_never_written_over(reslab, tmp_path: Path) -> None:
     for out in (path, tmp_path / "link.safetensors"):
         outcome = reslab("convert", str(path), "--to", "timm", "--out", str(out))
         assert outcome.code == 2
-        assert f"{out} is the file that is read; name another with --out" in outcome.err
+        assert f"{out} is the input file; choose another with --out" in outcome.err
     assert load_model(path).class_names == network.class_names
 
 
@@ -104,7 +104,7 @@ def test_runs_and_named_networks_are_converted(reslab, run: Path, tmp_path: Path
     ours = read_weights("ours.safetensors")
     assert (ours.provenance, ours.metrics) == ({"converted_from": run.name}, {"error_percent": 8.0})
     assert ours.class_names == network.class_names
-    assert "is the file that is read" in reslab(*words, "akamaster", "--out", str(own)).err
+    assert "is the input file" in reslab(*words, "akamaster", "--out", str(own)).err
     assert reslab("convert", "resnet-20", f"weights={own}", "--to", "akamaster", "--out", "n.safetensors").code == 0
     assert own.read_bytes() == before
     assert "takes one subject and weights=FILE, not 'data'" in reslab(*words, "timm", "data=x").err

@@ -55,7 +55,7 @@ def test_a_dry_run_says_what_would_be_written(reslab, photos: Path, tmp_path: Pa
     assert "would write 6 images of 2 classes to 2 shards in " in sharded and "KiB of disk" in sharded
     publish(tmp_path / "ilsvrc")
     unpacked = reslab("data", "prepare", "imagenet", str(tmp_path / "ilsvrc"), "--dry-run").out
-    assert "data/imagenet would be written, " in unpacked
+    assert ": would write " in unpacked and unpacked.endswith("/data/imagenet\n")
     assert not (tmp_path / "data").exists() and not (tmp_path / "shards").exists()
 
 
@@ -91,14 +91,14 @@ def test_a_sound_folder_is_checked(reslab, photos: Path) -> None:
     lines = [line.split() for line in outcome.out.splitlines()]
     assert ["ant", "2", "1", "six", "legs,", "no", "wings"] in lines
     assert ["all", "4", "2"] in lines
-    assert "nothing odd; fit to be trained on, fingerprint " in outcome.out
+    assert "no problems found; ready for training, fingerprint " in outcome.out
 
 
 def test_one_bad_image_may_be_skipped(reslab, photos: Path) -> None:
     """As a training says, and no more than that of so few."""
     (photos / "train" / "ant" / "bad.jpg").write_text("hello")
     outcome = reslab("data", "check", str(photos))
-    assert "a training would stop at an unreadable image, or leave such out with data.on_bad_image=skip" in outcome.out
+    assert "training would stop at an unreadable image; data.on_bad_image=skip skips unreadable images" in outcome.out
 
 
 def test_what_is_found_is_told(reslab, photos: Path) -> None:
@@ -109,11 +109,11 @@ def test_what_is_found_is_told(reslab, photos: Path) -> None:
     outcome = reslab("data", "check", str(photos), "--workers", "2")
     assert outcome.code == 1
     assert "train/ant/bad2.jpg  not an image that can be read" in outcome.out
-    assert "… 2 more; --json names all" in outcome.out
+    assert "… 2 more; --json lists all" in outcome.out
     assert "bad3" not in outcome.out
     assert "val/bee/[red]leak.png  same as train/bee/0.png" in outcome.out
-    assert "5 errors, 1 warning; a training would stop: " in outcome.out
-    assert "stop: 5 images are unreadable, and at most 1 may be skipped" in outcome.out
+    assert "5 errors, 1 warning; training would stop: " in outcome.out
+    assert "stop: 5 images are unreadable, but at most 1 may be skipped" in outcome.out
     outcome = reslab("data", "check", str(photos), "--json")
     told = json.loads(outcome.out)
     assert (outcome.code, told["passed"], told["refusal"]) == (1, False, None)
@@ -127,10 +127,10 @@ def test_a_folder_that_would_be_refused_says_why(reslab, photos: Path) -> None:
     (photos / "train" / "cricket").mkdir()
     outcome = reslab("data", "check", str(photos))
     assert outcome.code == 1
-    assert "a training would stop: " in outcome.out
+    assert "training would stop: " in outcome.out
     assert "cricket has no images; fill it or remove it" in outcome.out
     outcome = reslab("data", "check", str(photos / "val"))
-    assert "20% of every class will be held out" in outcome.out
+    assert "20% of each class will be held out" in outcome.out
     assert "at least two are needed" in outcome.out
 
 
@@ -151,8 +151,8 @@ def test_many_classes_are_told_by_the_scarcest_and_the_richest(reslab, tmp_path:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["cifr10"], "there is neither a dataset nor a folder 'cifr10'; did you mean 'cifar10'?"),
-        (["flowers"], "there is neither a dataset nor a folder 'flowers'; give a path"),
+        (["cifr10"], "no dataset and no folder is named 'cifr10'; did you mean 'cifar10'?"),
+        (["flowers"], "no dataset and no folder is named 'flowers'; give a path"),
         (["nowhere/flowers"], "there is no folder nowhere/flowers; give one that has train/<class>/"),
         (["digits", "--workers", "0"], "--workers is 0; give a whole number from 1 to 256"),
     ],
@@ -181,7 +181,7 @@ def test_imagenet_is_prepared(reslab, tmp_path: Path, monkeypatch: pytest.Monkey
         assert told in outcome.out
     assert (tmp_path / "data" / "imagenet" / "classes.json").exists()
     outcome = reslab("data", "prepare", "imagenet", str(tmp_path / "data" / "imagenet"))
-    assert "imagenet was unpacked already: 3 classes" in outcome.out
+    assert "imagenet was already unpacked: 3 classes" in outcome.out
     assert "choose imagenet" in reslab("data", "prepare", "imagenette", source).err
     assert "image-net.org" in reslab("data", "prepare", "imagenet", str(tmp_path)).err
 
@@ -199,7 +199,7 @@ def test_photographs_are_written_as_shards(
     assert "wrote 6 images of 2 classes to 2 shards" in told
     outcomes = [reslab("data", "check", str(root)).out.splitlines()[-1] for root in (photos, shards)]
     assert outcomes[0] == outcomes[1]
-    assert "fit to be trained on, fingerprint" in outcomes[0]
+    assert "ready for training, fingerprint" in outcomes[0]
     words = ["network=cifar-resnet-8", "network.input_size=16", "recipe.iterations=2", "recipe.batch=2"]
     runs = ["--runs", str(tmp_path / "runs")]
     assert reslab("train", f"data={shards}", *words, *runs).code == 0
@@ -223,7 +223,7 @@ def test_images_to_test_on_alone_are_tested_whole(reslab, tmp_path: Path) -> Non
     )
     outcome = reslab("data", "check", str(root))
     assert outcome.code == 0
-    assert "fit to be tested on; there are no training images, fingerprint" in outcome.out
+    assert "ready for testing only (no training images), fingerprint" in outcome.out
     refused = reslab("train", f"data={root}", "network=cifar-resnet-8", "network.input_size=32")
     assert refused.code == 2
     assert "has test images but no training images; add them as train/<class>/" in refused.err

@@ -22,7 +22,7 @@ def test_the_demo_trains_and_judges(reslab, monkeypatch: pytest.MonkeyPatch, tmp
     assert "plain: training error" in outcome.out
     assert "residual: training error" in outcome.out
     assert "reduced setting" in outcome.out.lower()
-    assert "responses of residual networks beside plain ones" in outcome.out
+    assert "residual against plain: mean response" in outcome.out
     assert "residual: mean response" in outcome.out
     assert len(list(tmp_path.glob("*/result.json"))) == len(list(tmp_path.glob("*/analysis/responses.json"))) == 6
     written = [path.stat().st_mtime_ns for path in sorted(tmp_path.glob("*/result.json"))]

@@ -63,7 +63,7 @@ def test_a_weight_file_describes_itself(reslab, tmp_path: Path) -> None:
         (["resnet-21"], "6n+2"),
         (["cifar-resnet-21"], "depth 21 is not 6n+2"),
         (["resnet-50", "shortcut=D"], "choose none, A, B, C or gated"),
-        (["plain-34", "stochastic_depth=0.2"], "nothing else to pass on"),
+        (["plain-34", "stochastic_depth=0.2"], "leaves no other path"),
         (["resnet-50", "batch=many"], "batch is 'many'; give a whole number from 1"),
         (["resnet-50", "shortcut=A", "shortcut=B"], "'shortcut' is set twice"),
         (["resnet-50", "=3"], "sets nothing"),

@@ -67,12 +67,12 @@ def test_a_name_with_weights(reslab, run: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["resnet-20"], "give weights=FILE, weights=cifar10, or a run's id"),
-        (["resnet-twenty"], "no weight file, no run in"),
+        (["resnet-20"], "pass weights=FILE, weights=cifar10 or a run id"),
+        (["resnet-twenty"], "is not a weight file, a run in"),
         (["a.th"], "there is no weight file a.th"),
-        (["peer.th"], "peer.th does not say what data it is for; write data=cifar10"),
-        (["peer.th", "data=digits"], "takes inputs of 3 x 32 x 32 and digits has images of 1 channel;"),
-        (["peer.th", "weights=other.th", "data=digits"], "is a weight file and weights=other.th another"),
+        (["peer.th"], "peer.th does not say what data it was trained on; write data=NAME|FOLDER"),
+        (["peer.th", "data=digits"], "takes inputs of 3 x 32 x 32, but digits has images of 1 channel;"),
+        (["peer.th", "weights=other.th", "data=digits"], "is already a weight file; leave out weights=other.th"),
         (["peer.th", "data=cifar10"], "fetch it with `reslab data fetch cifar10`"),
         (["peer.th", "recipe.epochs=2"], "evaluate has no field 'recipe.epochs'"),
         (["peer.th", "plain.th"], "there is no weight file plain.th"),
@@ -172,7 +172,7 @@ def test_several_labels_an_image(reslab, tmp_path: Path, monkeypatch) -> None:
     assert rows["ensemble"][0] == f"{told['map_percent']:.2f}"
     assert "NLL" not in reslab(*words, "a.safetensors").out
     assert "10 images, 3 classes" in (checked := reslab("data", "check", "shapes").out)
-    assert "fit to be trained on" in checked
+    assert "ready for training" in checked
 
 
 def test_one_network_prints_its_calibration(reslab, folder: Path, monkeypatch) -> None:
@@ -187,7 +187,7 @@ def test_one_network_prints_its_calibration(reslab, folder: Path, monkeypatch) -
     assert "2.png is not an image that can be read" in reslab(*words).err
     for members in ([], ["b.safetensors"]):
         outcome = reslab(*words, *members, "data.on_bad_image=skip")
-        assert "7 test images of insects (bad ones skipped: 1), pixels" in outcome.out
+        assert "7 test images of insects (bad images skipped: 1), pixels" in outcome.out
         assert "warning: skipped: insects/val/ants/2.png is not an image that can be read; remove it\n" in outcome.err
         assert outcome.err.count("skipped") == 1
     assert "choose stop or skip" in reslab(*words, "data.on_bad_image=ignore").err
@@ -204,7 +204,10 @@ def test_a_folder_must_be_given(reslab, folder: Path, monkeypatch) -> None:
     monkeypatch.chdir(folder.parent)
     told = reslab("evaluate", "a.safetensors")
     assert told.code == 2
-    assert "a.safetensors was trained on a folder named insects and does not say where; write data=FOLDER" in told.err
+    assert (
+        "a.safetensors was trained on a folder named insects, but its path is not recorded; write data=FOLDER"
+        in told.err
+    )
     network = create_model("cifar-resnet-8", classes=2, input_size=16)
     network.preprocess, network.class_names = Preprocess(resize=18, crop=16), ("bees", "ants")
     data = {"data": {"name": "digits", "fingerprint": "0"}}
@@ -212,7 +215,7 @@ def test_a_folder_must_be_given(reslab, folder: Path, monkeypatch) -> None:
     told = reslab("evaluate", "a.safetensors", "c.safetensors")
     assert "a.safetensors was trained on insects and c.safetensors was trained on digits; write data=" in told.err
     told = reslab("evaluate", "a.safetensors", "c.safetensors", f"data={folder}")
-    assert "'bees' where that has 'ants'; give the data it was trained for" in told.err
+    assert "'bees' where insects has 'ants'; give the data it was trained for" in told.err
 
 
 def test_what_a_run_held_out_is_held_out_again(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,8 +260,8 @@ def test_networks_that_held_out_others_are_not_tested_together(reslab, tmp_path:
     for folder in (flat, copy):
         told = reslab("evaluate", a, b, f"data={folder}")
         assert told.code == 2
-        assert f"{a} held out what data.held_out_seed=0 draws and {b} held out what data.held_out_seed=1" in told.err
-        assert "test them one by one, or give a folder that has a val of its own" in told.err
+        assert f"{a} was trained with data.held_out_seed=0 and {b} was trained with data.held_out_seed=1" in told.err
+        assert "test them one by one, or give a folder with a val folder" in told.err
         assert reslab("evaluate", b, c, f"data={folder}").code == 0
         assert reslab("evaluate", b, f"data={folder}").code == 0
     assert reslab("evaluate", a, b, f"data={tmp_path / 'photos'}").code == 0
@@ -291,8 +294,8 @@ def test_weights_for_classes_in_another_order_are_warned_of(reslab, tmp_path: Pa
             (photos / split / old).rename(photos / split / new)
     told = reslab("evaluate", nameless, f"data={photos}")
     assert told.code == 0
-    assert f"{nameless} is no better than chance on photos; check how its images are prepared, and" in told.err
-    assert "that it has the classes in this order: blues, greens, reds, …" in told.err
+    assert f"{nameless} is no better than chance on photos; check its preprocessing, and" in told.err
+    assert "that its classes are in this order: blues, greens, reds, …" in told.err
 
 
 def test_help_names_every_protocol() -> None:
@@ -310,7 +313,7 @@ def test_thresholds_are_tuned_and_told(reslab, tmp_path: Path, monkeypatch: pyte
     words = ["evaluate", "several.safetensors", "data=shapes", "--tune-thresholds", "tuned.safetensors"]
     outcome = reslab(*words)
     assert outcome.code == 0, outcome.err
-    assert "tuned on 12 test images of shapes, tested on 12 others" in outcome.out
+    assert "tuned on 12 test images of shapes, tested on the other 12" in outcome.out
     assert "label   images  threshold  F1 % at 0.5  F1 % tuned" in outcome.out
     assert "wrote tuned.safetensors" in outcome.out
     told = json.loads(reslab(*words, "--json").out)

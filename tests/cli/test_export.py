@@ -17,7 +17,7 @@ def test_onnx_and_eight_bits(reslab, here: Path) -> None:
     """Two files; what they take, how they agree, and what eight bits cost."""
     outcome = reslab("export", "mine.safetensors", "data=photos", "--int8")
     assert outcome.code == 0, outcome.err
-    assert "takes   pixels batch x 3 x 16 x 16, RGB, 0 to 255, resized to 20 and cropped to 16 before" in outcome.out
+    assert "takes   pixels batch x 3 x 16 x 16, RGB, 0 to 255, already resized to 20 and cropped to 16" in outcome.out
     assert "gives   logits batch x 2: ants, bees" in outcome.out
     assert "check   2 test images of photos: logits within" in outcome.out
     assert "On 2 test images of photos" in outcome.out
@@ -42,14 +42,14 @@ def _compare_guesses(reslab) -> None:
     outcome = reslab("predict", "mine.onnx", "photos", "--explain", "maps")
     assert outcome.code == 2
     assert outcome.out == ours
-    assert "cannot be explained: that needs the network; give its run or weights" in outcome.err
-    assert "is an ONNX file, which `reslab predict` takes alone" in reslab("evaluate", "mine.onnx", "data=photos").err
+    assert "--explain needs a network, not mine.onnx; give its run or weights" in outcome.err
+    assert "is an ONNX file, which only `reslab predict` takes" in reslab("evaluate", "mine.onnx", "data=photos").err
 
 
 def test_a_program(reslab, here: Path) -> None:
     """torch.export's, checked on synthetic photographs where nothing else is at hand, as is said."""
     outcome = reslab("export", "mine.safetensors", "--format", "torch-export", "--out", "out/it.pt2")
-    assert "check   8 synthetic photographs, as no real ones are at hand: logits" in outcome.out
+    assert "check   8 synthetic photographs (no images given): logits" in outcome.out
     assert torch.export.load("out/it.pt2").module()(torch.zeros(3, 3, 16, 16)).shape == (3, 2)
 
 
@@ -57,15 +57,15 @@ def test_a_program(reslab, here: Path) -> None:
     ("words", "sentence"),
     [
         (["mine.safetensors", "--format", "keras"], "--format is 'keras'; choose onnx, torch-export or torchvision"),
-        (["mine.safetensors", "--out", "x.pth"], "a file of onnx ends in .onnx"),
-        (["mine.safetensors", "--format", "torchvision", "--int8"], "--int8 goes with --format onnx"),
+        (["mine.safetensors", "--out", "x.pth"], "--format onnx needs a file that ends in .onnx"),
+        (["mine.safetensors", "--format", "torchvision", "--int8"], "--int8 needs --format onnx"),
         (["mine.safetensors", "--format", "torchvision"], "something different in torchvision's format"),
         (["mine.safetensors", "--int8", "data=nowhere"], "'nowhere'"),
-        (["mine.safetensors", "--int8", "data=digits"], "tells 2 classes apart and digits has 10"),
+        (["mine.safetensors", "--int8", "data=digits"], "has 2 outputs, but digits has 10 classes"),
         (["mine.safetensors", "--int8"], "write data=NAME|FOLDER"),
         (["mine.safetensors", "seed=1"], "export has no field 'seed'"),
         (["mine.safetensors", "preprocess.crop=none"], "add preprocess.crop=16"),
-        (["resnet-20"], "'resnet-20' without weights has random ones"),
+        (["resnet-20"], "starts with 'resnet-20'; pass weights=FILE"),
     ],
 )
 def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, here: Path) -> None:
@@ -134,4 +134,4 @@ def test_what_is_read_is_never_written_over(reslab, here: Path, run: Path) -> No
     ):
         outcome = reslab("export", *words)
         assert outcome.code == 2
-        assert "is the file that is read; name another with --out" in outcome.err
+        assert "is the input file; choose another with --out" in outcome.err

@@ -32,4 +32,4 @@ def test_patterns_and_json(reslab) -> None:
     assert {"name": "resnet-20", "weights": ["cifar10"]} in json.loads(reslab("networks", "--json").out)
     outcome = reslab("networks", "zebra*")
     assert outcome.code == 2
-    assert "no network's name matches 'zebra*'" in outcome.err
+    assert "no network name matches 'zebra*'" in outcome.err

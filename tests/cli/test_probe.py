@@ -27,7 +27,7 @@ def test_a_table_a_layer(reslab, here: Path) -> None:
     photos = read_photos(Path("photos"))
     counts = f"{len(photos.train)} training and {len(photos.test)} test images of photos"
     chance = 100 * np.bincount(photos.test.targets).max() / len(photos.test)
-    assert f"{counts}, 2 classes; always guessing the commonest: {chance:.1f} %" in outcome.out
+    assert f"{counts}, 2 classes; chance (always the most common class): {chance:.1f} %" in outcome.out
     rows = [line.split() for line in outcome.out.splitlines() if line.startswith("conv")]
     assert [row[0] for row in rows] == ["conv1", "conv2_x", "conv3_x", "conv4_x"]
     assert rows[0][1] == "100.0"

@@ -62,7 +62,7 @@ def test_what_is_missing_is_run_and_judged(reslab, tmp_path: Path) -> None:
     assert re.search(needs, outcome.err)
     assert "reduced setting" in outcome.out
     assert "runs: 2, counted above: 2" in outcome.out
-    assert "recipe.iterations 2 for 64,000" in outcome.out
+    assert "recipe.iterations is 2 instead of 64,000" in outcome.out
     assert "finished: 2, to run: 0" in reslab(*words).err
     assert len(list((tmp_path / "runs").iterdir())) == 2
     (judged,) = json.loads(reslab(*words, "--json").out)
@@ -86,7 +86,7 @@ def test_what_takes_long_is_told_and_wants_a_yes(reslab, tmp_path: Path, monkeyp
     assert not (tmp_path / "runs").exists()
     one = ["resnet-20" if word == "resnet-20,plain-20" else word for word in words]
     assert reslab(*one, "--yes").code == 0
-    assert "--from judges the runs that are there" in reslab("reproduce", "fig-7", "--from", "runs", "--yes").err
+    assert "--from judges existing runs" in reslab("reproduce", "fig-7", "--from", "runs", "--yes").err
 
 
 @pytest.mark.usefixtures("small")
@@ -137,7 +137,7 @@ def test_other_photographs_are_a_reduced_setting(reslab, tmp_path: Path, monkeyp
     again = ["reproduce", "table-2", "--only", "resnet-18", "--from", str(tmp_path / "runs"), "--json"]
     assert json.loads(reslab(*again, f"data={photos}").out) == [judged]
     without = reslab(*again)
-    assert "no run in" in without.err and "they are on photos; data=FOLDER judges those" in without.err
+    assert "no run in" in without.err and "only on photos; add data=FOLDER to judge" in without.err
     assert json.loads(without.out)[0]["word"] == "not run"
 
 
@@ -183,7 +183,7 @@ def test_bad_photographs_can_be_skipped(reslab, tmp_path: Path, monkeypatch: pyt
     assert outcome.code == 0, outcome.err
     (judged,) = json.loads(outcome.out)
     assert judged["word"] == "reduced setting"
-    assert "data.skipped_images 1 for 0" in judged["remarks"]
+    assert "data.skipped_images is 1 instead of 0" in judged["remarks"]
 
 
 @pytest.mark.usefixtures("small")
@@ -209,7 +209,7 @@ def test_a_signal_saves_and_the_same_command_goes_on(reslab, monkeypatch: pytest
         monkeypatch.setattr(together, "run_trial", interrupted(number))
         outcome = reslab(*words)
         assert outcome.code == code
-        assert "state is saved" in outcome.err
+        assert "stopped and saved" in outcome.err
     (folder,) = (tmp_path / "runs").iterdir()
     assert RunDirectory(folder).state == "interrupted"
     monkeypatch.setattr(together, "run_trial", run_trial)
@@ -233,7 +233,7 @@ def test_a_signal_stops_all_that_ride_together(reslab, monkeypatch: pytest.Monke
     words = ["reproduce", "table-6", "--only", "resnet-20", "--seeds", "2", "--together", "2", "recipe.iterations=1000"]
     outcome = reslab(*words, *SHORT[2:], "--runs", str(tmp_path))
     assert outcome.code == 143
-    assert "state is saved" in outcome.err
+    assert "stopped and saved" in outcome.err
     runs = [RunDirectory(path) for path in tmp_path.iterdir()]
     assert [run.state for run in runs] == ["interrupted", "interrupted"]
     assert all(list(run.checkpoints.iterdir()) for run in runs)
@@ -264,24 +264,24 @@ def test_judging_needs_no_torch(tmp_path: Path) -> None:
             "reproduce takes a table or figure; choose table-1, table-2, table-3, table-4, table-5, fig-4, table-6",
         ),
         (["table-66"], "did you mean 'table-6'"),
-        (["table-1", "--seeds", "2"], "table-1 is counted and trains nothing"),
-        (["fig-1", "--measure"], "--measure is for table-1"),
-        (["fig-1", "--only", "plain-20,plain-65"], "there is no 'plain-65' in fig-1; did you mean 'plain-56'"),
-        (["fig-1", "--only", "vgg-16"], "there is no 'vgg-16' in fig-1; there are plain-20, plain-56"),
-        (["fig-1", "table-1"], "table-1 is counted and trains nothing; reproduce it by itself"),
-        (["fig-1", "table-2"], "fig-1, table-2 train on different images; reproduce them one after the other"),
+        (["table-1", "--seeds", "2"], "table-1 is counted, not trained"),
+        (["fig-1", "--measure"], "--measure is only for table-1"),
+        (["fig-1", "--only", "plain-20,plain-65"], "fig-1 has no network 'plain-65'; did you mean 'plain-56'"),
+        (["fig-1", "--only", "vgg-16"], "fig-1 has no network 'vgg-16'; choose plain-20, plain-56"),
+        (["fig-1", "table-1"], "table-1 is counted, not trained; reproduce it in a separate command"),
+        (["fig-1", "table-2"], "fig-1, table-2 train on different images; reproduce them in separate commands"),
         (["fig-1", "--seeds", "0"], "--seeds is 0"),
         (["fig-1", "--seeds", "1.5"], "--seeds is '1.5'; give a whole number"),
-        (["fig-1", "--only", ","], "--only is ','; name networks, with commas between"),
+        (["fig-1", "--only", ","], "--only is ','; give network names separated by commas"),
         (["fig-1", "--together", "0"], "--together is 0; give a whole number from 1 to 32"),
         (["fig-1", "--together", "33"], "--together is 33"),
         (["fig-1"], "fetch it with `reslab data fetch cifar10`"),
-        (["fig-1", "data=photos"], "data= is for the tables that train on ImageNet, and fig-1 is none of them"),
+        (["fig-1", "data=photos"], "data= is only for tables that train on ImageNet; leave it out for fig-1"),
         (["table-2", "data=nowhere"], "there is no folder nowhere"),
         (["fig-1", "--from", "nowhere"], "there is no folder nowhere"),
-        (["fig-1", "--from", ".", "recipe.batch=4"], "--from judges the runs that are there"),
-        (["fig-1", "--from", ".", "--seeds", "2"], "leave out all fields but data, and what is said about training"),
-        (["fig-1", "--from", ".", "data=photos"], "data= is for the tables that train on ImageNet"),
+        (["fig-1", "--from", ".", "recipe.batch=4"], "--from judges existing runs"),
+        (["fig-1", "--from", ".", "--seeds", "2"], "leave out every field except data=, and every flag about training"),
+        (["fig-1", "--from", ".", "data=photos"], "data= is only for tables that train on ImageNet"),
         (["table-2", "--from", ".", "data=nowhere"], "there is no folder nowhere"),
     ],
 )

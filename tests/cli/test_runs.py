@@ -159,7 +159,7 @@ def test_pruning_interrupted_runs_leaves_living_ones(reslab, runs, tmp_path: Pat
     finished, interrupted = runs
     words = ["runs", "prune", "--interrupted", "--yes", "--runs", str(tmp_path)]
     with interrupted.working():
-        assert f"{interrupted.path.name} is being worked on: left alone" in reslab(*words).out
+        assert f"{interrupted.path.name} is in use, so it is not pruned" in reslab(*words).out
     assert interrupted.state == "interrupted"
     shown = reslab(*words).out
     assert "an unfinished run" in shown
@@ -185,7 +185,7 @@ def test_pruning_spares_what_weights_can_be_made_from(reslab, runs, tmp_path: Pa
     finished, _ = runs
     finished.weights.write_bytes(finished.weights.read_bytes()[:-1])
     outcome = reslab("runs", "prune", "--yes", "--runs", str(tmp_path))
-    assert "its weights are damaged: its checkpoints are left alone; train it again first" in outcome.err
+    assert "its weights are damaged, so its checkpoints are kept; train it again first" in outcome.err
     assert list(finished.checkpoints.iterdir())
     told = json.loads(reslab("runs", "prune", "--runs", str(tmp_path), "--json").out)
     assert told["spared"] == {finished.path.name: "damaged"}
@@ -199,7 +199,7 @@ def test_pruning_takes_the_locks_of_runs_never_begun(reslab, tmp_path: Path) -> 
     (bare.path / ".trial.json.0123.partial").touch()
     assert "the lock of a run that never started" in reslab("runs", "prune", "--runs", str(tmp_path)).out
     with lock(bare.path / "lock", "held"):
-        assert "is being worked on: left alone" in reslab("runs", "prune", "--yes", "--runs", str(tmp_path)).out
+        assert "is in use, so it is not pruned" in reslab("runs", "prune", "--yes", "--runs", str(tmp_path)).out
     assert reslab("runs", "prune", "--yes", "--runs", str(tmp_path)).code == 0
     assert not bare.path.exists()
 
@@ -212,7 +212,7 @@ def test_a_folder_that_is_named_must_be_there(reslab, runs, tmp_path: Path, monk
         outcome = reslab(*words, "--runs", "nope")
         assert outcome.code == 2
         assert "there is no folder nope; give --runs a folder of runs" in outcome.err
-        assert "the folder for runs is trial.toml, a file" in reslab(*words, "--runs", "trial.toml").err
+        assert "trial.toml is a file, not a folder for runs" in reslab(*words, "--runs", "trial.toml").err
     outcome = reslab("runs")
     assert outcome.code == 0
     assert "There are no runs in runs" in outcome.out

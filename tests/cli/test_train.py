@@ -69,7 +69,7 @@ def test_a_finished_run_without_its_weights_is_mended(reslab, run: Path) -> None
     outcome = reslab(*words)
     assert outcome.code == 0, outcome.err
     assert f"damaged run {run}" in outcome.out
-    assert "its weights are gone; making them again from its last checkpoint" in outcome.err
+    assert "its weights are gone; restoring them from its last checkpoint" in outcome.err
     assert reslab("evaluate", str(run)).code == 0
     assert "is finished" in reslab(*words).out
 
@@ -79,23 +79,23 @@ def test_a_finished_run_without_its_weights_is_mended(reslab, run: Path) -> None
     [
         ([], "write network=resnet-20"),
         (["resnet-20"], "write network=resnet-20"),
-        (["a.toml", "resnet-20"], "train takes field=value pairs or TOML files and got 'resnet-20'"),
+        (["a.toml", "resnet-20"], "train takes field=value pairs or TOML files, not 'resnet-20'"),
         (["none.toml"], "cannot read none.toml"),
         (["network=resnet-20", "recipe=none.toml"], "cannot read none.toml"),
         (["network=resnet-20", "lr=3"], "a trial has no field 'lr'; write recipe.optimizer.learning_rate="),
         (["network=resnet-20", "--epochs", "3"], "there is no option --epochs; write recipe.epochs="),
         (["network=resnet-20", "--batch-size=3"], "there is no option --batch-size; write recipe.batch="),
         (["network=resnet-20", "--seed", "3"], "there is no option --seed; write seed="),
-        (["network"], "got 'network'; write network=..."),
-        (["network=resnet-20", "seed"], "got 'seed'; write seed=..."),
+        (["network"], "not 'network'; write network=..."),
+        (["network=resnet-20", "seed"], "not 'seed'; write seed=..."),
         (["network=resnet-20", "recipe.lr=3"], "no field 'recipe.lr'; write recipe.optimizer.learning_rate="),
-        (["network=resnet-20", "--epoch", "3"], "there is no option --epoch; --help lists those there are"),
+        (["network=resnet-20", "--epoch", "3"], "there is no option --epoch; --help lists the options"),
         (["network=resnet-20", "recipe.lr=3"], "there is no field 'recipe.lr'"),
         (["network=resnet-20", "seed=x"], "seed is 'x'"),
         (["network=resnet-20", "data=cifar11"], "did you mean 'cifar10'"),
         (["network=resnet-20", "data=cifar10"], "fetch it with `reslab data fetch cifar10`"),
         (["network=vit-b-16"], "patches of 16"),
-        (["network=resnet-20", "network.classes=12"], "tells 12 classes apart and digits has 10"),
+        (["network=resnet-20", "network.classes=12"], "has 12 outputs, but digits has 10 classes"),
         (["network=resnet-20", "network.channels=3"], "digits has images of 1 channel"),
         (["network=resnet-20", "network.dimensions=1"], "digits has images of 1 channel"),
         (["network=resnet-20", "data.split=half"], "choose full or tuning"),
@@ -145,7 +145,7 @@ def test_a_saved_trial_and_its_place_are_checked_before_timing(
         assert "the trial starts from scratch, not from weights=cifar10" in started.err
     closed = reslab(*saved, str(tmp_path / "trial.toml"))
     assert closed.code == 2
-    assert "trial.toml, a file; give --runs a folder" in closed.err
+    assert "trial.toml is a file, not a folder for runs; give --runs a folder" in closed.err
 
 
 def test_what_is_hardly_meant_is_a_warning(reslab, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_what_is_hardly_meant_is_a_warning(reslab, tmp_path: Path) -> None:
     assert "warning" not in reslab("train", *words).err
     doubted = reslab("train", *words, "recipe.freeze=body")
     assert doubted.code == 0
-    assert "warning: recipe.freeze without weights= keeps what it freezes random" in doubted.err
+    assert "warning: recipe.freeze without weights= freezes random weights" in doubted.err
 
 
 def test_a_dry_run_prints_a_trial_that_can_be_run(reslab, tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_dry_run_counts_its_processes(reslab) -> None:
     words = ["train", "network=cifar-resnet-8", *SHORT, "--dry-run"]
     alone, shared = reslab(*words).out, reslab(*words, "--processes", "2").out
     line = next(line for line in alone.splitlines() if "iterations of" in line)
-    assert line.replace("), seed", ") by 2 processes, seed") in shared.splitlines()
+    assert line.replace("), seed", ") in 2 processes, seed") in shared.splitlines()
 
 
 @pytest.mark.parametrize("batch", [16, 2])
@@ -239,7 +239,7 @@ def test_a_finished_run_says_which_snapshots_it_lacks(reslab, tmp_path: Path) ->
     """Those it has are no news."""
     words = ["train", "network=cifar-resnet-8", *SHORT, "--runs", str(tmp_path), "--snapshots"]
     assert reslab(*words, "3,6").code == 0
-    assert "the run is finished and has no snapshots of 9, 12; train it again" in reslab(*words, "3,9,12").err
+    assert "the run is finished, but has no snapshots of 9, 12; train it again" in reslab(*words, "3,9,12").err
     assert "snapshots" not in reslab(*words, "3,6").err
 
 
@@ -282,7 +282,7 @@ def test_a_signal_saves_and_ends_with_its_code(tmp_path: Path) -> None:
     os.kill(process.pid, signal.SIGTERM)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 143, errors
-    assert "state is saved" in errors
+    assert "stopped and saved" in errors
     assert list(tmp_path.glob("*/checkpoints/step-*.safetensors"))
 
 

@@ -51,13 +51,13 @@ def test_a_removed_photograph_is_told(photos: Path, run: RunDirectory) -> None:
     (photos / "train" / "blues" / "000.jpg").unlink()
     (told,) = hear(photos, run.path.parent)
     assert told == (
-        f"photos has changed since {run.path} was trained on it (7 training and 6 test images now, 8 and 6 then), "
-        "so this is a new run; put the images back to resume that one"
+        f"photos has changed since {run.path} was trained on it (7 training and 6 test images now, 8 and 6 before), "
+        "so this is a new run; restore the images to resume the old one"
     )
     finish_run(run, train_error_percent=1.0, test_error_percent=2.0)
     run.finish(run.result() | {"data_images": [8, 6]})
     (told,) = hear(photos, run.path.parent)
-    assert told.endswith(f"put the images back to use that one, or start from its weights with weights={run.weights}")
+    assert told.endswith(f"restore the images to use the old one, or start from its weights with weights={run.weights}")
     assert hear(photos, run.path.parent, seed="1") == hear(photos, run.path.parent / "elsewhere") == []
     begun = RunDirectory.of(read_trial(FIELDS, read_folder(photos)), run.path.parent)
     begun.path.mkdir()
@@ -67,7 +67,7 @@ def test_a_removed_photograph_is_told(photos: Path, run: RunDirectory) -> None:
 def test_other_files_of_the_same_number_are_told(photos: Path, run: RunDirectory) -> None:
     """Also where an earlier version did not note how many there were."""
     (photos / "val" / "blues" / "000.jpg").rename(photos / "val" / "blues" / "zero.jpg")
-    assert "(as many images as then, but other names, sizes or classes)" in hear(photos, run.path.parent)[0]
+    assert "(the same number of images, but different names, sizes or classes)" in hear(photos, run.path.parent)[0]
     run.write("provenance", {"sittings": [{"device": "cpu"}]})
     assert f"photos has changed since {run.path} was trained on it, so" in hear(photos, run.path.parent)[0]
 
@@ -76,7 +76,7 @@ def test_a_renamed_folder_is_told(photos: Path, run: RunDirectory) -> None:
     """Under its old name the run is found again."""
     (told,) = hear(photos.rename(photos.parent / "pictures"), run.path.parent)
     assert told.startswith(f"{run.path} was trained on the same images in a folder named photos, so this is a new run")
-    assert told.endswith("name the folder photos again to resume that one")
+    assert told.endswith("rename the folder to photos to resume the old one")
 
 
 def test_why_a_run_does_not_find_its_photographs(photos: Path, run: RunDirectory, tmp_path: Path) -> None:
@@ -87,11 +87,11 @@ def test_why_a_run_does_not_find_its_photographs(photos: Path, run: RunDirectory
     (photos / "train" / "blues" / "000.jpg").unlink()
     assert find_own_data(trained) is None
     told = explain_lost_data(trained)
-    assert "(7 training and 6 test images now, 8 and 6 then); put the images back, or write data=FOLDER" in told
+    assert "(7 training and 6 test images now, 8 and 6 before); restore the images, or write data=FOLDER" in told
     shutil.move(photos, tmp_path / "away")
     told = explain_lost_data(trained)
     assert (
-        told == f"mine was trained on the folder {photos}, which is no longer there; if it was moved, write data=FOLDER"
+        told == f"mine was trained on the folder {photos}, which no longer exists; if it was moved, write data=FOLDER"
     )
     told = explain_lost_data(replace(trained, run=None))
-    assert told == "mine was trained on a folder named photos and does not say where; write data=FOLDER"
+    assert told == "mine was trained on a folder named photos, but its path is not recorded; write data=FOLDER"

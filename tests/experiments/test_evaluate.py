@@ -194,7 +194,7 @@ def test_members_are_tested_on_the_same_images() -> None:
     """Or nothing would be compared."""
     trained = untrained(0, Preprocess(mean=(0.3,)), channels=1, input_size=8)
     members = [choose_inputs(trained, DIGITS), choose_inputs(trained, DIGITS, split="tuning")]
-    with pytest.raises(UserError, match=r"on data\.split=tuning; say which for all"):
+    with pytest.raises(UserError, match=r"on data\.split=tuning; write data.split= to set one for all"):
         evaluate_ensemble(members)
 
 

@@ -31,7 +31,7 @@ def test_fields_change_what_is_inside_and_outside(tmp_path: Path) -> None:
     assert deployed.input_shape == (3, 12, 12)
     assert deployed.describe()["inside"]["mean"] == [0.5, 0.5, 0.5]
     assert deployed.describe()["resize_first"]["crop"] == 12
-    with pytest.raises(UserError, match=r"a file of torch-export ends in \.pt2"):
+    with pytest.raises(UserError, match=r"--format torch-export needs a file that ends in \.pt2"):
         write_file(deployed, tmp_path / "network.onnx", "torch-export", [])
     assert not list(tmp_path.iterdir())
 
@@ -48,8 +48,8 @@ def test_from_python_as_on_the_command_line(tmp_path: Path) -> None:
     for options, sentence in (
         ({"format": "keras"}, "choose onnx, torch-export or torchvision"),
         ({"fields": {"data": "digits"}}, "'data' is an argument of export"),
-        ({"int8": True, "format": "torchvision"}, "--int8 goes with --format onnx"),
-        ({"out": weights, "format": "torchvision"}, "is the file that is read"),
+        ({"int8": True, "format": "torchvision"}, "--int8 needs --format onnx"),
+        ({"out": weights, "format": "torchvision"}, "is the input file"),
     ):
         with pytest.raises(UserError, match=sentence):
             reslab.export(weights, **options)
@@ -72,10 +72,7 @@ def test_a_run_is_checked_on_its_own_test_images(trained: Trained, tmp_path: Pat
     shutil.copy(tested[0], tested[0].with_stem("another"))
     assert choose_pictures(deployed, data=find_own_data(trained))[0].startswith("synthetic photographs")
     shutil.rmtree(tmp_path / "photos")
-    assert (
-        choose_pictures(deployed, data=find_own_data(trained))[0]
-        == "synthetic photographs, as no real ones are at hand"
-    )
+    assert choose_pictures(deployed, data=find_own_data(trained))[0] == "synthetic photographs (no images given)"
 
 
 def test_what_is_given_comes_first(trained: Trained, tmp_path: Path) -> None:
@@ -108,9 +105,9 @@ def test_eight_bits_are_tried_on_images_of_its_classes(trained: Trained, tmp_pat
     (tmp_path / "photos").rename(tmp_path / "others")
     for part in ("train", "val"):
         (tmp_path / "others" / part / "greens").rename(tmp_path / "others" / part / "reds")
-    with pytest.raises(UserError, match="other classes than others's: 'greens' where that has 'reds'"):
+    with pytest.raises(UserError, match="other classes: it has 'greens' where others has 'reds'"):
         choose_int8_data(deployed, open_data(str(tmp_path / "others")))
-    with pytest.raises(UserError, match="tells 2 classes apart and digits has 10; give the data it was trained for"):
+    with pytest.raises(UserError, match="has 2 outputs, but digits has 10 classes; give the data it was trained for"):
         choose_int8_data(deployed, DIGITS)
 
 

@@ -55,7 +55,7 @@ def test_mistakes_are_refused(weights: Path, tmp_path: Path) -> None:
         ({"fields": {"size": 3}}, "predict has no field 'size'"),
         ({"csv": weights / "x.csv"}, "cannot write"),
         ({"csv": tmp_path / "x.safetensors"}, "ends in .csv"),
-        ({"sheet": photos / "photo-0.png"}, "photo-0.png is one of the images to look at; write to another file"),
+        ({"sheet": photos / "photo-0.png"}, "photo-0.png is one of the input images; write to another file"),
         ({"sheet": "x.pdf"}, "ends in .html, .jpg or .png"),
         ({"top": 0}, "top is 0"),
     ):
@@ -63,7 +63,7 @@ def test_mistakes_are_refused(weights: Path, tmp_path: Path) -> None:
             reslab.predict(weights, photos, **options)
     with pytest.raises(UserError, match="is a URL, and URLs are not fetched"):
         reslab.predict(weights, "https://example.org/bee.jpg")
-    with pytest.raises(UserError, match=r"brings its weights and its preprocessing along; leave preprocess.crop out"):
+    with pytest.raises(UserError, match=r"already has weights and preprocessing; leave preprocess.crop out"):
         reslab.predict("x.onnx", photos, fields={"preprocess.crop": 3})
     with warnings.catch_warnings(), pytest.raises(UserError, match="predict needs an image"):
         reslab.predict(weights, [])

@@ -43,8 +43,8 @@ def test_what_does_not_fit_is_refused_and_doubts_are_told(monkeypatch: pytest.Mo
     monkeypatch.setattr(looking, "check_memory", lambda *_, **__: "memory is short")
     look(make_digits_trial(batch=2000), DIGITS)
     assert told[0] == "memory is short"
-    assert told[1].startswith("recipe.batch is 2,000 and there are 1,442 training images")
-    with pytest.raises(UserError, match="tells 9 classes apart"):
+    assert told[1].startswith("recipe.batch is 2,000, but there are only 1,442 training images")
+    with pytest.raises(UserError, match="has 9 outputs"):
         look(replace(make_digits_trial(), network=replace(make_digits_trial().network, classes=9)), DIGITS)
     with pytest.raises(UserError, match="2 processes cannot share evenly"):
         look(make_digits_trial(batch=33), DIGITS, num_processes=2)
@@ -56,10 +56,10 @@ def test_what_is_hardly_meant_is_doubted(photos: PhotoDataset) -> None:
     assert list_doubts(make_photo_trial(photos), photos) == []
     images = len(photos.train)
     (large,) = list_doubts(make_photo_trial(photos, recipe__batch=str(images + 1)), photos)
-    assert f"recipe.batch is {images + 1} and there are {images} training images" in large
+    assert f"recipe.batch is {images + 1}, but there are only {images} training images" in large
     frozen = make_photo_trial(photos, recipe__freeze="body")
     (random,) = list_doubts(frozen, photos)
-    assert "recipe.freeze without weights= keeps what it freezes random" in random
+    assert "recipe.freeze without weights= freezes random weights" in random
     assert list_doubts(replace(frozen, start="0" * 64), photos) == []
     tuning = replace(make_trial(), data=replace(make_trial().data, split="tuning"))
     batch = len(DIGITS.train) - 100
@@ -67,7 +67,7 @@ def test_what_is_hardly_meant_is_doubted(photos: PhotoDataset) -> None:
     narrow = make_photo_trial(photos, recipe__precision="fp16")
     assert list_doubts(narrow, photos, device="cuda") == []
     assert list_doubts(narrow, photos) == [
-        "recipe.precision=fp16 is for GPUs and slow on a CPU; bf16 is the fast one here"
+        "recipe.precision=fp16 is for GPUs and slow on a CPU; set recipe.precision=bf16"
     ]
 
 
@@ -104,7 +104,7 @@ def test_another_task_is_refused(tmp_path: Path) -> None:
     tagged = open_data(str(make_labelled(tmp_path / "tagged", count=4)))
     photos = open_data(str(make_photos(tmp_path / "photos", train=2, val=1)))
     trial = read_trial({**SMALL, "network.classes": str(len(tagged.class_names))}, photos)
-    with pytest.raises(UserError, match="the trial's task is classification and tagged is for multi-label"):
+    with pytest.raises(UserError, match="the task is classification, but tagged is for multi-label"):
         refuse_unfit_trial(trial, tagged)
 
 
@@ -113,18 +113,18 @@ def test_another_task_is_refused(tmp_path: Path) -> None:
     [
         ({"recipe": "cifar-paper"}, "crop is padded, which is for images of one size"),
         ({"data__split": "tuning"}, r"data\.split is tuning"),
-        ({"network__classes": "5"}, "tells 5 classes apart and photos has 2"),
+        ({"network__classes": "5"}, "has 5 outputs, but photos has 2 classes"),
         (
             {"recipe__augmentation__cutout": "8"},
             r"augmentation\.cutout is 8, which is for images of one size; leave it out",
         ),
         (
             {"network": "vit-b-16", "network__input_size": "224", "recipe__resizing__initial": "0.5"},
-            r"resizing\.initial is 0\.5, and crops of 128 pixels do not pass through vit",
+            r"resizing\.initial is 0\.5, but crops of 128 pixels are too small for vit",
         ),
         (
             {"network__input_size": "64", "recipe__resizing__initial": "0.9"},
-            r"resizing\.initial is 0\.9, and no multiple of 32 .* than crops of 64",
+            r"resizing\.initial is 0\.9, but no multiple of 32 .* than crops of 64",
         ),
         ({"network": "resnet-18", "network__input_size": "1"}, r"shape \(3, 1, 1\) do not pass through this network"),
         (
@@ -133,7 +133,7 @@ def test_another_task_is_refused(tmp_path: Path) -> None:
         ),
         (
             {"network": "resnet-18", "network__input_size": "32", "recipe__accumulate": "8"},
-            "one image at a time goes through resnet-18 .* choose a larger recipe.batch",
+            "resnet-18 .*would normalize one image at a time .* choose a larger recipe.batch",
         ),
     ],
 )
@@ -162,9 +162,9 @@ def test_what_does_not_fit_arrays_is_told(field: str, value: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"classes": 9}, "it tells 9 classes apart and digits has 10; give another"),
-        ({"channels": 3}, "it takes inputs of 3 x 8 x 8 and digits has images of 1 channel; give another"),
-        ({"channels": 4, "input_size": 32}, "it takes inputs of 4 x 32 x 32 and digits has images of 1 channel"),
+        ({"classes": 9}, "it has 9 outputs, but digits has 10 classes; give another"),
+        ({"channels": 3}, "it takes inputs of 3 x 8 x 8, but digits has images of 1 channel; give another"),
+        ({"channels": 4, "input_size": 32}, "it takes inputs of 4 x 32 x 32, but digits has images of 1 channel"),
     ],
 )
 def test_a_network_of_other_inputs_or_outputs_is_refused(fields: dict[str, int], sentence: str) -> None:
@@ -178,9 +178,9 @@ def test_a_network_of_other_inputs_or_outputs_is_refused(fields: dict[str, int],
 @pytest.mark.parametrize(
     ("known", "sentence"),
     [
-        ("0123456798", "for its classes in another order than digits's: '9' where that has '8'"),
-        ("012345678x", "for other classes than digits's: 'x' where that has '9'"),
-        ("01234", "it tells 5 classes apart and digits has 10"),
+        ("0123456798", "for the same classes in another order: it has '9' where digits has '8'"),
+        ("012345678x", "for other classes: it has 'x' where digits has '9'"),
+        ("01234", "it has 5 outputs, but digits has 10 classes"),
     ],
 )
 def test_outputs_that_mean_something_else_are_refused(known: str, sentence: str) -> None:
@@ -196,7 +196,7 @@ def test_outputs_that_mean_something_else_are_refused(known: str, sentence: str)
 @pytest.mark.parametrize(
     ("score", "validation", "sentence"),
     [
-        ("loss", 0.0, r"needs held-out images to choose by, .* add data\.validation=0\.1"),
+        ("loss", 0.0, r"needs validation images, .* add data\.validation=0\.1"),
         ("accuracy", 0.1, r"recipe\.keep_best is 'accuracy'; choose error_percent, top5_error_percent or loss"),
         ("loss", 0.9999, r"data\.validation is 0\.9999, which leaves none of 1,442 images to train on"),
     ],
@@ -212,4 +212,4 @@ def test_a_warm_up_longer_than_the_run_is_doubted() -> None:
     """It never reaches its rate."""
     trial = make_digits_trial(**{"warmup.iterations": 700})
     (doubt,) = looking.list_doubts(trial, DIGITS, device="cpu")
-    assert doubt.startswith("recipe.warmup.iterations is 700 and the run has 640 in all")
+    assert doubt.startswith("recipe.warmup.iterations is 700, but the run has only 640")

@@ -84,7 +84,7 @@ def test_a_shorter_run_has_a_finer_log_where_a_curve_is_read(table: str, fields:
         ),
         (
             {"recipe.iterations": "2000", "recipe.evaluate_every": "32"},
-            r"recipe\.evaluate_every is 32, too coarse .* fig-1 off 2,000 iterations; give at most 31",
+            r"recipe\.evaluate_every is 32, too coarse .* fig-1 in 2,000 iterations; give at most 31",
         ),
     ],
 )
@@ -97,7 +97,7 @@ def test_a_log_too_coarse_is_refused_before_training(fields: dict[str, str], sen
 @pytest.mark.parametrize("field", ["network.shortcut", "data.name", "recipe", "seed", "lr"])
 def test_another_experiment_is_refused(field: str) -> None:
     """What would not be the paper's network or data any more."""
-    with pytest.raises(UserError, match=f"'{field}' is none of them"):
+    with pytest.raises(UserError, match=f"not '{field}'; for another experiment"):
         expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides={field: "B"})
 
 
@@ -105,7 +105,7 @@ def test_photographs_stand_in_for_imagenet(tmp_path: Path, monkeypatch: pytest.M
     """As themselves: their name and classes, told as lacking ImageNet; as many as ImageNet has are taken for it."""
     monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "data"))
     assert open_imagenet(None) is None
-    with pytest.raises(UserError, match=r"labels\.csv gives images several labels each, and here they have one"):
+    with pytest.raises(UserError, match=r"labels\.csv gives each image several labels, but ImageNet has one"):
         open_imagenet(make_labelled(tmp_path / "tagged", count=1))
     place = make_photos(tmp_path / "birds", train=2, val=1)
     dataset = open_imagenet(place)

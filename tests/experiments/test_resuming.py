@@ -50,35 +50,35 @@ def go_on(trial: Trial, data: ArrayDataset | PhotoDataset, root: Path, before: d
 
 
 def now(package: str, before: str = "0.1") -> str:
-    return f"{package} {VERSIONS[package]} ({before} so far)"
+    return f"{package} {VERSIONS[package]} ({before} before)"
 
 
 @pytest.mark.parametrize(
     ("before", "changes"),
     [
         ({}, None),
-        ({"compile": True}, "compile=false (true so far)"),
+        ({"compile": True}, "compile=false (true before)"),
         (
             {"device": "NVIDIA H200", "fused": True},
-            'device="cpu" ("NVIDIA H200" so far), fused=false (true so far)',
+            'device="cpu" ("NVIDIA H200" before), fused=false (true before)',
         ),
-        ({"processes": 2}, "processes=1 (2 so far)"),
-        ({"threads": 999}, "threads=1 (999 so far)"),
-        ({"threads": 999, "versions": {"torch": "0.1"}}, f"threads=1 (999 so far), {now('torch')}"),
+        ({"processes": 2}, "processes=1 (2 before)"),
+        ({"threads": 999}, "threads=1 (999 before)"),
+        ({"threads": 999, "versions": {"torch": "0.1"}}, f"threads=1 (999 before), {now('torch')}"),
     ],
 )
 def test_going_on_by_other_means_is_told(before: dict[str, Any], changes: str | None, tmp_path: Path) -> None:
     """Another device, other kernels, other processes or threads: what was recorded of the last sitting is compared."""
     warnings = go_on(make_trial(), DIGITS, tmp_path, before)
-    assert [warning.partition(":")[0] for warning in warnings] == [f"the run goes on with {changes}"][: bool(changes)]
-    assert all("will not end bit for bit as it would have" in warning for warning in warnings)
+    assert [warning.partition(":")[0] for warning in warnings] == [f"the run resumes with {changes}"][: bool(changes)]
+    assert all("will not be the same to the last bit" in warning for warning in warnings)
 
 
 @pytest.mark.parametrize(
     ("versions", "told"),
     [
-        ({"torch": "0.1"}, f"{now('torch')}: the batches are the same, sums may be taken in another order"),
-        ({"numpy": "0.1"}, f"{now('numpy')}: the batches may be others"),
+        ({"torch": "0.1"}, f"{now('torch')}: the batches are the same, sums may be computed in another order"),
+        ({"numpy": "0.1"}, f"{now('numpy')}: the batches may differ"),
         ({"pillow": "0.1", "simplejpeg": "0.1", "torchvision": "0.1", "safetensors": "0.1", "reslab": "0.0"}, None),
     ],
 )
@@ -87,16 +87,16 @@ def test_other_versions_are_told_where_they_may_change_bits(
 ) -> None:
     """Of arrays, nothing is decoded."""
     warnings = go_on(make_trial(), DIGITS, tmp_path, {"versions": versions})
-    expected = f"the run goes on with {told}, and it may not end bit for bit as it would have"
+    expected = f"the run resumes with {told}, and the result may not be the same to the last bit"
     assert warnings == [expected][: bool(told)]
 
 
 @pytest.mark.parametrize(
     ("policy", "packages", "effects"),
     [
-        ("none", ("pillow", "simplejpeg"), "the batches may be others"),
-        ("none", ("torch",), "the batches may be others, sums may be taken in another order"),
-        ("trivial", ("torchvision",), "the batches may be others"),
+        ("none", ("pillow", "simplejpeg"), "the batches may differ"),
+        ("none", ("torch",), "the batches may differ, sums may be computed in another order"),
+        ("trivial", ("torchvision",), "the batches may differ"),
         ("none", (), None),
     ],
 )
@@ -107,7 +107,7 @@ def test_of_photographs_other_decoders_are_told_too(
     trial = make_photo_trial(photos, recipe__augmentation__policy=policy)
     old = dict.fromkeys(packages or ("torchvision",), "0.1")
     changes = ", ".join(map(now, packages))
-    expected = f"the run goes on with {changes}: {effects}, and it may not end bit for bit as it would have"
+    expected = f"the run resumes with {changes}: {effects}, and the result may not be the same to the last bit"
     assert go_on(trial, photos, tmp_path / "runs", {"versions": old}) == [expected][: bool(effects)]
 
 
@@ -157,7 +157,7 @@ def test_lost_weights_are_made_again_from_the_last_checkpoint(
     run_trial(make_trial(), DIGITS, run.path.parent, listener=listener)
     assert steps == [make_trial().recipe.iterations]  # a bar is full, not empty
     lost = "gone" if damage == "gone" else "damaged"
-    assert told == [f"{run.path} is finished, but its weights are {lost}; making them again from its last checkpoint"]
+    assert told == [f"{run.path} is finished, but its weights are {lost}; restoring them from its last checkpoint"]
     assert outcome(run) == outcome(whole)
     assert run.weights.read_bytes() == content
 
@@ -172,7 +172,7 @@ def test_lost_weights_are_trained_again_without_checkpoints(whole: RunDirectory,
     assert (run.state, run.result()) == ("finished", whole.result())
     run_trial(make_trial(), DIGITS, run.path.parent, listener=Listener(warn=told.append))
     words = f"{run.path} is finished, but its weights are gone; training it again"
-    assert told == [words, f"{words} from iteration 4 on"]
+    assert told == [words, f"{words} from iteration 4"]
     assert outcome(run) == outcome(whole)
 
 
@@ -183,7 +183,7 @@ def test_a_run_made_again_that_came_to_something_else_is_told(whole: RunDirector
     told: list[str] = []
     run_trial(make_trial(), DIGITS, run.path.parent, listener=Listener(warn=told.append))
     found = whole.result()["error_percent"]
-    assert f"not quite what it was: error_percent is {found:.6g} and was 99.5" in told[-1]
+    assert f"restored with a different result: error_percent is {found:.6g}, was 99.5" in told[-1]
     assert run.result() == whole.result()
 
 

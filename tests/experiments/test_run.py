@@ -302,7 +302,7 @@ def test_the_best_weights_by_held_out_images_are_tested(tmp_path: Path) -> None:
     run.weights.unlink()
     told: list[str] = []
     assert outcome(run_trial(trial, DIGITS, tmp_path, listener=Listener(warn=told.append)))[1:] == outcome(run)[1:]
-    assert told == [f"{run.path} is finished, but its weights are gone; making them again from its last checkpoint"]
+    assert told == [f"{run.path} is finished, but its weights are gone; restoring them from its last checkpoint"]
     (run.path / "metrics.jsonl").write_text((run.path / "metrics.jsonl").read_text().rsplit("\n", 2)[0] + "\n")
     with pytest.raises(UserError, match="its log ends at"):
         read_record(run)
@@ -389,7 +389,7 @@ def test_another_number_of_processes_goes_on_and_is_told(tmp_path: Path) -> None
     trial = make_shared_trial()
     run_in_processes(train, 2, trial, tmp_path / "mixed", 7)
     (warning,) = train(ALONE, trial, tmp_path / "mixed")
-    assert warning.startswith("the run goes on with processes=1 (2 so far): the batches are the same")
+    assert warning.startswith("the run resumes with processes=1 (2 before): the batches are the same")
     run_trial(trial, DIGITS, tmp_path / "one")
     one, mixed = (metrics(trial, tmp_path / name)[-1]["train_loss"] for name in ("one", "mixed"))
     assert mixed == pytest.approx(one, rel=1e-4)
@@ -414,7 +414,7 @@ def test_a_loss_that_is_not_finite_stops_all(tmp_path: Path) -> None:
 def test_other_trials_are_not_trained_together(tmp_path: Path) -> None:
     """All must be given the same."""
     told = run_in_processes(disagree, 2, tmp_path)
-    assert told[1] == "process 1 was given another trial than process 0; give all the same"
+    assert told[1] == "process 1 got another trial than process 0; give every process the same command"
 
 
 def disagree(processes: Processes, root: Path) -> str:
@@ -438,7 +438,7 @@ def test_a_test_without_numbers_ends_a_run_and_no_training(
     run = RunDirectory.of(trial, tmp_path)
     for _ in range(2):  # trained to its end, it is tested again, and the sentence stays
         with pytest.raises(
-            UserError, match=r"that .* has trained gives logits .* for 4 of 4 test images: .*no weights"
+            UserError, match=r"the trained network of .* gives logits .* for 4 of 4 test images: .*no weights"
         ):
             run_trial(trial, DIGITS, tmp_path)
         assert run.state == "diverged"

@@ -95,12 +95,12 @@ def test_short_memory_is_a_warning_and_far_too_little_a_refusal(monkeypatch: pyt
     monkeypatch.setattr(sizes, "free_memory", lambda device: free)
     assert check_memory(TRIAL, TEN, device="cpu") is None
     free = needs[1] - 1
-    assert "of memory and" in (warning := check_memory(TRIAL, TEN, device="cpu") or "")
-    assert "; recipe.accumulate=2 would fit, or choose" in warning
+    assert "of memory, but" in (warning := check_memory(TRIAL, TEN, device="cpu") or "")
+    assert "; set recipe.accumulate=2, which fits, or choose" in warning
     assert check_memory(TRIAL, TEN, device="cpu", num_processes=2) is None
     free = needs[4]
-    with pytest.raises(UserError, match=r"needs about .* are free; recipe\.accumulate=4 would fit, or choose"):
+    with pytest.raises(UserError, match=r"needs about .* is free; set recipe\.accumulate=4, which fits, or choose"):
         check_memory(TRIAL, TEN, device="cpu")
     free = 1_000
-    with pytest.raises(UserError, match=r"are free; choose a smaller network\.input_size or recipe\.batch"):
+    with pytest.raises(UserError, match=r"is free; choose a smaller network\.input_size or recipe\.batch"):
         check_memory(TRIAL, TEN, device="cpu")

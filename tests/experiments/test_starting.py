@@ -127,7 +127,7 @@ def test_a_trial_knows_its_start_by_content(photos: PhotoDataset, weights: str, 
     assert trial_from_dict(trial_to_dict(trial)) == trial
     with pytest.raises(UserError, match=r"other\.safetensors is not what the trial starts from"):
         run_trial(trial, photos, tmp_path / "runs", weights=other)
-    with pytest.raises(UserError, match=r"starts from weights with digest .*; give them: weights=FILE"):
+    with pytest.raises(UserError, match=r"starts from weights with digest .*; give weights=FILE"):
         run_trial(trial, photos, tmp_path / "runs")
 
 
@@ -175,8 +175,8 @@ def test_from_the_command_line(photos: PhotoDataset, tmp_path: Path, capsys: pyt
     words += [f"data={photos.root}", "network=resnet-20", "recipe.freeze=body", "--runs", str(tmp_path / "runs")]
     main(["train", "weights=cifar10", *words])
     told = capsys.readouterr().err
-    assert "the weights to start from were trained with pixels 0-1, per-pixel mean, and this run" in told
-    assert "; set recipe.centring=mean-image to prepare them alike" in told
+    assert "the weights to start from were trained with pixels 0-1, per-pixel mean, but this run" in told
+    assert "; set recipe.centring=mean-image to prepare them the same way" in told
     (run,) = list_runs(tmp_path / "runs")
     assert RunDirectory(run.path).trial().start
     main(["runs", "--runs", str(tmp_path / "runs")])
@@ -188,7 +188,7 @@ def test_from_the_command_line(photos: PhotoDataset, tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("before", "crop", "remedy"),
     [
-        (TORCHVISION, 32, "set recipe.centring=imagenet to prepare them alike"),
+        (TORCHVISION, 32, "set recipe.centring=imagenet to prepare them the same way"),
         (TORCHVISION, None, "leave recipe.freeze out, so that every layer can adapt"),
         (AUTHORS, 32, "leave recipe.freeze out, so that every layer can adapt"),
     ],
@@ -213,7 +213,7 @@ def test_what_the_data_implies_is_nobodys_mistake(network: str | NetworkSpec, we
     with pytest.raises(UserError) as caught:
         read_trial({"network": network}, DIGITS, weights=weights)
     assert str(caught.value) == (
-        f"the weights {weights} take images with channels=3, and digits has channels=1; "
+        f"the weights {weights} take images with channels=3, but digits has channels=1; "
         "choose other data, or other weights"
     )
 
@@ -235,6 +235,6 @@ def test_weights_that_are_not_finite_are_no_start(photos: PhotoDataset, weights:
     run_trial(start(photos, weights, recipe__iterations="1"), photos, tmp_path / "runs", weights=weights)
     torch.nn.init.constant_(network.stem.norm.bias, torch.nan)  # pyright: ignore[reportAttributeAccessIssue]
     save_model(network, weights)
-    with pytest.raises(UserError, match=rf"weights={weights} cannot be trained on: stem\.norm\.bias is not finite"):
+    with pytest.raises(UserError, match=rf"weights={weights}: stem\.norm\.bias is not finite"):
         run_trial(start(photos, weights), photos, tmp_path / "others", weights=weights)
     assert not list((tmp_path / "others").iterdir())

@@ -20,7 +20,7 @@ def test_arguments_are_no_fields() -> None:
     assert found == {"data": "photos", "protocol": "10-crop"}
     with pytest.raises(UserError, match="'data' is an argument of evaluate, not a field; write evaluate"):
         read_fields("evaluate", {"data": "photos"}, (), {"data": None})
-    with pytest.raises(UserError, match=r"evaluate has no field 'seed'; there are data, protocol or preprocess.FIELD"):
+    with pytest.raises(UserError, match=r"evaluate has no field 'seed'; choose data, protocol or preprocess.FIELD"):
         read_fields("evaluate", {"seed": 1}, ("protocol",), {"data": None})
 
 
@@ -29,11 +29,11 @@ def test_a_subject_is_a_file_a_name_or_a_run(tmp_path: Path) -> None:
     path = save_model(make_network(), tmp_path / "mine.safetensors")
     for subject in (path, str(path)):
         assert load_trained(subject, {}).origin == str(path)
-    with pytest.raises(UserError, match="is a weight file and weights=other another"):
+    with pytest.raises(UserError, match="is already a weight file; leave out weights=other"):
         load_trained(path, {"weights": "other"})
-    with pytest.raises(UserError, match=r"x.onnx is an ONNX file, which `reslab predict` takes"):
+    with pytest.raises(UserError, match=r"x.onnx is an ONNX file, which only `reslab predict` takes"):
         load_trained("x.onnx", {})
-    with pytest.raises(UserError, match=r"'nothing' is no weight file, no run in .* and no network"):
+    with pytest.raises(UserError, match=r"'nothing' is not a weight file, a run in .* or a network"):
         load_trained("nothing", {}, tmp_path)
 
 
@@ -47,7 +47,7 @@ def test_what_is_read_is_never_written_over(tmp_path: Path) -> None:
         ("resnet-20", {"weights": run.weights}, None),
         (run, {}, run),
     ):
-        with pytest.raises(UserError, match="is the file that is read"):
+        with pytest.raises(UserError, match="is the input file"):
             refuse_overwriting(run.weights, subject, fields, known)
         refuse_overwriting(tmp_path / "other.onnx", subject, fields, known)
 

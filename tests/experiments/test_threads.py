@@ -160,8 +160,8 @@ def test_a_collapse_on_the_way_is_told_once(monkeypatch: pytest.MonkeyPatch) -> 
     share = BUSY
     go(20, 8.0)
     assert told == [
-        "other programs are using this machine: the run does 0.1 iterations a second instead of 2.0, because its 4 "
-        "threads wait for cores. To go on faster, stop it with Ctrl-C and put OMP_NUM_THREADS=2 before the command "
+        "other programs are using this machine: the run does 0.1 iterations per second instead of 2.0, because its 4 "
+        "threads wait for cores. To speed it up, stop it with Ctrl-C and put OMP_NUM_THREADS=2 before the command "
         "that resumes it; the last bits of its numbers will differ"
     ]
     assert heard == list(range(1, step + 1))

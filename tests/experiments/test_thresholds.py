@@ -89,13 +89,13 @@ def test_what_does_not_go_is_refused(weights: Path, shapes: Path, tmp_path: Path
     one_class = save_model(network, tmp_path / "one.safetensors")
     out = tmp_path / "out.safetensors"
     for subject, path, sentence in (
-        (one_class, out, "gives one class per image, and thresholds are for several labels"),
+        (one_class, out, "predicts one class per image; give a multi-label network"),
         (weights, tmp_path / "out.onnx", "give a file that ends in .safetensors"),
-        (weights, weights, "is the file that is read"),
+        (weights, weights, "is the input file"),
     ):
         with pytest.raises(UserError, match=sentence):
             reslab.tune_thresholds(subject, path, data=shapes)
     few = make_labelled(make_labelled(tmp_path / "few", count=6), count=4, name="val.csv", seed=1)
-    with pytest.raises(UserError, match="few has 4 images to test on, and tuning needs 10"):
+    with pytest.raises(UserError, match="few has 4 test images, but tuning needs 10"):
         reslab.tune_thresholds(weights, out, data=few)
     assert not out.exists()

@@ -162,7 +162,7 @@ def test_a_server_that_fails_is_told_of_once(store: Store, tmp_path: Path, monke
     run = run_trial(TRIAL, DIGITS, tmp_path, listener=Listener(warn=told.append))
     assert run.state == "finished"
     assert told == [
-        "MLflow does not hear of the run any more: connection refused; the run goes on, and its logs are whole"
+        "logging to MLflow has stopped: connection refused; the run continues, and its own logs are complete"
     ]
 
 
@@ -178,7 +178,7 @@ def test_a_server_that_hangs_holds_nobody_up(store: Store, tmp_path: Path, monke
         answers.set()
     assert run.state == "finished"
     assert [sentence.partition(";")[0] for sentence in told] == [
-        "MLflow does not hear of the run any more: no answer for 0.05 seconds"
+        "logging to MLflow has stopped: no answer for 0.05 seconds"
     ]
 
 

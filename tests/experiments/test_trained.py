@@ -89,7 +89,7 @@ def test_an_unfinished_run_has_no_weights(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is not finished"):
         load_run(run)
     run.finish({"step": 1})
-    with pytest.raises(UserError, match="is a record without its weights; train it again, or give weights=FILE"):
+    with pytest.raises(UserError, match="is a record without weights; train it again, or give weights=FILE"):
         load_run(run)
 
 
@@ -125,18 +125,18 @@ def test_other_data_under_the_old_name_is_refused(run: RunDirectory) -> None:
 
 def test_a_fresh_classifier_is_not_tested(run: RunDirectory) -> None:
     """Another number of classes means random guesses."""
-    with pytest.raises(UserError, match="trained for 10 classes: with 3 the classifier is random"):
+    with pytest.raises(UserError, match="trained for 10 classes, so the classifier would be random with classes=3"):
         load_file(run.weights, name="cifar-resnet-8", overrides={"classes": "3"})
 
 
 @pytest.mark.parametrize(
     ("fields", "options", "sentence"),
     [
-        ({"classes": 7}, {}, "tells 7 classes apart and digits has 10"),
-        ({"channels": 3}, {}, "takes inputs of 3 x 8 x 8 and digits has images of 1 channel;"),
-        ({"dimensions": 1}, {}, "takes inputs of 1 x 8 and digits"),
+        ({"classes": 7}, {}, "has 7 outputs, but digits has 10 classes"),
+        ({"channels": 3}, {}, "takes inputs of 3 x 8 x 8, but digits has images of 1 channel;"),
+        ({"dimensions": 1}, {}, "takes inputs of 1 x 8, but digits"),
         ({"preprocess": None}, {}, r"give preprocess.mean=\[...\]"),
-        ({}, {"images": 9999}, "images is 9,999, and digits has 355"),
+        ({}, {"images": 9999}, "images is 9,999, but digits has 355"),
         ({}, {"preprocess": {"means": "[1]"}}, "there is no field 'preprocess.means'; did you mean 'preprocess.mean'"),
         ({}, {"preprocess": {"std": "[0]"}}, r"^preprocess\.std is \(0.0,\); every value"),
         ({}, {"preprocess": {"per_pixel_mean": "true"}}, "have no mean image"),
@@ -157,7 +157,7 @@ def test_other_classes_are_refused() -> None:
     """As many, but others, or in another order."""
     trained = untrained()
     trained.network.class_names = tuple("1023456789")
-    with pytest.raises(UserError, match="'1' where that has '0'"):
+    with pytest.raises(UserError, match="'1' where digits has '0'"):
         choose_inputs(trained, DIGITS)
 
 
@@ -180,7 +180,7 @@ def test_the_authors_mean_image_goes_with_their_order_and_range() -> None:
     trained.network.mean_image = torch.full((1, 8, 8), 100.0)
     pixels = next(choose_inputs(trained, DIGITS).batches(500))[0]
     assert torch.allclose(pixels, torch.from_numpy(DIGITS.test.images).float() * 255 / 16 - 100)
-    with pytest.raises(UserError, match=r"preprocess\.pixel_range does not go with the mean image"):
+    with pytest.raises(UserError, match=r"preprocess\.pixel_range contradicts the mean image"):
         choose_inputs(trained, DIGITS, preprocess={"pixel_range": "0-1"})
 
 
@@ -194,16 +194,16 @@ def test_photographs_need_a_crop_and_have_no_tuning_split(tmp_path: Path) -> Non
     crop = Preprocess(resize=9, crop=8)
     trained = untrained(crop, channels=3, classes=2)
     assert next(choose_inputs(trained, photos).batches(500))[0].shape == (len(photos.test), 3, 8, 8)
-    with pytest.raises(UserError, match=r"x\.pth does not say to what size photographs are cropped; give preprocess"):
+    with pytest.raises(UserError, match=r"x\.pth does not say how large its crops are; give preprocess"):
         choose_inputs(untrained(Preprocess(), channels=3, classes=2), photos)
     with pytest.raises(UserError, match=r"data\.split=tuning is for named datasets"):
         choose_inputs(trained, photos, split="tuning")
-    with pytest.raises(UserError, match=r"takes inputs of 1 x 8 x 8 and photos has images of 3 channels"):
+    with pytest.raises(UserError, match=r"takes inputs of 1 x 8 x 8, but photos has images of 3 channels"):
         choose_inputs(untrained(crop, classes=2), photos)
     changed = replace(trained, data=DataSpec(name="photos", fingerprint="0" * 64, held_out_seed=4))
-    with pytest.raises(UserError, match=r"give that folder as it was, what data\.held_out_seed=4 draws being held out"):
+    with pytest.raises(UserError, match=r"give that folder unchanged \(data\.held_out_seed=4 draws its test images\)"):
         choose_inputs(changed, photos)
-    with pytest.raises(UserError, match="give that folder, or these under another name"):
+    with pytest.raises(UserError, match="give that folder, or rename this one"):
         choose_inputs(changed, replace(photos, held_out=False))
 
 
@@ -211,7 +211,7 @@ def test_a_folder_named_like_a_dataset_is_not_to_be_fetched() -> None:
     """It is to be given by its path."""
     data = DataSpec(name="digits", fingerprint="0" * 64)
     trained = replace(untrained(Preprocess(resize=9, crop=8)), data=data)
-    with pytest.raises(UserError, match=r"that was a folder of photographs: write data=\./digits, or where it lies"):
+    with pytest.raises(UserError, match=r"it was trained on a folder of photographs; write data=\./digits or the path"):
         choose_inputs(trained, DIGITS)
     with pytest.raises(UserError, match="fetch it again"):
         choose_inputs(replace(untrained(Preprocess()), data=data), DIGITS)
@@ -222,7 +222,9 @@ def test_what_another_version_read_otherwise_is_told(tmp_path: Path) -> None:
     flat = make_photos(tmp_path / "photos", train=20) / "train"
     then = read_folder(flat, edition=Edition.FIRST)
     run = run_trial(make_photo_trial(then, recipe__iterations="1"), then, tmp_path / "runs")
-    with pytest.raises(UserError, match=r"an earlier version of this package read the folder otherwise: test networks"):
+    with pytest.raises(
+        UserError, match=r"an earlier version of this package read the folder differently; test its networks"
+    ):
         choose_inputs(load_run(run), read_folder(flat))
 
 
@@ -231,5 +233,5 @@ def test_classes_in_another_order_are_told(tmp_path: Path) -> None:
     network = create_model("cifar-resnet-8", num_classes=2, input_size=24)
     network.preprocess, network.class_names = Preprocess(resize=27, crop=24), ("greens", "blues")
     trained = load_file(save_model(network, tmp_path / "w.safetensors"))
-    with pytest.raises(UserError, match=r"for its classes in another order than photos's: 'greens' where"):
+    with pytest.raises(UserError, match=r"for the same classes in another order: it has 'greens' where"):
         choose_inputs(trained, read_folder(make_photos(tmp_path / "photos")))

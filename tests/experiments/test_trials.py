@@ -85,7 +85,7 @@ def test_epochs_count_by_batch_and_split() -> None:
         read_trial({"network": "cifar-resnet-8", "recipe.epoch": "2"}, DIGITS)
     with pytest.raises(UserError, match=r"recipe\.epochs is 'two'; give a number"):
         read_trial(fields | {"recipe.epochs": "two"}, DIGITS)
-    with pytest.raises(UserError, match=r"recipe\.epochs and recipe\.iterations both say how long"):
+    with pytest.raises(UserError, match=r"recipe\.epochs and recipe\.iterations both set the length"):
         read_trial(fields | {"recipe.iterations": "100"}, DIGITS)
 
 
@@ -117,7 +117,7 @@ def test_the_best_weights_are_kept_by_the_headline_unless_another_score_is_named
     assert (trial.recipe.keep_best, trial.data.held_out_seed) == ("error_percent", 3)
     assert trial.recipe.iterations == round(2 * 0.8 * len(DIGITS.train) / 64)
     assert read_trial(fields | {"recipe.keep_best": "loss"}, DIGITS).recipe.keep_best == "loss"
-    with pytest.raises(UserError, match=r"recipe\.stop_after is 2 .* add recipe\.keep_best=true"):
+    with pytest.raises(UserError, match=r"recipe\.stop_after is 2, .* add recipe\.keep_best=true"):
         read_trial({"network": "cifar-resnet-8", "recipe.stop_after": "2"}, DIGITS)
 
 
@@ -140,7 +140,7 @@ def test_fields_are_overridden(file: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"network": "resnet-20"}, "has its network already; change it by network.FIELD"),
+        ({"network": "resnet-20"}, "already has its network; change it with network.FIELD"),
         ({"recipe.lr": "1"}, "there is no field 'recipe.lr'"),
         ({"recipe.batch": "x"}, "recipe.batch is 'x'; give"),
         ({"network.dropout": "x"}, "network.dropout is 'x'; give"),
@@ -186,7 +186,7 @@ def test_wrong_files_are_named(before: str, after: str, sentence: str, file: Pat
 def test_what_is_no_trial_is_told(file: Path) -> None:
     """An empty file, with how to come by a trial; one that is no TOML, its name once."""
     file.write_text("")
-    with pytest.raises(UserError, match=r"trial\.toml: this is no trial, which has task, .*--dry-run` prints one"):
+    with pytest.raises(UserError, match=r"trial\.toml: this is not a trial, which has task, .*--dry-run` prints one"):
         read_trial_file(file, {})
     file.write_text("network = [")
     with pytest.raises(UserError, match=r"^[^ ]*trial\.toml is not TOML"):
@@ -225,7 +225,7 @@ def test_fields_without_effect_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"data\.on_bad_image is for folders of photographs"):
         read_trial({"network": "cifar-resnet-8", "data.on_bad_image": "skip"}, DIGITS)
     photos = read_folder(make_photos(tmp_path / "photos", train=2, val=2))
-    with pytest.raises(UserError, match=r"photos has images to test on.* leave data\.held_out_seed out"):
+    with pytest.raises(UserError, match=r"photos has test images.* leave data\.held_out_seed out"):
         read_trial({"network": "cifar-resnet-8", "data.held_out_seed": "3"}, photos)
 
 
@@ -265,7 +265,7 @@ def test_what_an_earlier_version_could_not_tell_is_said(tmp_path: Path) -> None:
     RunDirectory.of(make_trials(1)(before)[0], tmp_path).path.mkdir()
     (found,), _ = go_on_with_earlier(make_trials(1), now, tmp_path, listener=Listener(warn=said.append))
     assert found.data.fingerprint == before.fingerprint
-    assert re.search(r"knew images without compression by their sizes alone; if photos has others now, remove", said[0])
+    assert re.search(r"identified uncompressed images by size only; if images of photos have changed, remove", said[0])
 
 
 def test_what_is_read_alike_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,7 +287,7 @@ def test_a_run_of_an_earlier_meaning_is_named(tmp_path: Path) -> None:
         DIGITS,
     )
     assert said == [
-        f"{before.path} is of an earlier meaning of network.order=pre; network.pre_revision=1 goes on with it"
+        f"{before.path} uses an older definition of network.order=pre; add network.pre_revision=1 to resume it"
     ]
 
 

@@ -55,9 +55,9 @@ def test_iterations_shrink_with_the_run() -> None:
     ("change", "reason"),
     [
         ({"evaluate_every": 2_000}, r"every 2,000 of 64,000 iterations; recipe\.evaluate_every=1000 is enough"),
-        ({"iterations": 20, "evaluate_every": 1}, "too few to read a curve off"),
-        ({"log": RECORD.log[40:]}, "gap"),
-        ({"log": [entry for entry in RECORD.log if entry["step"] != 32_000]}, "gap there: .* at iteration 32,000"),
+        ({"iterations": 20, "evaluate_every": 1}, "too few for a curve"),
+        ({"log": RECORD.log[40:]}, "its log has no test_error_percent at iteration"),
+        ({"log": [entry for entry in RECORD.log if entry["step"] != 32_000]}, "its log has no .* at iteration 32,000"),
     ],
 )
 def test_a_coarse_log_is_not_read(change: dict[str, object], reason: str) -> None:
@@ -77,7 +77,7 @@ def test_responses_are_ranked() -> None:
     """The largest first; the median without a rank."""
     assert [ResponseStd(rank).read(RECORD) for rank in (1, 2, 4)] == [3.0, 2.0, 0.5]
     assert ResponseStd().read(RECORD) == 1.5
-    with pytest.raises(Unreadable, match="it has 4 layers"):
+    with pytest.raises(Unreadable, match="it has only 4 layers"):
         ResponseStd(5).read(RECORD)
 
 
@@ -86,7 +86,7 @@ def test_responses_are_ranked() -> None:
     [
         (None, "not measured"),
         ({"data": "digits", "images": 10, "layers": []}, "10 images of digits"),
-        ({"data": "cifar10", "images": 4, "layers": []}, "4 images of cifar10, not to the 10"),
+        ({"data": "cifar10", "images": 4, "layers": []}, "4 images of cifar10, not the 10"),
     ],
 )
 def test_other_responses_are_not_read(responses: dict[str, object] | None, reason: str) -> None:
@@ -101,9 +101,9 @@ def test_a_test_by_another_protocol_is_read() -> None:
     top1 = ByProtocol("10-crop", "error_percent")
     assert top1.read(replace(RECORD, analyses={"10-crop": scores})) == 7.5
     for tests, why in (
-        ({}, "it is not tested by 10-crop, which `reproduce` without --from does"),
-        ({"10-crop": scores | {"images": 9}}, "of 9 images of cifar10, not of the 10 it is tested on"),
-        ({"10-crop": scores | {"data": "cifar100"}}, "of 10 images of cifar100"),
+        ({}, "it was not tested with 10-crop; run `reslab reproduce` without --from"),
+        ({"10-crop": scores | {"images": 9}}, "used 9 images of cifar10, not the 10 test images of the run"),
+        ({"10-crop": scores | {"data": "cifar100"}}, "used 10 images of cifar100"),
         ({"10-crop": {"data": "cifar10", "images": 10}}, "cannot be read"),
     ):
         with pytest.raises(Unreadable, match=why):

@@ -49,7 +49,7 @@ def test_a_folder_named_after_another_trial_is_told(tmp_path: Path) -> None:
             run = RunDirectory(run.path.rename(tmp_path / name.format(run.path.name)))
             assert read_one(tmp_path).id == run.path.name
             change_trial(run, weigh_everything)
-            assert f"trial.json is that of {run.trial().id}, and the folder is named after another" in refused(tmp_path)
+            assert f"trial.json is of {run.trial().id}, but the folder has the name of another" in refused(tmp_path)
             shutil.rmtree(run.path)
 
 
@@ -90,20 +90,26 @@ def _relabel(run: RunDirectory) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (_edited(error_percent=6.61), "result.json says error_percent is 6.61, and test_error_percent "),
+        (_edited(error_percent=6.61), "result.json says error_percent is 6.61, but test_error_percent is "),
         (
             _edited(error_percent=6.61, test_error_percent=6.61),
-            "test_error_percent is 6.61, and the last line",
+            "test_error_percent is 6.61, but the last line",
         ),
-        (_edited(train_error_percent=0.01), "train_error_percent is 0.01, and the last line of metrics.jsonl "),
-        (_edited(step=100), "step is 100, and the last line of metrics.jsonl 64000"),
-        (_edited(loss=0.1), "loss is 0.1, and test_loss "),
-        (_edited(class_error_percent=[0.0] * 10), "class_error_percent of airplane is 0.0, and its classes come to "),
-        (_edited(balanced_error_percent=1.0), "balanced_error_percent is 1.0, and its classes come to "),
+        (_edited(train_error_percent=0.01), "train_error_percent is 0.01, but the last line of metrics.jsonl says "),
+        (_edited(step=100), "step is 100, but the last line of metrics.jsonl says 64000"),
+        (_edited(loss=0.1), "loss is 0.1, but test_loss is "),
+        (_edited(class_error_percent=[0.0] * 10), "class_error_percent of airplane is 0.0, but its classes give "),
+        (_edited(balanced_error_percent=1.0), "balanced_error_percent is 1.0, but its classes give "),
         (_relabel, "test_error_percent is "),
-        (_edited(params=853_018), "result.json counts 853,018 parameters, and resnet-20 has 269,722"),
-        (lambda run: (run.path / "metrics.jsonl").unlink(), "it is finished, and its metrics.jsonl is gone or empty"),
-        (lambda run: (run.path / "metrics.jsonl").write_text(""), "it is finished, and its metrics.jsonl is gone or"),
+        (_edited(params=853_018), "result.json counts 853,018 parameters, but resnet-20 has 269,722"),
+        (
+            lambda run: (run.path / "metrics.jsonl").unlink(),
+            "it is finished, but its metrics.jsonl is missing or empty",
+        ),
+        (
+            lambda run: (run.path / "metrics.jsonl").write_text(""),
+            "it is finished, but its metrics.jsonl is missing or",
+        ),
         (_cut, "its log ends at 16,000 of 64,000 iterations"),
     ],
 )
@@ -115,7 +121,7 @@ def test_what_contradicts_itself_is_told(
     read_one(tmp_path)
     change(run)
     assert sentence in refused(tmp_path)
-    assert refused(tmp_path).endswith("; put back what was changed, or remove the run and train it again")
+    assert refused(tmp_path).endswith("; undo the change, or remove the run and train it again")
 
 
 @pytest.mark.parametrize("other", ["resnet-20", "resnet-56"])
@@ -123,10 +129,10 @@ def test_another_runs_result_is_told(other: str, tmp_path: Path) -> None:
     """By the last line of the log, and with that run's log too by the parameters."""
     run, stranger = write_run(tmp_path / "runs", seed=1), write_run(tmp_path / "others", other, seed=2)
     shutil.copy(stranger.path / "result.json", run.path)
-    assert "and the last line of metrics.jsonl" in refused(tmp_path / "runs")
+    assert "but the last line of metrics.jsonl says" in refused(tmp_path / "runs")
     shutil.copy(stranger.path / "metrics.jsonl", run.path)
     if other != "resnet-20":
-        assert "result.json counts 853,018 parameters, and resnet-20 has 269,722" in refused(tmp_path / "runs")
+        assert "result.json counts 853,018 parameters, but resnet-20 has 269,722" in refused(tmp_path / "runs")
 
 
 def test_a_result_of_other_classes_is_told(tmp_path: Path) -> None:
@@ -134,7 +140,7 @@ def test_a_result_of_other_classes_is_told(tmp_path: Path) -> None:
     run = write_run(tmp_path, classes=["cat", "dog"])
     trial = replace(run.trial(), network=find("resnet-20"))
     RunDirectory(run.path.rename(tmp_path / trial.id)).write("trial", trial_to_dict(trial))
-    assert "result.json is of 2 classes, and resnet-20 has 10 outputs" in refused(tmp_path)
+    assert "result.json has 2 classes, but resnet-20 has 10 outputs" in refused(tmp_path)
 
 
 def test_exact_statistics_score_again_after_the_log(tmp_path: Path) -> None:
@@ -147,7 +153,7 @@ def test_exact_statistics_score_again_after_the_log(tmp_path: Path) -> None:
     run.finish(result | errors | {"class_error_percent": [0.0, *result["class_error_percent"][1:]]})
     assert read_one(tmp_path).test_score == error
     run.finish(run.result() | {"train_error_percent": 0.0})
-    assert "train_error_percent is 0.0, and the last line" in refused(tmp_path)
+    assert "train_error_percent is 0.0, but the last line" in refused(tmp_path)
 
 
 def test_a_sitting_that_only_tested_may_have_been_on_another_device(tmp_path: Path) -> None:
@@ -155,11 +161,11 @@ def test_a_sitting_that_only_tested_may_have_been_on_another_device(tmp_path: Pa
     run = write_run(tmp_path)
     timings = StepLog(run.path / "timings.jsonl")
     run.finish(run.result() | {"test_loss": 0.25, "loss": 0.25})
-    assert "test_loss is 0.25, and the last line" in refused(tmp_path)
+    assert "test_loss is 0.25, but the last line" in refused(tmp_path)
     run.begin(run.trial(), SITTING)
     read_one(tmp_path)
     timings.append({"step": 64_000, "seconds": 1.0, "images_per_second": 1.0, "peak_memory_bytes": 1, "sitting": 2})
-    assert "test_loss is 0.25, and the last line" in refused(tmp_path)
+    assert "test_loss is 0.25, but the last line" in refused(tmp_path)
 
 
 def test_precisions_of_several_labels_are_compared(tmp_path: Path) -> None:
@@ -170,7 +176,7 @@ def test_precisions_of_several_labels_are_compared(tmp_path: Path) -> None:
     run.finish(result | {"map_percent": 650 / 9, "test_map_percent": 650 / 9})
     assert read_one(tmp_path).result is not None
     run.finish(result | {"map_percent": 90.0, "test_map_percent": 90.0})
-    assert "map_percent is 90.0, and its classes come to 72.2" in refused(tmp_path)
+    assert "map_percent is 90.0, but its classes give 72.2" in refused(tmp_path)
 
 
 def test_what_is_not_finished_is_not_damaged(tmp_path: Path) -> None:
@@ -196,7 +202,7 @@ def test_a_copy_with_another_seed_counts_once(renamed: bool, finished: bool, tmp
     assert (damage.id, damage.state) == ({run.path.name: name}.get(original, run.path.name), "copy")
     seeds = (record.trial.seed, 3 - record.trial.seed)
     assert damage.sentence == (
-        f"its log is that of {original} to the digit, but its seed is {seeds[1]}, not {seeds[0]}; remove the copy"
+        f"its log is a copy of the log of {original}, but its seed is {seeds[1]}, not {seeds[0]}; remove the copy"
     )
 
 

@@ -108,9 +108,9 @@ def test_a_single_run_does_not_lead(tmp_path: Path) -> None:
     for seed in range(3):
         write_run(tmp_path, "resnet-20", error_percent=9.0, seed=seed)
     first = "On cifar10, resnet-20 has the lowest test error: ? ± ? % (3 runs)"
-    assert headline() == f"{first}; one run of resnet-56 came to ? %."
+    assert headline() == f"{first}; resnet-56 has ? % (one run)."
     write_run(tmp_path, "resnet-56", error_percent=7.0, seed=1)
-    assert headline() == f"{first}; 2 runs of resnet-56 came to ? ± ? %."
+    assert headline() == f"{first}; resnet-56 has ? ± ? % (2 runs)."
     write_run(tmp_path, "resnet-56", error_percent=7.0, seed=2)
     assert headline() == "On cifar10, resnet-56 has the lowest test error: ? ± ? % (3 runs)."
 
@@ -130,9 +130,11 @@ def test_seeds_are_summed_up_where_there_are_several(tmp_path: Path) -> None:
 def test_what_all_networks_changed_stands_below_their_curves(tmp_path: Path) -> None:
     """Names do not say it then."""
     write_run(tmp_path)
-    assert "depart from" not in index_of(tmp_path)
+    assert "change these fields" not in index_of(tmp_path)
     write_run(tmp_path / "short", iterations="640")
-    assert "All networks here depart from their recipes: iterations=640 ." in words_of(index_of(tmp_path / "short"))
+    assert "All networks here change these fields of their recipes: iterations=640 ." in words_of(
+        index_of(tmp_path / "short")
+    )
 
 
 def test_what_is_not_displayed_is_named(tmp_path: Path) -> None:
@@ -140,25 +142,27 @@ def test_what_is_not_displayed_is_named(tmp_path: Path) -> None:
     write_run(tmp_path, "plain-56", error_percent=13.0)
     assert "the paper’s figure" not in words_of(index_of(tmp_path))
     write_run(tmp_path, "plain-110", error_percent=73.0, iterations="640")
-    curves = "Above 60 %, and as in the paper’s figure without a curve at first: plain-110"
+    curves = "Hidden at first because they are above 60 %, as in the paper’s figure: plain-110"
     words = words_of(index_of(tmp_path))
     assert f"{curves} iterations=640." in words
     assert "leave the scale" not in words
     write_run(tmp_path, "plain-110", error_percent=73.0)
     write_run(tmp_path, "plain-110", error_percent=73.0, seed=1)
     words = words_of(index_of(tmp_path))
-    assert f"{curves}, plain-110 iterations=640. Along depth, lines leave the scale towards plain-110." in words
+    assert f"{curves}, plain-110 iterations=640. In the depth plot, lines towards plain-110 leave the scale." in words
 
 
 def test_what_responses_are_of_is_told(tmp_path: Path) -> None:
     """Means where there are seeds, else one run's confidence."""
     write_run(tmp_path)
-    assert "Within 95 % confidence; over 10,000 images." in words_of(index_of(tmp_path))
+    assert "Bands are 95 % confidence intervals. Measured on 10,000 images." in words_of(index_of(tmp_path))
     write_run(tmp_path, seed=1)
-    band = "Means over seeds (× how many), within a band of one standard deviation"
-    assert f"{band}; over 10,000 images." in words_of(index_of(tmp_path))
+    band = "Lines are means over seeds (× number of seeds), bands are one standard deviation"
+    assert f"{band}. Measured on 10,000 images." in words_of(index_of(tmp_path))
     write_run(tmp_path, "plain-20")
-    assert f"{band}; of a single seed, within 95 % confidence; over 10,000 images." in words_of(index_of(tmp_path))
+    assert f"{band}; for a single seed, the 95 % confidence interval. Measured on 10,000 images." in words_of(
+        index_of(tmp_path)
+    )
 
 
 def test_shared_speed_and_memory_are_told(tmp_path: Path) -> None:
@@ -169,13 +173,13 @@ def test_shared_speed_and_memory_are_told(tmp_path: Path) -> None:
     words = words_of(index_of(tmp_path))
     assert "900 512.0 8 2 min 40 s" in words
     assert "resnet-20 8 900 2 min 40 s 512.0 1 cifar10 cpu" in words
-    assert words.count("peak memory is that of all of them") == 2
+    assert words.count("peak memory counts all trials") == 2
     (group,) = groups_in(tmp_path)
     page = words_of(render_run(group, group.runs[0], addresses=page_addresses([group])))
     assert "speed 900 images/s, up to 8 trials at once" in page
     assert "peak memory 512.0 MiB, up to 8 trials at once" in page
     assert "wall-clock 2 min 40 s , up to 8 trials at once" in page
-    assert "trials at once 8 at most, in one process" in page
+    assert "trials at once up to 8, in one process" in page
 
 
 def test_speeds_of_one_row_are_of_one_kind(tmp_path: Path) -> None:
@@ -212,7 +216,7 @@ def test_a_runs_page_tells_all(tmp_path: Path) -> None:
     words = words_of(page)
     assert "recipe.optimizer.learning_rate 0.1" in words
     assert words.count(str(SITTING["command"])) == 2
-    assert "Sitting 2, 2026-11-15 13:25" in words
+    assert "Session 2, 2026-11-15 13:25" in words
     assert all(name in words for name in CLASSES)
     assert f'Other seeds: <a href="../runs/{group.runs[1].id}.html">1</a>' in page
     plots = json.loads(page.partition('id="plots">')[2].partition("</script>")[0])
@@ -232,7 +236,7 @@ def test_what_differs_from_the_recipe_is_seen_at_once(tmp_path: Path) -> None:
         assert folded not in seen
     write_run(tmp_path / "usual")
     (group,) = groups_in(tmp_path / "usual")
-    assert "Recipe cifar-paper Nothing is changed." in words_of(render_run(group, group.runs[0], addresses={}))
+    assert "Recipe cifar-paper No field is changed." in words_of(render_run(group, group.runs[0], addresses={}))
 
 
 def test_fields_break_between_their_words(tmp_path: Path) -> None:
@@ -254,10 +258,10 @@ def test_a_gallery_is_shown_by_class(tmp_path: Path) -> None:
     (group,) = groups_in(tmp_path)
     page = render_run(group, group.runs[0], addresses={})
     assert page.count(f'src="data:image/jpeg;base64,{EXAMPLE["picture"]["jpeg"]}"') == 31
-    assert 'alt="a/&#34;&gt;&lt;b&gt;.jpg: bees, taken for ants"' in page
+    assert 'alt="a/&#34;&gt;&lt;b&gt;.jpg: bees, predicted as ants"' in page
     words = words_of(page)
     assert "airplane Worst mistakes ants 97 %" in words
-    assert "bees Worst mistakes None is shown. Surest hits bees 100 % 1.jpg" in words
+    assert "bees Worst mistakes None is shown. Most confident hits bees 100 % 1.jpg" in words
     assert "5 more classes" in words
 
 
@@ -330,8 +334,8 @@ def test_bad_images_are_told(tmp_path: Path) -> None:
         run.finish(run.result() | {"skipped_images": skipped, "skipped_training_images": skipped})
         (group,) = groups_in(tmp_path)
         page = words_of(render_run(group, group.runs[0], addresses=page_addresses([group])))
-        assert ("Test images that could not be read, and are in no error: 3." in page) == told
-        assert ("Training images that could not be read, and had others stand in for them: 3." in page) == told
+        assert ("Unreadable test images, not counted in any score: 3." in page) == told
+        assert ("Unreadable training images, replaced by other images: 3." in page) == told
 
 
 def test_nothing_from_disk_is_read_as_html(tmp_path: Path) -> None:
@@ -387,11 +391,11 @@ def test_verdicts_stand_under_their_table(tmp_path: Path) -> None:
     assert "ResNet-20 test error % rises 1.25 → 42.00 – 2 reduced setting" in words
     assert "Table 6 1 reproduced 1 reduced setting what" in words
     assert "Fig. 7 1 not run what" in words
-    assert "in an order of networks, how many the one with the fewest has" in words
+    assert "for an order of networks, it is the number of runs of the network with the fewest" in words
     assert page.count("<details open>") == 1
     assert page.count("<details") == 2
     assert f'<a href="runs/{run.path.name}.html" title="{run.path.name}">1</a>' in page
-    assert "Beside the paper" not in index_of(tmp_path)
+    assert "Compared with the paper" not in index_of(tmp_path)
 
 
 def test_a_verdict_leads_to_each_of_its_runs(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_a_result_may_describe_its_scores(tmp_path: Path) -> None:
     assert (record.headline.words, record.train_score, record.test_score) == ("rate", 85.0, 80.0)
     run.finish(run.result() | {"angle_degrees": 1.0})
     _, (damage,) = read_records(tmp_path)
-    assert "result.json says angle_degrees is 1.0, and test_angle_degrees 10.0" in damage.sentence
+    assert "result.json says angle_degrees is 1.0, but test_angle_degrees is 10.0" in damage.sentence
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_copy_in_another_folder_is_told_and_not_read(tmp_path: Path) -> None:
     assert [record.directory.path.parent.name for record in records] == ["a"]
     assert (damage.id, damage.sentence) == (
         f"b/{run.path.name}",
-        f"it is not read: a/{run.path.name} has the same name",
+        f"it is ignored, because a/{run.path.name} has the same name",
     )
 
 
@@ -225,7 +225,7 @@ def _with_cell(rows: list[list[int]], cell: Any) -> list[list[Any]]:
         ("trial.json", lambda text: "[" * 9_999, "trial.json cannot be read"),
         ("result.json", lambda text: "{", "result.json cannot be read"),
         ("result.json", _without("test_error_percent"), "lacks test_error_percent"),
-        ("result.json", lambda text: text.replace('"airplane",', ""), "names 9 classes and counts 10"),
+        ("result.json", lambda text: text.replace('"airplane",', ""), "names 9 classes, but counts 10"),
         ("result.json", _without("class_error_percent"), "different numbers of classes"),
         (
             "result.json",

@@ -23,7 +23,7 @@ def test_bad_responses_cost_only_the_claims_about_them(damage: str, tmp_path: Pa
     assert after.verdicts == before.verdicts
     assert any(verdict.runs == (run.path.name,) for verdict in after.verdicts)
     remarks = " ".join(verdict.remarks for verdict in judge_runs(CLAIMS["fig-7"], tmp_path).verdicts)
-    assert "a run of resnet-20 is not read: its responses cannot be read" in remarks
+    assert "a run of resnet-20 is left out: its responses cannot be read" in remarks
 
 
 def test_a_bad_test_by_another_protocol_costs_no_report(tmp_path: Path) -> None:
@@ -56,4 +56,4 @@ def test_the_paper_is_judged_where_runs_are_about_its_data(tmp_path: Path, data:
     """Photographs of one's own say nothing about its tables, not even that these were not run."""
     write_run(tmp_path / "runs", data=data)
     page = report_runs(tmp_path / "runs", out=tmp_path / "site").index.read_text()
-    assert ("Beside the paper" in page, "not run" in page, "Fig. 6:" in page) == (about, about, about)
+    assert ("Compared with the paper" in page, "not run" in page, "Fig. 6:" in page) == (about, about, about)

@@ -100,7 +100,7 @@ def test_what_is_no_report_is_never_replaced(tmp_path: Path) -> None:
         write(tmp_path / "runs", tmp_path / "mine" / "thesis.tex")
     out = write(tmp_path / "runs", tmp_path / "out").parent
     (out / "notes.txt").write_text("mine")
-    with pytest.raises(UserError, match=r"holds notes\.txt, which no report wrote"):
+    with pytest.raises(UserError, match=r"contains notes\.txt, which is not part of a report"):
         write(tmp_path / "runs", out)
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "years of work"
     assert (out / "notes.txt").exists()

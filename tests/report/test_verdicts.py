@@ -99,11 +99,11 @@ def reduce(run: RunDirectory) -> None:
     [
         (
             lambda run: run.finish(run.result() | {"error_percent": 8.76}),
-            "error_percent is 8.76, and test_error_percent",
+            "error_percent is 8.76, but test_error_percent",
         ),
-        (reduce, "and the folder is named after another trial"),
-        (lambda run: (run.path / "metrics.jsonl").unlink(), "its metrics.jsonl is gone or empty"),
-        (lambda run: run.finish(run.result() | {"params": 464_154}), "464,154 parameters, and resnet-20 has 269,722"),
+        (reduce, "but the folder has the name of another trial"),
+        (lambda run: (run.path / "metrics.jsonl").unlink(), "its metrics.jsonl is missing or empty"),
+        (lambda run: run.finish(run.result() | {"params": 464_154}), "464,154 parameters, but resnet-20 has 269,722"),
     ],
 )
 def test_what_contradicts_itself_speaks_for_nothing(
@@ -127,7 +127,7 @@ def test_shared_normalization_is_told(tmp_path: Path) -> None:
         run.begin(trial, {"device": "cpu", "processes": processes})
     verdict = judge_one(SHALLOW, tmp_path)
     assert (verdict.word, verdict.n) == ("reproduced", 3)
-    assert verdict.remarks == "normalized over 16 of 128 images at a time"
+    assert verdict.remarks == "batches normalized over 16 of 128 images"
 
 
 def test_a_full_run_near_the_number_reproduces_it(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_shortened_run_is_a_reduced_setting(tmp_path: Path) -> None:
     record(tmp_path, trial_of("resnet-20", iterations=2_000, batch=16))
     verdict = judge_one(SHALLOW, tmp_path)
     assert (verdict.word, verdict.mean) == ("reduced setting", 8.75)
-    assert verdict.remarks == "recipe.iterations 2,000 for 64,000; recipe.batch 16 for 128"
+    assert verdict.remarks == "recipe.iterations is 2,000 instead of 64,000; recipe.batch is 16 instead of 128"
 
 
 def test_full_runs_come_before_reduced_ones(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_full_runs_come_before_reduced_ones(tmp_path: Path) -> None:
     record(tmp_path, trial_of("resnet-20", iterations=2_000), 20.0)
     verdict = judge_one(SHALLOW, tmp_path)
     assert verdict.values == (20.0,)
-    assert "2 runs in another setting left out" in verdict.remarks
+    assert "left out: 2 runs in another setting" in verdict.remarks
     record(tmp_path, trial_of("resnet-20"), 8.8)
     verdict = judge_one(SHALLOW, tmp_path)
     assert (verdict.word, verdict.values) == ("reproduced", (8.8,))
@@ -180,7 +180,7 @@ def test_precision_is_told_but_does_not_decide(tmp_path: Path) -> None:
     """So is every other immaterial field."""
     record(tmp_path, trial_of("resnet-20", precision="bf16", channels_last=False, evaluate_every=64_000))
     verdict = judge_one(SHALLOW, tmp_path)
-    assert (verdict.word, verdict.remarks) == ("reproduced", "in bf16")
+    assert (verdict.word, verdict.remarks) == ("reproduced", "trained in bf16")
 
 
 def test_other_networks_and_other_data_do_not_count(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_a_shortened_resnet_1202_never_reads_as_reproduced(tmp_path: Path) -> No
     verdicts = judge(claims, read_records(tmp_path)[0])
     assert len(verdicts) > 1
     assert {verdict.word for verdict in verdicts} == {"reduced setting"}
-    assert all("recipe.iterations 6,400 for 64,000" in verdict.remarks for verdict in verdicts)
+    assert all("recipe.iterations is 6,400 instead of 64,000" in verdict.remarks for verdict in verdicts)
 
 
 def test_what_nobody_published_is_measured(tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_an_order_needs_all_its_networks(tmp_path: Path) -> None:
     assert judge_one(ORDER, tmp_path).remarks == "no run of plain-56"
     record(tmp_path, trial_of("plain-56", iterations=640, evaluate_every=10), curve=lambda _: (50.0, 50.0))
     verdict = judge_one(ORDER, tmp_path)
-    assert (verdict.word, verdict.remarks) == ("not run", "no setting has runs of all these networks")
+    assert (verdict.word, verdict.remarks) == ("not run", "no setting has runs of all the networks")
     record(tmp_path, trial_of("plain-56"), curve=lambda _: (5.8, 13.3))
     verdict = judge_one(ORDER, tmp_path)
     assert (verdict.word, verdict.values, verdict.n) == ("reproduced", (1.3, 5.8), 1)
@@ -302,10 +302,10 @@ def test_an_order_names_unread_runs_that_others_wait_for(tmp_path: Path) -> None
     record(tmp_path, trial_of("plain-20"), curve=lambda _: (1.3, 9.7))
     record(tmp_path, trial_of("plain-56", iterations=640, evaluate_every=10), curve=lambda _: (50.0, 50.0))
     record(tmp_path, trial_of("plain-56", iterations=6_400, evaluate_every=6_400), curve=lambda _: (50.0, 50.0))
-    assert judge_one(ORDER, tmp_path).remarks == "no setting has runs of all these networks"
+    assert judge_one(ORDER, tmp_path).remarks == "no setting has runs of all the networks"
     record(tmp_path, trial_of("plain-56", evaluate_every=64_000), curve=lambda _: (5.8, 13.3))
     remarks = judge_one(ORDER, tmp_path).remarks
-    assert remarks.startswith("a run of plain-56 is not read: it evaluates every 64,000 of 64,000 iterations")
+    assert remarks.startswith("a run of plain-56 is left out: it evaluates every 64,000 of 64,000 iterations")
     assert "6,400 iterations" not in remarks
 
 
@@ -328,7 +328,7 @@ def test_a_reduced_order_is_compared_within_its_setting(tmp_path: Path) -> None:
     verdict = judge_one(claim, tmp_path)
     assert (verdict.word, len(verdict.values), len(verdict.runs)) == ("reduced setting", 5, 5)
     assert "resnet-32 50.00 > resnet-44 50.20 does not hold" in verdict.remarks
-    assert "recipe.iterations 640 for 64,000" in verdict.remarks
+    assert "recipe.iterations is 640 instead of 64,000" in verdict.remarks
 
 
 def test_responses_are_judged(tmp_path: Path) -> None:
@@ -339,7 +339,7 @@ def test_responses_are_judged(tmp_path: Path) -> None:
     verdict = judge_one(find_claim("fig-7", "plain-20 > resnet-20", "median response std"), tmp_path)
     assert (verdict.word, verdict.remarks) == (
         "not run",
-        "a run of resnet-20 is not read: its responses are not measured",
+        "a run of resnet-20 is left out: its responses were not measured",
     )
     record(tmp_path, trial_of("resnet-20", seed=2), responses=[1.0] * 19)
     assert judge_one(verdict.claim, tmp_path).word == "reproduced"
@@ -349,12 +349,12 @@ def test_of_runs_in_another_setting_nothing_is_asked(tmp_path: Path) -> None:
     """One that has no responses is missed where its setting is judged; elsewhere it is one of those left out."""
     claim = find_claim("fig-7", "resnet-20", "response std, rank 1")
     record(tmp_path, trial_of("resnet-20", iterations=2_000))
-    assert "its responses are not measured" in judge_one(claim, tmp_path).remarks
+    assert "its responses were not measured" in judge_one(claim, tmp_path).remarks
     record(tmp_path, trial_of("resnet-20"), responses=[2.3] * 19)
     verdict = judge_one(claim, tmp_path)
-    assert (verdict.word, verdict.remarks) == ("reproduced", "1 run in another setting left out")
+    assert (verdict.word, verdict.remarks) == ("reproduced", "left out: 1 run in another setting")
     record(tmp_path, trial_of("resnet-20", seed=2))
-    assert "its responses are not measured" in judge_one(claim, tmp_path).remarks
+    assert "its responses were not measured" in judge_one(claim, tmp_path).remarks
 
 
 BASE = trial_to_dict(trial_of("resnet-110", recipe="cifar-paper-110"))
@@ -490,7 +490,10 @@ def test_one_seed_counts_once(tmp_path: Path) -> None:
     shutil.copytree(run.path, tmp_path / "copy")
     verdict = judge_one(TABLE_6["ResNet-110"], tmp_path)
     assert verdict.values == (6.61,)
-    assert "3 runs of resnet-110 in fp32 and fp16 and bf16 with seeds counted already left out" in verdict.remarks
+    assert (
+        "left out: 3 runs of resnet-110 in fp32 and fp16 and bf16 with seeds that are already counted"
+        in verdict.remarks
+    )
 
 
 def test_a_result_that_came_before_the_end_does_not_count(tmp_path: Path) -> None:
@@ -518,9 +521,9 @@ def test_imagenet_is_told_by_its_numbers(tmp_path: Path) -> None:
     assert judge_one(record_imagenet(tmp_path / "far", 26.0), tmp_path / "far").word == "deviates"
     verdict = judge_one(record_imagenet(tmp_path / "part", 25.3, images=(1_000, 50_000)), tmp_path / "part")
     assert verdict.word == "reduced setting"
-    assert "data.images 1,000 and 50,000 for 1,281,167 and 50,000" in verdict.remarks
+    assert "data.images is 1,000 and 50,000 instead of 1,281,167 and 50,000" in verdict.remarks
     verdict = judge_one(record_imagenet(tmp_path / "old", 25.3, images=None), tmp_path / "old")
-    assert (verdict.word, "data.images unknown" in verdict.remarks) == ("reduced setting", True)
+    assert (verdict.word, "data.images is unknown" in verdict.remarks) == ("reduced setting", True)
 
 
 def test_skipping_bad_images_counts_where_the_test_lacks_some(tmp_path: Path) -> None:
@@ -531,14 +534,14 @@ def test_skipping_bad_images_counts_where_the_test_lacks_some(tmp_path: Path) ->
     run = RunDirectory(run.path.rename(tmp_path / trial.id))
     run.write("trial", trial_to_dict(trial))
     verdict = judge_one(claim, tmp_path)
-    assert (verdict.word, verdict.remarks) == ("reproduced", "bad training images, if there were any, skipped")
-    for skipped, remark in ((0, ""), (1200, "bad training images skipped, 1,200 at most")):
+    assert (verdict.word, verdict.remarks) == ("reproduced", "bad training images, if any, were skipped")
+    for skipped, remark in ((0, ""), (1200, "at most 1,200 bad training images were skipped")):
         run.finish(run.result() | {"skipped_training_images": skipped})
         assert judge_one(claim, tmp_path).remarks == remark
     run.finish(run.result() | {"skipped_images": 2})
     verdict = judge_one(claim, tmp_path)
     assert verdict.word == "reduced setting"
-    assert "data.skipped_images 2 for 0" in verdict.remarks
+    assert "data.skipped_images is 2 instead of 0" in verdict.remarks
 
 
 def test_the_runs_own_test_does_not_stand_in_for_ten_crops(tmp_path: Path) -> None:
@@ -547,5 +550,5 @@ def test_the_runs_own_test_does_not_stand_in_for_ten_crops(tmp_path: Path) -> No
     assert verdict.word == "not run"
     assert (
         verdict.remarks
-        == "a run of resnet-34 is not read: it is not tested by 10-crop, which `reproduce` without --from does"
+        == "a run of resnet-34 is left out: it was not tested with 10-crop; run `reslab reproduce` without --from"
     )

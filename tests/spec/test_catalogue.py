@@ -135,7 +135,7 @@ def test_any_cifar_depth_has_a_name(n: int, branch: str) -> None:
     [
         ("resnt-50", "did you mean 'resnet-50'?"),
         ("resnet-21", "6n+2"),
-        ("resnet-26", "say 'cifar-resnet-26'"),
+        ("resnet-26", "write 'cifar-resnet-26'"),
         ("nin", "published number only"),
         ("PReLU-net", "published number only"),
         ("xyzzy", "`reslab networks` lists"),

@@ -49,7 +49,7 @@ def test_nested_fields_are_dotted() -> None:
         ({"shortcutt": "A"}, "there is no field 'shortcutt'; did you mean 'shortcut'?"),
         ({"width": 3}, "there is no field 'width'; did you mean 'stem.width'?"),
         ({"stem.widht": 3}, "there is no field 'stem.widht'; did you mean 'stem.width'?"),
-        ({"stages.7.width": 3}, "stages has items 0 to 2, and no '7'"),
+        ({"stages.7.width": 3}, "stages has items 0 to 2, not '7'"),
         ({"steem.width": 3}, "has no field 'steem'; did you mean 'stem'?"),
         ({"classes.x": 3}, "has no field 'x'"),
         ({"classes": "ten"}, "classes is 'ten'; give a whole number"),
@@ -64,7 +64,7 @@ def test_nested_fields_are_dotted() -> None:
         ({"stages": '[{"blocks": Infinity, "width": 1}]'}, "give a whole number"),
         ({"dropout": "nan"}, "give a number"),
         ({"classes": float("inf")}, "give a whole number"),
-        ({"stages.².width": 3}, "no '²'"),
+        ({"stages.².width": 3}, "not '²'"),
     ],
 )
 def test_mistakes_are_named(changes: dict[str, Any], sentence: str) -> None:
@@ -79,7 +79,7 @@ def test_mistakes_are_named(changes: dict[str, Any], sentence: str) -> None:
     [
         ({"shortcutt": "A"}, "there is no field 'network.shortcutt'; did you mean 'network.shortcut'?"),
         ({"steem.width": 3}, "'network.steem.width': network has no field 'steem'; did you mean 'network.stem'?"),
-        ({"stages.7.width": 3}, "'network.stages.7.width': network.stages has items 0 to 2, and no '7'"),
+        ({"stages.7.width": 3}, "'network.stages.7.width': network.stages has items 0 to 2, not '7'"),
         ({"classes.x": 3}, "'network.classes' has no field 'x': it is a single value"),
         ({"classes": "ten"}, "network.classes is 'ten'; give a whole number"),
         ({"stem.width": "x"}, "network.stem.width is 'x'; give a whole number"),

@@ -35,7 +35,7 @@ def test_another_optimizer_brings_its_usual_rate_and_decay(tmp_path: Path) -> No
         ({"warmup.initial": "0.1"}, r"warmup\.initial has no effect without recipe\.warmup\.iterations"),
         (
             {"warmup.iterations": 9, "warmup.window": 9},
-            r"warmup\.window has no effect beside recipe\.warmup\.iterations",
+            r"warmup\.window has no effect together with recipe\.warmup\.iterations",
         ),
         ({"warmup.iterations": 9, "warmup.initial": 2}, r"recipe\.warmup\.initial is 2; it is a fraction"),
         ({"warmup.iterations": -1}, r"recipe\.warmup\.iterations is -1; it must be at least 0"),

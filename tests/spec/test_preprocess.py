@@ -11,7 +11,7 @@ from reslab.spec.preprocess import AUTHORS, PER_PIXEL_MEAN, TORCHVISION_EFFICIEN
 
 def test_mean_and_deviation_agree_in_length() -> None:
     """One of each a channel, deviations above zero."""
-    with pytest.raises(UserError, match="one of each for every channel"):
+    with pytest.raises(UserError, match="one of each per channel"):
         Preprocess(mean=(0.5, 0.5, 0.5))
     with pytest.raises(UserError, match="above 0"):
         Preprocess(mean=(0.0,), std=(0.0,))

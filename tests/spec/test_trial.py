@@ -71,9 +71,9 @@ def test_nonsense_is_refused() -> None:
     for seed in (-1, 2**31):
         with pytest.raises(UserError, match=f"seed is {seed}; it must be from 0"):
             replace(TRIAL, seed=seed)
-    with pytest.raises(UserError, match="this is no trial"):
+    with pytest.raises(UserError, match="this is not a trial"):
         trial_from_dict({})
-    with pytest.raises(UserError, match="this is a recipe, for it has 'base'; train by it with recipe=FILE"):
+    with pytest.raises(UserError, match="this is a recipe, not a trial: it has 'base'; use it with recipe=FILE"):
         trial_from_dict({"base": "fast", "iterations": 10})
     with pytest.raises(UserError, match="task is 'detection'; choose classification or multi-label"):
         replace(TRIAL, task="detection")
@@ -144,7 +144,7 @@ def test_fields_change_a_trial() -> None:
         TRIAL, seed=2, recipe=replace(TRIAL.recipe, batch=16), data=replace(TRIAL.data, split="tuning")
     )
     assert change_trial(TRIAL, {}) == TRIAL
-    with pytest.raises(UserError, match=r"has its recipe already; change it by recipe\.FIELD=value"):
+    with pytest.raises(UserError, match=r"already has its recipe; change it with recipe\.FIELD=value"):
         change_trial(TRIAL, {"recipe": "fast"})
     with pytest.raises(UserError, match=r"a trial has no field 'lr'; write recipe\.optimizer\.learning_rate="):
         change_trial(TRIAL, {"lr": "1"})

@@ -56,7 +56,7 @@ def test_what_contradicts_itself_stays_out(error: object, tmp_path: Path) -> Non
     """As it does of verdicts: the checks are those of report/agreement.py."""
     run = write_run(tmp_path / "runs")
     run.finish(run.result() | {"error_percent": error})
-    with pytest.raises(UserError, match=f"result.json says error_percent is {error!r}, and test_error_percent"):
+    with pytest.raises(UserError, match=f"result.json says error_percent is {error!r}, but test_error_percent is"):
         collect(run, tmp_path / "home")
 
 
@@ -67,7 +67,7 @@ def test_a_copy_with_another_seed_stays_out(tmp_path: Path) -> None:
     trial = replace(run.trial(), seed=2)
     copy = RunDirectory(shutil.copytree(run.path, tmp_path / "runs" / trial.id))
     copy.write("trial", trial_to_dict(trial))
-    with pytest.raises(UserError, match=f"its log is that of {run.path.name} to the digit, but its seed is 2, not 1"):
+    with pytest.raises(UserError, match=f"its log is a copy of the log of {run.path.name}, but its seed is 2, not 1"):
         collect(copy, tmp_path / "home")
 
 
@@ -85,7 +85,7 @@ def test_only_whole_runs_come_home(tmp_path: Path) -> None:
     ("damage", "sentence"),
     [
         (lambda text: text[: len(text) // 2].rpartition("\n")[0] + "\n", "its log ends at"),
-        (lambda text: "", r"its metrics\.jsonl is gone or empty"),
+        (lambda text: "", r"its metrics\.jsonl is missing or empty"),
         (lambda text: text + "garbage\n", r"metrics\.jsonl is damaged"),
     ],
 )

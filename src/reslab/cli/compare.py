@@ -38,16 +38,16 @@ def compare(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
     subjects, fields = split_words(words)
     if len(subjects) != 2:
         raise UserError(
-            f"compare takes two networks, or two runs, and got {len(subjects)}; quote a name that has fields of its own"
+            f"compare takes two networks or two runs, but got {len(subjects)}; put quotes around a name with fields"
         )
     one, other = (_find_run(subject, runs_root(runs)) for subject in subjects)
     if one is None and other is None:
         _compare_networks(subjects, fields, json=json)
     elif one is None or other is None:
         run, network = reversed(subjects) if one is None else subjects
-        raise UserError(f"'{run}' is a run and '{network}' is none; compare two runs, or two networks")
+        raise UserError(f"'{run}' is a run, but '{network}' is not; compare two runs or two networks")
     elif fields:
-        raise UserError(f"runs have their fields already; leave out {next(iter(fields))}=")
+        raise UserError(f"the fields of a run are fixed; leave out {next(iter(fields))}=")
     else:
         _compare_runs([read_whole(one), read_whole(other)], json=json)
 
@@ -60,7 +60,7 @@ def _find_run(subject: str, root: Path) -> RunDirectory | None:
     if is_run(Path(subject)) or not _is_network(subject):
         return only_run(subject, matching)
     note(
-        f"{subject} is taken for the network; runs in {root} whose ids begin so: {len(matching)}; "
+        f"{subject} is read as a network; runs in {root} whose ids start with it: {len(matching)}; "
         "give more of an id to compare runs"
     )
     return None
@@ -94,11 +94,11 @@ def _compare_networks(subjects: list[str], fields: dict[str, str], *, json: bool
         (label, write(one), write(other), f"{other / one:.3f}")
         for label, write, (one, other) in zip(labels, writers, counts.values(), strict=True)
     ]
-    print_table("What it costs", ("", *names, "ratio"), rows)
+    print_table("Cost", ("", *names, "ratio"), rows)
 
 
 def _print_differences(differing: Mapping[str, Sequence[Any]], names: Sequence[str], same: str) -> None:
-    table = make_table("What differs", "field", *[f"{name}<" for name in names])
+    table = make_table("Differences", "field", *[f"{name}<" for name in names])
     for field, values in differing.items():
         table.add_row(field, *["-" if value is None else str(value) for value in values])
     console.print(table if differing else same)
@@ -112,7 +112,7 @@ def _name_digests(differing: Mapping[str, tuple[Any, Any]], runs: Sequence[RunRe
         named["weights"] = [name_start(run.trial, run.directory) for run in runs]
     if named.pop("data.fingerprint", None):
         counts = [count_images(run.directory) for run in runs]
-        images = [count and f"{count[0]:,} to train and {count[1]:,} to test on" for count in counts]
+        images = [count and f"{count[0]:,} training, {count[1]:,} test" for count in counts]
         named["images"] = images if images[0] != images[1] else [run.trial.data.fingerprint[:DIGITS] for run in runs]
     return named
 
@@ -145,7 +145,7 @@ def _compare_runs(runs: Sequence[RunRecord], *, json: bool) -> None:
         say(f"{name:<8}{run.id}")
     console.print()
     _print_differences(_name_digests(differing, runs), names, "The two are the same run.")
-    table = make_table("What came out", "", *[f"{name}<" for name in names])
+    table = make_table("Results", "", *[f"{name}<" for name in names])
     for name, words in {"state": "state", **columns}.items():
         cells = [outcome.get(name, "") for outcome in outcomes]
         if any(cell != "" for cell in cells):
@@ -177,11 +177,13 @@ def _print_pairs(
 ) -> list[str]:
     """Print the paired differences, and return what remains to be said of them."""
     if len(groups) == 1:
-        return [f"The two differ in nothing but the seed; finished seeds of this setting: {_list(groups[0])}."]
+        return [f"The runs differ only in the seed; finished seeds of this setting: {_list(groups[0])}."]
     found = next(iter(paired.values()))
     if found is None:
-        return [f"No seed is finished in both settings ({_list(groups[0])} and {_list(groups[1])}): nothing to pair."]
-    title = f"Second less first, seed by seed (seeds {_list(found.seeds)})"
+        return [
+            f"No seed is finished in both settings ({_list(groups[0])} and {_list(groups[1])}), so none can be paired."
+        ]
+    title = f"Second minus first, paired by seed (seeds {_list(found.seeds)})"
     table = make_table(title, "", "mean difference", "95 % interval", "t-test p", "sign-flip p")
     for name, difference in paired.items():
         assert difference is not None
@@ -195,13 +197,11 @@ def _print_pairs(
     console.print(table)
     count, sentences = len(found.seeds), []
     if count == 1:
-        return ["One seed in common gives a difference, but no significance: run both settings with more seeds."]
+        return ["One common seed gives a difference but no significance; train both settings with more seeds."]
     if any(difference is not None and difference.interval is None for difference in paired.values()):
-        sentences.append("Where all differences are equal there is no spread, and no interval or t-test.")
+        sentences.append("Equal differences have no spread, so they have no interval and no t-test.")
     if count <= MOST_SEEDS_TO_FLIP:
-        sentences.append(
-            f"With {count} seeds the sign-flip p-value, which is exact, cannot fall below {2 / 2**count:.2g}."
-        )
+        sentences.append(f"With {count} seeds the exact sign-flip p-value cannot be below {2 / 2**count:.2g}.")
     return sentences
 
 

@@ -30,7 +30,7 @@ def convert(subject: str, *words: str, to: str, out: Path | None = None, runs: R
     """
     others, fields = split_words(words)
     if others or fields.keys() - {"weights"}:
-        raise UserError(f"convert takes one subject and weights=FILE, not '{[*others, *fields][0]}'; leave that out")
+        raise UserError(f"convert takes one subject and weights=FILE, not '{[*others, *fields][0]}'; leave it out")
     with progress_console.status("converting"):
         from reslab.experiments.subjects import load_trained, refuse_overwriting
         from reslab.networks import foreign_state_dict, save_model
@@ -56,12 +56,12 @@ def convert(subject: str, *words: str, to: str, out: Path | None = None, runs: R
             note = _left_behind(network.preprocess, from_foreign(to, tensors)[1])
     say(f"wrote {path}")
     if note:
-        say(f"{note} {origin} says.")
+        say(f"{note} {origin}.")
 
 
 def _left_behind(wanted: Preprocess | None, assumed: Preprocess | None) -> str:
     """Say what of the preprocessing a foreign form cannot carry, if anything."""
     if wanted is None or wanted == assumed:
         return ""
-    taken = f"Its readers will assume {assumed.describe()}" if assumed else "It says nothing of preprocessing"
-    return f"{taken}; these weights want {wanted.describe()}, as only"
+    taken = f"Readers of this file will assume {assumed.describe()}" if assumed else "This file stores no preprocessing"
+    return f"{taken}; the weights need {wanted.describe()}, which is stored only in"

@@ -59,7 +59,7 @@ def demo(*, runs: Path | None = None, dry_run: bool = False) -> None:
     finished = _train(trials, digits, root, device=device)
     _print_errors(finished)
     _print_responses(finished, digits, device=device)
-    say("A reduced setting of Figs. 1, 6 and 7: what of their effects shows in so small a one is said above.\n")
+    say("This is a reduced setting of Figs. 1, 6 and 7. The lines above say which of their effects it shows.\n")
     with progress_console.status("reporting"):
         from reslab.report.reporting import report_runs
 

@@ -41,7 +41,7 @@ def describe(subject: str, *fields: str, layers: bool = False, time: bool = Fals
     """
     others, given = split_words(fields)
     if others:
-        raise UserError(f"describe takes one network and got '{others[0]}' too; `reslab compare` takes two")
+        raise UserError(f"describe takes one network, but also got '{others[0]}'; `reslab compare` takes two")
     batch = take_count(given, "batch", 1)
     with progress_console.status("building"):
         from reslab.networks import measure_cost
@@ -57,7 +57,7 @@ def describe(subject: str, *fields: str, layers: bool = False, time: bool = Fals
     print_heading(name_of(spec), f"{depth}input {' x '.join(map(str, cost.input_shape))}")
     console.print(
         f"{count(cost.params)} parameters · {count(cost.multiply_adds)} multiply-adds · "
-        f"{write_size(cost.activation_bytes)} kept for backward\n"
+        f"{write_size(cost.activation_bytes)} kept for the backward pass\n"
     )
     columns = ("part", "what<", "output", "parameters", "multiply-adds", "kept")
     print_table("", columns, map(_row, cost.layers if layers else _parts(cost.layers)), give_way=("kept", "output"))
@@ -88,7 +88,7 @@ def _measure_times(spec: Spec, batch: int) -> dict[str, Any]:
 
 
 def _print_times(times: dict[str, Any], batch: int) -> None:
-    table = make_table(f"\nOn this machine ({times['device']}), a second", "", "eager", "fast", "ratio")
+    table = make_table(f"\nImages per second on this machine ({times['device']})", "", "eager", "fast", "ratio")
     for what, measure in (("forward", "forward_seconds"), ("forward and backward", "step_seconds")):
         slow, quick = (batch / times[way][measure] for way in ("eager", "fast"))
         table.add_row(what, f"{slow:,.1f}", f"{quick:,.1f}", f"{quick / slow:.2f}")

@@ -75,7 +75,7 @@ def _tune(subjects: list[str], out: Path, *, json: bool, **options: Any) -> None
         print_json(asdict(found) | {"path": str(found.path)})
         return
     print_heading(found.subject, found.network)
-    say(f"tuned on {count(found.tuned)} test images of {found.data}, tested on {count(found.tested)} others")
+    say(f"tuned on {count(found.tuned)} test images of {found.data}, tested on the other {count(found.tested)}")
     for score in find_shown(found).scores:
         if score.name in found.after and found.before[score.name] != found.after[score.name]:
             change = f"{score.write(found.before[score.name])} at 0.5, {score.write(found.after[score.name])} tuned"
@@ -92,7 +92,7 @@ def _tune(subjects: list[str], out: Path, *, json: bool, **options: Any) -> None
 def _which_images(scores: dict[str, Any]) -> str:
     images = count(scores["images"])
     which = f"{images} test images" if scores["split"] == "full" else f"the last {images} training images"
-    skipped = f" (bad ones skipped: {count(scores['skipped_images'])})" if scores["skipped_images"] else ""
+    skipped = f" (bad images skipped: {count(scores['skipped_images'])})" if scores["skipped_images"] else ""
     return f"{which} of {scores['data']}{skipped}"
 
 
@@ -105,5 +105,5 @@ def _how(scores: dict[str, Any]) -> str:
 def _print_members(found: dict[str, Any], columns: Sequence[Score]) -> None:
     named = [*((one["subject"], one) for one in found["members"]), ("ensemble", found)]
     rows = [(name, *[f"{one[score.name]:.{score.decimals}f}" for score in columns]) for name, one in named]
-    print_table("Alone and together", ["", *[score.heading for score in columns]], rows)
+    print_table("Networks and their ensemble", ["", *[score.heading for score in columns]], rows)
     console.print()

@@ -109,7 +109,7 @@ def _print_written(written: Exported) -> None:
         sizes = (("resized to", first["resize"]), ("cropped to", first["crop"]))
         done = " and ".join(f"{word} {size}" for word, size in sizes if size)
         shape = " x ".join(map(str, about["input"]["shape"]))
-        say(f"takes   pixels {shape}, {about['input']['channels']}, 0 to 255{f', {done} before' if done else ''}")
+        say(f"takes   pixels {shape}, {about['input']['channels']}, 0 to 255{f', already {done}' if done else ''}")
         say(f"inside  {inside.describe()}")
         names = about["class_names"] or ()
         shown = f": {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}" if names else ""
@@ -133,9 +133,9 @@ def _print_scores(written: Exported, scores: Sequence[Score]) -> None:
         for path, test in zip(_files(written), written.tests, strict=True)
     ]
     title = f"On {count(before.images)} test images of {written.tested_on}"
-    print_table(title, ("file", *[score.heading for score in listed], "size", "ms an image"), rows)
+    print_table(title, ("file", *[score.heading for score in listed], "size", "ms per image"), rows)
     changes = [f"{one.words} {after.scores[one.name] - before.scores[one.name]:+.2f} points" for one in listed]
     console.print(
-        f"eight bits: {', '.join(changes)}, {before.size_bytes / after.size_bytes:.1f} times smaller, "
+        f"8-bit file: {', '.join(changes)}, {before.size_bytes / after.size_bytes:.1f} times smaller, "
         f"{before.milliseconds / after.milliseconds:.1f} times as fast on this CPU"
     )

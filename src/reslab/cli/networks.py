@@ -20,7 +20,7 @@ def networks(pattern: str = "*", *, json: Json = False) -> None:
     """
     names = list_models(pattern)
     if not names:
-        raise UserError(f"no network's name matches '{pattern}'; `reslab networks` lists them all")
+        raise UserError(f"no network name matches '{pattern}'; `reslab networks` lists them all")
     if json:
         print_json([{"name": name, "weights": list(sets_of(name))} for name in names])
         return
@@ -43,5 +43,5 @@ def networks(pattern: str = "*", *, json: Json = False) -> None:
     console.print(table)
     if pattern == "*":
         families = ", ".join(f"{family}-N" for family in FAMILIES)
-        console.print(f"\nAt any depth of their family: {families}.")
-        console.print(f"Shown as published numbers only: {', '.join(PUBLISHED_ONLY)}.")
+        console.print(f"\nFamilies, for other depths N: {families}.")
+        console.print(f"Published numbers only, cannot be built: {', '.join(PUBLISHED_ONLY)}.")

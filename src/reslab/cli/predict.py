@@ -90,7 +90,7 @@ def predict(
     if explain:
         try:
             if not isinstance(guesser, Predictor):
-                raise UserError(f"{subject} cannot be explained: that needs the network; give its run or weights")
+                raise UserError(f"--explain needs a network, not {subject}; give its run or weights")
             _explain(guesser, predictions, explain, pictures)
         except UserError as error:
             trouble = error

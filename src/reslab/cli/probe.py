@@ -69,7 +69,7 @@ def probe(
     first = next(iter(found.values()))
     say(
         f"{count(len(data.train))} training and {count(len(data.test))} test images of {data.name}, "
-        f"{len(data.class_names)} classes; always guessing the commonest: {first.chance:.1f} %\n"
+        f"{len(data.class_names)} classes; chance (always the most common class): {first.chance:.1f} %\n"
     )
     neighbours = [f"{number} neighbour{'s' * (number > 1)}" for number in first.neighbours]
     table = make_table("Accuracy % of frozen features", "layer", "linear", *neighbours, "L2")

@@ -135,9 +135,9 @@ def prune_all(*, interrupted: bool = False, yes: bool = False, runs: RunsFolder 
             give_way=("files",),
         )
     for name in held:
-        say(f"{name} is being worked on: left alone")
+        say(f"{name} is in use, so it is not pruned")
     for name, why in spared.items():
-        warn(f"{name} is finished and its weights are {why}: its checkpoints are left alone; train it again first")
+        warn(f"{name} is finished, but its weights are {why}, so its checkpoints are kept; train it again first")
     console.print(f"{write_size(total)} freed" if yes else f"{write_size(total)} to free; --yes removes it")
 
 

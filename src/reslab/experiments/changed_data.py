@@ -39,12 +39,12 @@ def tell_of_changed_data(trials: Sequence[Trial], dataset: Dataset, root: Path, 
     if trial.data.fingerprint == dataset.fingerprint:
         listener.warn(
             f"{run.path} was trained on the same images in a folder named {trial.data.name}, so this is a new run; "
-            f"name the folder {trial.data.name} again to {use} that one"
+            f"rename the folder to {trial.data.name} to {use} the old one"
         )
         return
     start = f", or start from its weights with weights={run.weights}" if finished else ""
     listener.warn(
-        f"{describe_change(run, dataset)}, so this is a new run; put the images back to {use} that one{start}"
+        f"{describe_change(run, dataset)}, so this is a new run; restore the images to {use} the old one{start}"
     )
 
 
@@ -53,10 +53,10 @@ def describe_change(run: RunDirectory, dataset: Dataset) -> str:
     told = f"{dataset.name} has changed since {run.path} was trained on it"
     now, then = (len(dataset.train), len(dataset.test)), count_images(run)
     if then == now:
-        return f"{told} (as many images as then, but other names, sizes or classes)"
+        return f"{told} (the same number of images, but different names, sizes or classes)"
     if then is None:
         return told
-    return f"{told} ({now[0]:,} training and {now[1]:,} test images now, {then[0]:,} and {then[1]:,} then)"
+    return f"{told} ({now[0]:,} training and {now[1]:,} test images now, {then[0]:,} and {then[1]:,} before)"
 
 
 def _read_trials(root: Path) -> Iterable[tuple[RunDirectory, Trial]]:

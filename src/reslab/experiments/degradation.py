@@ -62,6 +62,6 @@ def judge_responses(mean_std: dict[tuple[str, int], float]) -> list[Finding]:
     falls = all(deep < shallow for shallow, deep in itertools.pairwise(residual))
     shown = " → ".join(f"{std:.3f}" for std in residual)
     return [
-        Finding(f"responses of residual networks beside plain ones: {told} layers", smaller),
+        Finding(f"residual against plain: mean response {told} layers", smaller),
         Finding(f"residual: mean response {shown}: {'falls' if falls else 'does not fall'} with depth", falls),
     ]

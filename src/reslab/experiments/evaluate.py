@@ -146,7 +146,7 @@ def evaluate_ensemble(
         if other.split != first.split:
             raise UserError(
                 f"{first.origin} is tested on data.split={first.split} and {other.origin} on "
-                f"data.split={other.split}; say which for all"
+                f"data.split={other.split}; write data.split= to set one for all"
             )
     judges = [Judge(one.network, one.viewing(protocol), one.execution, precision=precision) for one in members]
     meters = [*[_make_meter(one, one.task) for one in members], _make_meter(first, first.task.at(None))]
@@ -209,10 +209,10 @@ def _without_large(found: dict[str, Any], subject: Subject) -> dict[str, Any]:
 
 def _describe_chance(subject: Subject) -> str:
     """Say what may be wrong where a network is no better than chance."""
-    sentence = f"{subject.origin} is no better than chance on {subject.data}; check how its images are prepared"
+    sentence = f"{subject.origin} is no better than chance on {subject.data}; check its preprocessing"
     if subject.network.class_names is None:
         first = ", ".join(subject.class_names[:3])
-        sentence += f", and that it has the classes in this order: {first}, …"
+        sentence += f", and that its classes are in this order: {first}, …"
     return sentence
 
 

@@ -91,7 +91,7 @@ def export(
     if format not in FORMS:
         raise UserError(f"--format is '{format}'; choose {choices(FORMS)}")
     if int8 and format != "onnx":
-        raise UserError(f"--int8 goes with --format onnx, not {format}; leave one of them out")
+        raise UserError(f"--int8 needs --format onnx, not {format}; leave one of them out")
     if format == "onnx":
         require_onnx()
     if out is not None:
@@ -145,7 +145,7 @@ def deploy(trained: Trained, preprocess: Mapping[str, Any]) -> Deployed:
 def write_file(deployed: Deployed, path: Path, form: str, pictures: Iterable[Picture]) -> Parity:
     """Write a file that agrees with the network on `pictures`."""
     if path.suffix not in FORMS[form].endings:
-        raise UserError(f"--out is {path}; a file of {form} ends in {choices(FORMS[form].endings)}")
+        raise UserError(f"--out is {path}; --format {form} needs a file that ends in {choices(FORMS[form].endings)}")
     return FORMS[form].write(deployed, path, pictures)
 
 
@@ -160,7 +160,7 @@ def choose_pictures(
     if images:
         return "images", read_images(images, on_bad=on_bad)
     if data is None:
-        return "synthetic photographs, as no real ones are at hand", make_pictures(deployed.intake)
+        return "synthetic photographs (no images given)", make_pictures(deployed.intake)
     tested = Pictures(split=data.test, brightest=data.brightest, on_bad=on_bad)
     return f"test images of {data.name}", tested.spread(CHECKED)
 
@@ -168,7 +168,7 @@ def choose_pictures(
 def choose_int8_data(deployed: Deployed, data: Dataset | None, *, on_bad: OnBad | None = None) -> LabelledData:
     """Return the pictures that eight bits are tried on, of the classes the network knows."""
     if data is None:
-        raise UserError("--int8 takes its ranges from images and is measured on some; write data=NAME|FOLDER")
+        raise UserError("--int8 needs images to calibrate and test on; write data=NAME|FOLDER")
     names = find_task(deployed.network.task).name_outputs(data.class_names)
     refuse_other_task(deployed.intake.network, deployed.network, data)
     refuse_other_classes(deployed.intake.network, deployed.network, data, names)
@@ -188,7 +188,7 @@ def export_int8(
     before = score_onnx(deployed, source, data.test)
     tell("calibrating")
     quantize(deployed, source, target, data.train.spread(CALIBRATION))
-    tell(f"testing eight bits on {len(data.test):,} images")
+    tell(f"testing the 8-bit file on {len(data.test):,} images")
     try:
         return before, score_onnx(deployed, target, data.test)
     except UserError:

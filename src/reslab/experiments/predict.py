@@ -88,7 +88,7 @@ def look(
             refuse_sheet(Path(sheet), found)
         read = {Path(image).resolve() for image in found if isinstance(image, (str, Path))}
         if both := [path for path in outputs if path.resolve() in read]:
-            raise UserError(f"{both[0]} is one of the images to look at; write to another file")
+            raise UserError(f"{both[0]} is one of the input images; write to another file")
         guesser = subject if isinstance(subject, Guesser) else open_guesser(subject, fields, runs=runs, device=device)
         listener = Listener(progress=lambda done, _: progress(done, len(found))) if progress else DEAF
         predictions = guesser.predict(found, top=top, threshold=threshold, on_bad=on_bad, listener=listener)
@@ -107,7 +107,7 @@ def open_guesser(subject: Given, fields: Fields, *, runs: str | Path | None, dev
     if str(subject).endswith(ENDING):
         given = [*(["weights"] if "weights" in fields else []), *map("preprocess.{}".format, preprocess_fields(fields))]
         if given:
-            raise UserError(f"{subject} brings its weights and its preprocessing along; leave {given[0]} out")
+            raise UserError(f"{subject} already has weights and preprocessing; leave {given[0]} out")
         return OnnxPredictor(Path(str(subject)))
     trained = load_trained(subject, fields, runs)
     return Predictor(

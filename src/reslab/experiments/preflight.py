@@ -47,18 +47,18 @@ def list_doubts(trial: Trial, dataset: Dataset, *, device: str) -> list[str]:
     images = count_trained(dataset.train, trial.data)
     if recipe.batch > images:
         doubts.append(
-            f"recipe.batch is {recipe.batch:,} and there are {images:,} training images, so that some come up again "
-            "within a batch; choose a smaller one"
+            f"recipe.batch is {recipe.batch:,}, but there are only {images:,} training images, so images repeat "
+            "within a batch; choose a smaller batch"
         )
     if recipe.warmup is not None and recipe.warmup.iterations > recipe.iterations:
         doubts.append(
-            f"recipe.warmup.iterations is {recipe.warmup.iterations:,} and the run has {recipe.iterations:,} in all, "
-            "so it never reaches its full rate; choose a shorter warm-up"
+            f"recipe.warmup.iterations is {recipe.warmup.iterations:,}, but the run has only {recipe.iterations:,} "
+            "iterations, so it never reaches its full learning rate; choose a shorter warm-up"
         )
     if recipe.freeze is not None and trial.start is None:
-        doubts.append("recipe.freeze without weights= keeps what it freezes random; give weights=FILE to start from")
+        doubts.append("recipe.freeze without weights= freezes random weights; give weights=FILE to start from")
     if recipe.precision == "fp16" and device == "cpu":
-        doubts.append("recipe.precision=fp16 is for GPUs and slow on a CPU; bf16 is the fast one here")
+        doubts.append("recipe.precision=fp16 is for GPUs and slow on a CPU; set recipe.precision=bf16")
     return doubts
 
 
@@ -69,12 +69,15 @@ def refuse_short_disk(runs: Iterable[tuple[Trial, RunDirectory]]) -> None:
     there = sum(path.stat().st_size for _, run in pairs for path in run.path.rglob("*") if path.is_file())
     needed = sum(need.total_bytes for need in needs) - there + max(need.checkpoint_bytes for need in needs)
     place = pairs[0][1].path if len(pairs) == 1 else pairs[0][1].path.parent
-    refuse_full_disk(place, needed, remedy="choose another place with --runs")
+    refuse_full_disk(place, needed, remedy="choose another folder with --runs")
 
 
 def refuse_unfit_trial(trial: Trial, dataset: Dataset, *, num_processes: int = 1) -> None:
     """Refuse a trial whose network, recipe or task does not go with the data, or whose batches cannot be shared."""
-    names, remedy = trial.task.name_outputs(dataset.class_names), "leave network.* fields to follow the data"
+    names, remedy = (
+        trial.task.name_outputs(dataset.class_names),
+        "leave out network.* fields so that they follow the data",
+    )
     refuse_misfit(name_of(trial.network), trial.network, dataset, names, remedy=remedy)
     measure_sizes(trial.network)  # refuses inputs that do not pass through
     refuse_undivided(trial.recipe, num_processes)
@@ -83,7 +86,9 @@ def refuse_unfit_trial(trial: Trial, dataset: Dataset, *, num_processes: int = 1
     _refuse_lone_values(trial, num_processes)
     served = tasks_for(dataset.target)
     if trial.task.name not in served:
-        raise UserError(f"the trial's task is {trial.task.name} and {dataset.name} is for {served[0]}; give other data")
+        raise UserError(
+            f"the task is {trial.task.name}, but {dataset.name} is for {served[0]}; give data for {trial.task.name}"
+        )
     find_task(trial.task).refuse_recipe(trial.recipe)
     dataset.refuse_trial(trial)
     _refuse_no_choice(trial, dataset)
@@ -96,7 +101,7 @@ def refuse_misfit(origin: str, spec: Spec, dataset: Dataset, names: tuple[str, .
     channels = dataset.channels
     if len(spec.input_shape) != 1 + dataset.dimensions or spec.channels != channels:
         raise UserError(
-            f"{origin} takes inputs of {' x '.join(map(str, spec.input_shape))} and {dataset.name} has images "
+            f"{origin} takes inputs of {' x '.join(map(str, spec.input_shape))}, but {dataset.name} has images "
             f"of {channels} channel{'s' if channels > 1 else ''}; {remedy}"
         )
 
@@ -108,15 +113,15 @@ def refuse_other_classes(origin: str, network: Network, dataset: Dataset, names:
     known = network.class_names
     if known is not None and known != names:
         one, other = next(pair for pair in zip(known, names, strict=True) if pair[0] != pair[1])
-        which = "its classes in another order" if sorted(known) == sorted(names) else "other classes"
+        which = "the same classes in another order" if sorted(known) == sorted(names) else "other classes"
         raise UserError(
-            f"{origin} was trained for {which} than {dataset.name}'s: '{one}' where that has '{other}'; {remedy}"
+            f"{origin} was trained for {which}: it has '{one}' where {dataset.name} has '{other}'; {remedy}"
         )
 
 
 def _refuse_other_count(origin: str, spec: Spec, dataset: Dataset, names: tuple[str, ...], *, remedy: str) -> None:
     if spec.classes != len(names):
-        raise UserError(f"{origin} tells {spec.classes} classes apart and {dataset.name} has {len(names)}; {remedy}")
+        raise UserError(f"{origin} has {spec.classes} outputs, but {dataset.name} has {len(names)} classes; {remedy}")
 
 
 def _refuse_lone_values(trial: Trial, num_processes: int) -> None:
@@ -131,8 +136,8 @@ def _refuse_lone_values(trial: Trial, num_processes: int) -> None:
         network(torch.empty(1, *trial.network.input_shape, device="meta"))
     except ValueError as error:
         raise UserError(
-            f"one image at a time goes through {name_of(trial.network)} and maps of a single pixel cannot be "
-            "normalized; choose a larger recipe.batch or network.input_size, or a smaller recipe.accumulate"
+            f"{name_of(trial.network)} would normalize one image at a time over maps of a single pixel, which is "
+            "impossible; choose a larger recipe.batch or network.input_size, or a smaller recipe.accumulate"
         ) from error
 
 
@@ -146,8 +151,8 @@ def _refuse_no_choice(trial: Trial, dataset: Dataset) -> None:
         raise UserError(f"recipe.keep_best is {score!r}; choose {choices(known)}")
     if not trial.data.validation:
         raise UserError(
-            "recipe.keep_best needs held-out images to choose by, and test images are not for that; "
-            "add data.validation=0.1 to hold back a tenth of the training images"
+            "recipe.keep_best needs validation images, because test images must not choose the weights; "
+            "add data.validation=0.1 to hold out a tenth of the training images"
         )
 
 
@@ -158,13 +163,13 @@ def _refuse_small_crops(trial: Trial) -> None:
     channels, whole, _ = trial.network.input_shape
     if (side := crop_side(trial.recipe, 0, whole=whole)) == whole:
         raise UserError(
-            f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, and no multiple of {SIDE_MULTIPLE} pixels "
-            f"near that is smaller than crops of {whole}; set it to 1, or nearer to 0"
+            f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, but no multiple of {SIDE_MULTIPLE} pixels "
+            f"near that is smaller than crops of {whole}; set it to 1, or closer to 0"
         )
     try:
         build(trial.network, device="meta").eval()(torch.empty(1, channels, side, side, device="meta"))
     except (RuntimeError, AssertionError) as error:
         raise UserError(
-            f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, and crops of {side} pixels do not pass "
-            f"through {name_of(trial.network)}; set it to 1, or nearer to it"
+            f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, but crops of {side} pixels are too "
+            f"small for {name_of(trial.network)}; set it to 1, or closer to 1"
         ) from error

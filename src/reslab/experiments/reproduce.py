@@ -127,7 +127,9 @@ def open_imagenet(place: Path | None, *, runs: Path | None = None) -> PhotoDatas
     if place is None and not (place := data_root() / IMAGENET.name).is_dir():
         return None
     if listed := find_list(place):
-        raise UserError(f"{listed} gives images several labels each, and here they have one; give a folder of classes")
+        raise UserError(
+            f"{listed} gives each image several labels, but ImageNet has one class per image; give a folder of classes"
+        )
     dataset = read_photos(place)
     if runs is not None:
         dataset = _read_as_recorded(dataset, runs)
@@ -202,12 +204,12 @@ def _with_readable_log(trial: Trial, claims: Iterable[Claim], *, given: bool) ->
             continue
         if not coarsest:
             raise UserError(
-                f"recipe.iterations is {iterations:,}, too few to read the curves of {claim.table} off even with "
+                f"recipe.iterations is {iterations:,}, too few for the curves of {claim.table} even with "
                 f"recipe.evaluate_every=1; give at least {curve.least_iterations:,}"
             )
         if given:
             raise UserError(
-                f"recipe.evaluate_every is {every:,}, too coarse to read the curves of {claim.table} off "
+                f"recipe.evaluate_every is {every:,}, too coarse for the curves of {claim.table} in "
                 f"{iterations:,} iterations; give at most {coarsest:,}, or leave it out"
             )
         trial = replace(trial, recipe=replace(trial.recipe, evaluate_every=coarsest))
@@ -219,7 +221,7 @@ def _overridden(trial: Trial, overrides: Mapping[str, Any]) -> Trial:
         group, _, rest = field.partition(".")
         if field not in FREE_FIELDS and (group != "recipe" or not rest):
             raise UserError(
-                f"reproduce sets recipe.FIELD, {', '.join(FREE_FIELDS[:-1])} and {FREE_FIELDS[-1]}, and '{field}' is "
-                "none of them; anything else would be another experiment: `reslab train` runs those"
+                f"reproduce takes recipe.FIELD, {', '.join(FREE_FIELDS[:-1])} and {FREE_FIELDS[-1]}, not '{field}'; "
+                "for another experiment use `reslab train`"
             )
     return change_trial(trial, overrides)

@@ -38,23 +38,23 @@ def warn_of_other_means(
     packages = _find_changed(sorted(drawing | computing), before["versions"], sitting["versions"])
     if not means and not packages:
         return
-    changes = [f"{name}={to_json(sitting[name])} ({to_json(before[name])} so far)" for name in means]
-    changes += [f"{name} {sitting['versions'][name]} ({before['versions'][name]} so far)" for name in packages]
-    effects = ["the batches may be others" if drawing.intersection(packages) else "the batches are the same"]
+    changes = [f"{name}={to_json(sitting[name])} ({to_json(before[name])} before)" for name in means]
+    changes += [f"{name} {sitting['versions'][name]} ({before['versions'][name]} before)" for name in packages]
+    effects = ["the batches may differ" if drawing.intersection(packages) else "the batches are the same"]
     if means:
-        effects.append("sums are taken in another order")
+        effects.append("sums are computed in another order")
     elif computing.intersection(packages):
-        effects.append("sums may be taken in another order")
+        effects.append("sums may be computed in another order")
     if "processes" in means:
         if trial.recipe.augmentation.mixup or trial.recipe.augmentation.cutmix:
-            effects.append("images are mixed with others than before")
+            effects.append("mixup or CutMix pairs images differently")
         if not trial.recipe.sync_norms:
             part = trial.recipe.batch // trial.recipe.accumulate // sitting["processes"]
-            effects.append(f"{part} images at a time are normalized")
+            effects.append(f"batches are normalized over {part} images")
     ends = "will not" if means else "may not"
     listener.warn(
-        f"the run goes on with {', '.join(changes)}: {', '.join(effects)}, "
-        f"and it {ends} end bit for bit as it would have"
+        f"the run resumes with {', '.join(changes)}: {', '.join(effects)}, "
+        f"and the result {ends} be the same to the last bit"
     )
 
 
@@ -82,9 +82,9 @@ def announce_mending(run: RunDirectory, trial: Trial, lost: str, listener: Liste
     """Say what is done about weights that are lost."""
     step = newest_step(run.checkpoints)
     if step >= run.result().get("step", trial.recipe.iterations):  # which early stopping may have ended before
-        how = "making them again from its last checkpoint"
+        how = "restoring them from its last checkpoint"
     else:
-        how = "training it again" + (f" from iteration {step:,} on" if step else "")
+        how = "training it again" + (f" from iteration {step:,}" if step else "")
     listener.warn(f"{run.path} is finished, but its weights are {lost}; {how}")
 
 
@@ -92,9 +92,9 @@ def compare_mended(run: RunDirectory, recorded: Mapping[str, Any], listener: Lis
     """Say where a run that was made again came to other numbers than were recorded, as on another device it may."""
     result = run.result()
     other = [
-        f"{name} is {result[name]:.6g} and was {value:.6g}"
+        f"{name} is {result[name]:.6g}, was {value:.6g}"
         for name, value in recorded.items()
         if isinstance(value, (int, float)) and isinstance(result.get(name), (int, float)) and result[name] != value
     ]
     if other:
-        listener.warn(f"{run.path} was made again and is not quite what it was: {', '.join(other)}")
+        listener.warn(f"{run.path} was restored with a different result: {', '.join(other)}")

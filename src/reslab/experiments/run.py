@@ -68,7 +68,9 @@ def run_trial(
     tracking = tracked(run, trial, processes=processes, listener=listener)
     with working, reproducible(), telling_of_memory(together=together), tracking as trackers:
         if processes.ask_first(trial.id) != trial.id:
-            raise UserError(f"process {processes.rank} was given another trial than process 0; give all the same")
+            raise UserError(
+                f"process {processes.rank} got another trial than process 0; give every process the same command"
+            )
         recorded = None
         if processes.ask_first(run.state == "finished"):
             lost = processes.ask_first(find_loss(run, trial) if processes.first else "")
@@ -200,8 +202,8 @@ def _test(network: Network, task: TrialTask, run: RunDirectory, opinions: Opinio
         raise tell_not_finite(
             network,
             f"for {scores.not_finite:,} of {scores.images:,} test images",
-            origin=f"the network that {run.path} has trained",
-            remedy="no weights and no result are written: remove the run, "
+            origin=f"the trained network of {run.path}",
+            remedy="no weights and no result were written: remove the run, "
             "and try a smaller recipe.optimizer.learning_rate or a warm-up",
         )
     return scores

@@ -120,14 +120,16 @@ def describe_tuned(provenance: Mapping[str, Any], data: str, tested: Split, *, w
         if known is None or digests is None:
             if about["data"] != data:
                 return ""
-            which = f"some images of {data}, perhaps on these"
+            which = f"images of {data}, perhaps on these"
         elif count := int(np.isin(digests, known).sum()):
             which = f"{count:,} of the {len(tested):,} test images of {data}"
         else:
             return ""
     except (KeyError, TypeError, ValueError):
         return ""
-    return f"the thresholds of {weights} were tuned on {which}, so labels look better than they are; test on others"
+    return (
+        f"the thresholds of {weights} were tuned on {which}, so the scores of labels are too good; test on other images"
+    )
 
 
 def _write_digests(digests: NDArray[np.int64]) -> str:

@@ -25,7 +25,7 @@ from reslab.spec.recipe import Recipe
 from reslab.spec.trial import Trial
 from reslab.training.stepping import STRETCH_BYTES
 
-LESS_MEMORY = "recipe.accumulate=2 or network.checkpointing=true need less"
+LESS_MEMORY = "recipe.accumulate=2 or network.checkpointing=true needs less"
 FAR_MORE = 2  # times the free memory; up to there a count that is only about right may be wrong
 HEADER_BYTES = 110  # a tensor, in a safetensors file
 MOMENTS = {"sgd": 1, "adamw": 2}  # that an optimizer keeps of each parameter
@@ -72,9 +72,9 @@ def check_memory(trial: Trial, dataset: Dataset, *, device: str, num_processes: 
     share = recipe.batch // num_processes
     parts = (parts for parts in range(recipe.accumulate + 1, share + 1) if share % parts == 0)
     fitting = next((parts for parts in parts if needed(parts) <= free), None)
-    remedy = f"recipe.accumulate={fitting} would fit, or choose" if fitting else "choose"
+    remedy = f"set recipe.accumulate={fitting}, which fits, or choose" if fitting else "choose"
     sentence = (
-        f"training needs about {write_size(need)} of memory and {write_size(free)} are free; "
+        f"training needs about {write_size(need)} of memory, but {write_size(free)} is free; "
         f"{remedy} a smaller network.input_size or recipe.batch"
     )
     if need > FAR_MORE * free:

@@ -42,7 +42,7 @@ def start_from(
     for field, (here, before) in contradictions(trial.network, read.spec).items():
         if field in {*implied} - {*given, "classes"}:
             raise UserError(
-                f"the weights {origin} take images with {field}={before}, and {trial.data.name} has {field}={here}; "
+                f"the weights {origin} take images with {field}={before}, but {trial.data.name} has {field}={here}; "
                 "choose other data, or other weights"
             )
     spec = trial.network
@@ -54,9 +54,9 @@ def start_from(
 def refuse_other_start(trial: Trial, weights: str | Path | None) -> None:
     """Refuse weights for a trial that starts from scratch, and none for one that starts from some."""
     if trial.start is None and weights is not None:
-        raise UserError(f"the trial starts from scratch, not from weights={weights}; leave these out")
+        raise UserError(f"the trial starts from scratch, not from weights={weights}; leave weights= out")
     if trial.start is not None and weights is None:
-        raise UserError(f"the trial starts from weights with digest {trial.start[:12]}; give them: weights=FILE")
+        raise UserError(f"the trial starts from weights with digest {trial.start[:12]}; give weights=FILE")
 
 
 def read_start(trial: Trial, weights: str | Path | None) -> Weights | None:
@@ -79,7 +79,7 @@ def load_start(network: Network, trial: Trial, weights: str | Path | None) -> We
         adopt_weights(network, read, origin=str(weights))
         if culprit := find_not_finite(network.state_dict()):
             raise UserError(
-                f"weights={weights} cannot be trained on: {culprit} is not finite; give others to start from"
+                f"training cannot start from weights={weights}: {culprit} is not finite; give other weights"
             )
     return read
 
@@ -89,7 +89,7 @@ def warn_of_other_preparation(started: Weights, preprocess: Preprocess, listener
     before = started.preprocess
     if before is not None and any(getattr(before, field) != getattr(preprocess, field) for field in PIXELS):
         listener.warn(
-            f"the weights to start from were trained with {before.describe()}, and this run prepares images with "
+            f"the weights to start from were trained with {before.describe()}, but this run prepares images with "
             f"{preprocess.describe()}; {_find_remedy(before, preprocess)}"
         )
 
@@ -99,5 +99,5 @@ def _find_remedy(before: Preprocess, preprocess: Preprocess) -> str:
     ways = {"mean-image": PER_PIXEL_MEAN, "imagenet": Preprocess(mean=IMAGENET_MEAN, std=IMAGENET_STD)}
     for centring, way in ways.items():
         if preprocess.crop and all(getattr(before, field) == getattr(way, field) for field in PIXELS):
-            return f"set recipe.centring={centring} to prepare them alike"
+            return f"set recipe.centring={centring} to prepare them the same way"
     return "leave recipe.freeze out, so that every layer can adapt"

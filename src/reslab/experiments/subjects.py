@@ -77,9 +77,11 @@ def load_trained(subject: Given, fields: Fields, runs: str | Path | None = None)
     weights = own.pop("weights", None) or fields.get("weights")
     if is_file(name):
         if weights is not None:
-            raise UserError(f"{name} is a weight file and weights={weights} another; give one of them")
+            raise UserError(f"{name} is already a weight file; leave out weights={weights}")
         if name.endswith(".onnx"):
-            raise UserError(f"{name} is an ONNX file, which `reslab predict` takes alone; give the weights it is from")
+            raise UserError(
+                f"{name} is an ONNX file, which only `reslab predict` takes; give the weights it was exported from"
+            )
         return load_file(name, overrides=own)
     if weights is not None:
         return load_file(weights, name=name, overrides=own)
@@ -87,7 +89,7 @@ def load_trained(subject: Given, fields: Fields, runs: str | Path | None = None)
     if not matching:
         raise UserError(_unknown(name, root))
     if own:
-        raise UserError(f"a run has its network: leave {choices(own)} out")
+        raise UserError(f"a run already has its network; leave {choices(own)} out")
     return load_run(only_run(name, matching, finished=True))
 
 
@@ -117,10 +119,10 @@ def open_tested(members: Sequence[Trained], data: str | None, listener: Listener
         return dataset
     names = {trained.data.name: trained.origin for trained in members if trained.data}
     if not names:
-        raise UserError(f"{members[0].origin} does not say what data it is for; write data=cifar10")
+        raise UserError(f"{members[0].origin} does not say what data it was trained on; write data=NAME|FOLDER")
     if len(names) > 1:
         said = [f"{origin} was trained on {name}" for name, origin in names.items()]
-        raise UserError(f"{said[0]} and {said[1]}; write data= to say what they are tested on")
+        raise UserError(f"{said[0]} and {said[1]}; write data=NAME|FOLDER to say what to test them on")
     (name,) = names
     if name in LOADERS:
         return load_dataset(name)
@@ -138,16 +140,13 @@ def refuse_overwriting(
     name, own = ("", {}) if isinstance(subject, RunDirectory) else split_subject(str(subject))
     words = (name, own.get("weights", ""), str((fields or {}).get("weights", "")), str(run.weights) if run else "")
     if any(exists(Path(word)) and exists(out) and Path(word).samefile(out) for word in words):
-        raise UserError(f"{out} is the file that is read; name another with --out")
+        raise UserError(f"{out} is the input file; choose another with --out")
 
 
 def _unknown(subject: str, root: Path) -> str:
     if not is_network(subject):
         folder = is_folder(Path(subject))
         hint = f"give a run or a weight file, and data={subject}" if folder else "`reslab runs` lists the runs"
-        return f"'{subject}' is no weight file, no run in {root} and no network; {hint}"
+        return f"'{subject}' is not a weight file, a run in {root} or a network; {hint}"
     shipped = [f"weights={weights}" for weights in sets_of(name_of(find(subject)))]
-    return (
-        f"'{subject}' without weights has random ones, and no run in {root} begins so; "
-        f"give {', '.join(['weights=FILE', *shipped])}, or a run's id"
-    )
+    return f"no run in {root} starts with '{subject}'; pass {', '.join(['weights=FILE', *shipped])} or a run id"

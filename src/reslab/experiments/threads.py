@@ -136,8 +136,8 @@ class SpeedWatch:
         if speed * COLLAPSED < self.best and self.waiting.share > CROWDED:
             self.warned = True
             self.listener.warn(
-                f"other programs are using this machine: the run does {speed:.1f} iterations a second instead of "
-                f"{self.best:.1f}, because its {self.threads} threads wait for cores. To go on faster, stop it with "
+                f"other programs are using this machine: the run does {speed:.1f} iterations per second instead of "
+                f"{self.best:.1f}, because its {self.threads} threads wait for cores. To speed it up, stop it with "
                 f"Ctrl-C and {_tell_remedy(self.threads // 2)}"
             )
         self.best = max(self.best, speed)

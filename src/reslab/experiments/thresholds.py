@@ -76,13 +76,13 @@ def tune_thresholds(
     trained, listener = load_trained(subject, given, runs), Listener(warn=warn)
     network = trained.network
     if network.task != "multi-label":
-        raise UserError(f"{trained.origin} gives one class per image, and thresholds are for several labels; train one")
+        raise UserError(f"{trained.origin} predicts one class per image; give a multi-label network to tune thresholds")
     refuse_overwriting(path, subject, given, trained.run)
     network.thresholds = None
     (whole,) = load_inputs([trained], given, listener=listener, device=device)
     if len(whole) < LEAST_IMAGES:
         raise UserError(
-            f"{whole.data} has {len(whole)} images to test on, and tuning needs {LEAST_IMAGES} or more; give other data"
+            f"{whole.data} has {len(whole)} test images, but tuning needs {LEAST_IMAGES} or more; give other data"
         )
     tuned, tested = (replace(whole, images=whole.images.take(half)) for half in draw_halves(whole.images))
     done = 0

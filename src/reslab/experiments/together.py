@@ -129,7 +129,7 @@ def refuse_failures(failures: Mapping[str, str], *, of: int) -> None:
     """Say what went wrong with those that failed, if any did; the others are finished."""
     if failures:
         told = "; ".join(f"{name}: {sentence}" for name, sentence in failures.items())
-        others = ", the others are finished" if len(failures) < of else ""
+        others = ", the rest are finished" if len(failures) < of else ""
         raise UserError(f"{len(failures)} of {of} trials failed{others}: {told}")
 
 

@@ -168,7 +168,7 @@ class Courier:
             self.silent = True
             said = " ".join(str(self.failure).split()) or type(self.failure).__name__
             self.listener.warn(
-                f"{self.title} does not hear of the run any more: {said[:200]}; the run goes on, and its logs are whole"
+                f"logging to {self.title} has stopped: {said[:200]}; the run continues, and its own logs are complete"
             )
 
 

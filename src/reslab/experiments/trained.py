@@ -78,9 +78,9 @@ class Trained:
 def load_run(run: RunDirectory) -> Trained:
     """Load the network of a finished run, by weights that are its own."""
     if run.state != "finished":
-        raise UserError(f"{run.path} is not finished: it has no weights yet; train it to its end first")
+        raise UserError(f"{run.path} is not finished, so it has no weights yet; train it to the end first")
     if not run.weights.exists():
-        raise UserError(f"{run.path} is a record without its weights; train it again, or give weights=FILE")
+        raise UserError(f"{run.path} is a record without weights; train it again, or give weights=FILE")
     trial = run.trial()
     network, read = restore_model(run.weights, overrides={})
     refuse_other_weights(run.weights, trial)
@@ -100,7 +100,8 @@ def load_file(path: str | Path, *, name: str | None = None, overrides: Mapping[s
     network, read = restore_model(path, name=name, overrides=overrides or {})
     if network.spec.classes != read.spec.classes:
         raise UserError(
-            f"{path} was trained for {read.spec.classes} classes: with {network.spec.classes} the classifier is random"
+            f"{path} was trained for {read.spec.classes} classes, so the classifier would be random with "
+            f"classes={network.spec.classes}; leave it out"
         )
     origin = f"{name} weights={path}" if name else str(path)
     return Trained(
@@ -142,8 +143,7 @@ def choose_inputs(
     prepared = choose_preprocess(trained, preprocess or {})
     if dataset.side is None and prepared.crop is None:
         raise UserError(
-            f"{trained.origin} does not say to what size photographs are cropped; "
-            "give preprocess.resize=... and preprocess.crop=..."
+            f"{trained.origin} does not say how large its crops are; give preprocess.resize=... and preprocess.crop=..."
         )
     if split is None:
         split = data.split if data else "full"
@@ -152,7 +152,7 @@ def choose_inputs(
     _, tested = dataset.divide(split)
     if images is not None and images > len(tested):
         raise UserError(
-            f"images is {images:,}, and {dataset.name} has {len(tested):,} to test on; leave it out for all"
+            f"images is {images:,}, but {dataset.name} has {len(tested):,} test images; leave it out to test on all"
         )
     chosen = tested if images is None else tested.take(slice(images))
     if overlap := describe_overlap(trained.seen, dataset, chosen, weights=trained.origin):
@@ -199,13 +199,13 @@ def explain_lost_data(trained: Trained) -> str:
     with contextlib.suppress(UserError):
         if trained.run is not None and place and is_folder(Path(place)):
             changed = describe_change(trained.run, open_data(place, known=trained.data))
-            return f"{changed}; put the images back, or write data=FOLDER to test on other images"
+            return f"{changed}; restore the images, or write data=FOLDER to test on other images"
     if place:
         return (
-            f"{trained.origin} was trained on the folder {place}, which is no longer there; "
+            f"{trained.origin} was trained on the folder {place}, which no longer exists; "
             "if it was moved, write data=FOLDER"
         )
-    return f"{trained.origin} was trained on a folder named {name} and does not say where; write data=FOLDER"
+    return f"{trained.origin} was trained on a folder named {name}, but its path is not recorded; write data=FOLDER"
 
 
 def _last_place(trained: Trained) -> str:
@@ -219,40 +219,40 @@ def refuse_other_draws(members: Sequence[Trained], dataset: Dataset) -> None:
     """Refuse to test networks together on images drawn by the seed of one: others were trained on some of them."""
     drawn = {trained.held_out_seed: trained.origin for trained in members if trained.of_photographs}
     if len(drawn) > 1 and dataset.held_out:
-        said = [f"{origin} held out what data.held_out_seed={seed} draws" for seed, origin in drawn.items()]
+        said = [f"{origin} was trained with data.held_out_seed={seed}" for seed, origin in drawn.items()]
         raise UserError(
-            f"{said[0]} and {said[1]}: either was trained on some of the other's; "
-            f"test them one by one, or give a folder that has a val of its own ({dataset.name} has none)"
+            f"{said[0]} and {said[1]}, so each was trained on test images of the other; "
+            f"test them one by one, or give a folder with a val folder ({dataset.name} has none)"
         )
 
 
 def _find_remedy(trained: Trained, dataset: Dataset) -> str:
     """Say what to give where data under the old name is other data."""
     if trained.data is not None and dataset.find_trained(trained.data) is not None:
-        return "an earlier version of this package read the folder otherwise: test networks of before by themselves"
+        return "an earlier version of this package read the folder differently; test its networks in a separate command"
     if not dataset.has_files:
-        of_folder = f"that was a folder of photographs: write data=./{dataset.name}, or where it lies"
+        of_folder = f"it was trained on a folder of photographs; write data=./{dataset.name} or the path of that folder"
         return of_folder if trained.of_photographs else "fetch it again"
     if dataset.held_out:  # by another name it would be drawn anew, and some of what was trained on be tested on
         return (
-            f"give that folder as it was, what data.held_out_seed={trained.held_out_seed} draws being held out, "
-            "or one that has a val of its own"
+            f"give that folder unchanged (data.held_out_seed={trained.held_out_seed} draws its test images), "
+            "or a folder with a val folder"
         )
-    return "give that folder, or these under another name"
+    return "give that folder, or rename this one"
 
 
 def choose_preprocess(trained: Trained, fields: Mapping[str, Any]) -> Preprocess:
     """Return the preprocessing that came with the weights, with fields of it overridden."""
     if trained.network.preprocess is None and not fields:
         raise UserError(
-            f"{trained.origin} does not say how its images are prepared; "
+            f"{trained.origin} does not say how to prepare images; "
             "give preprocess.mean=[...] and preprocess.std=[...], on a scale where white is 1"
         )
     chosen = override(trained.network.preprocess or Preprocess(), fields, where="preprocess.")
     for name in ("pixel_range", "channel_order"):
         if chosen.per_pixel_mean and getattr(chosen, name) != getattr(trained.network.preprocess or Preprocess(), name):
             raise UserError(
-                f"preprocess.{name} does not go with the mean image of {trained.origin}; leave it out, "
+                f"preprocess.{name} contradicts the mean image of {trained.origin}; leave it out, "
                 "or give preprocess.mean=[...] and preprocess.per_pixel_mean=false too"
             )
     return chosen
@@ -263,7 +263,7 @@ def refuse_other_task(origin: str, network: Network, dataset: Dataset) -> None:
     served = tasks_for(dataset.target)
     if network.task not in served:
         raise UserError(
-            f"{origin} was trained for {network.task} and {dataset.name} is for {served[0]}; "
+            f"{origin} was trained for {network.task}, but {dataset.name} is for {served[0]}; "
             "give the data it was trained for"
         )
 
@@ -281,7 +281,7 @@ def _try_one(subject: Subject) -> None:
     """Show the network one image, so that what does not pass, or gives no numbers, is told before the work begins."""
     image, _ = next(subject.batches(1), (None, None))
     if image is None:
-        raise UserError(f"none of the {len(subject):,} images of {subject.data} can be read; give others")
+        raise UserError(f"none of the {len(subject):,} images of {subject.data} can be read; give other images")
     with tell_misfit(subject.network, image):
         logits = subject.network(image)
     if not logits.isfinite().all():

@@ -91,8 +91,8 @@ def go_on_with_earlier(
             if _has_begun(before := make(then), root):
                 if then.is_known_by_size:
                     listener.warn(
-                        f"an earlier version began this run, and knew images without compression by their sizes alone; "
-                        f"if {dataset.name} has others now, remove {RunDirectory.of(before[0], root).path}"
+                        f"an earlier version started this run and identified uncompressed images by size only; "
+                        f"if images of {dataset.name} have changed, remove {RunDirectory.of(before[0], root).path}"
                     )
                 return before, then
         tell_of_changed_data(trials, dataset, root, listener)
@@ -111,7 +111,7 @@ def _tell_of_earlier_network(trial: Trial, root: Path, listener: Listener) -> No
         before = RunDirectory.of(replace(trial, network=replace(trial.network, pre_revision=1)), root)
         if before.path.exists() and not _has_begun([trial], root):
             listener.warn(
-                f"{before.path} is of an earlier meaning of network.order=pre; network.pre_revision=1 goes on with it"
+                f"{before.path} uses an older definition of network.order=pre; add network.pre_revision=1 to resume it"
             )
 
 
@@ -157,7 +157,7 @@ def take_epochs(fields: dict[str, Any]) -> float | None:
     if "recipe.epochs" not in fields:
         return None
     if "recipe.iterations" in fields:
-        raise UserError("recipe.epochs and recipe.iterations both say how long to train; give one of them")
+        raise UserError("recipe.epochs and recipe.iterations both set the length of training; give one of them")
     epochs = convert(float, fields.pop("recipe.epochs"), where="recipe.epochs")
     if not 0 < epochs <= MOST_EPOCHS:
         raise UserError(
@@ -177,7 +177,9 @@ def with_epochs(trial: Trial, epochs: float | None, dataset: Dataset) -> Trial:
 def refuse_without_files(dataset: Dataset) -> None:
     """Refuse data.on_bad_image where there are no files that could be bad."""
     if not dataset.has_files:
-        raise UserError(f"data.on_bad_image is for folders of photographs; {dataset.name} has no files: leave it out")
+        raise UserError(
+            f"data.on_bad_image is for folders of photographs; {dataset.name} has no files, so leave it out"
+        )
 
 
 def _choose_data(dataset: Dataset, fields: dict[str, Any]) -> DataSpec:
@@ -188,7 +190,7 @@ def _choose_data(dataset: Dataset, fields: dict[str, Any]) -> DataSpec:
         refuse_without_files(dataset)
     data = override(DataSpec(name=dataset.name, fingerprint=dataset.fingerprint), fields, where="data.")
     if "held_out_seed" in fields and not dataset.held_out and not data.validation:
-        raise UserError(f"{dataset.name} has images to test on, so none are drawn: leave data.held_out_seed out")
+        raise UserError(f"{dataset.name} has test images, so none are held out; leave data.held_out_seed out")
     return data
 
 

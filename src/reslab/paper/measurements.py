@@ -78,7 +78,7 @@ class Logged:
         if record.evaluate_every > coarsest:
             raise Unreadable(
                 f"it evaluates every {record.evaluate_every:,} of {record.iterations:,} iterations; "
-                + (f"recipe.evaluate_every={coarsest} is enough" if coarsest else "that is too few to read a curve off")
+                + (f"recipe.evaluate_every={coarsest} is enough" if coarsest else "these are too few for a curve")
             )
         scale = record.iterations / self.iterations
         values = {
@@ -88,9 +88,9 @@ class Logged:
         }
         for step in range(record.evaluate_every, record.iterations + 1, record.evaluate_every):
             if self.after * scale < step <= self.upto * scale and step not in values:
-                raise Unreadable(f"its log has a gap there: no {self.metric} at iteration {step:,}")
+                raise Unreadable(f"its log has no {self.metric} at iteration {step:,}")
         if not values:
-            raise Unreadable("its log has a gap there")
+            raise Unreadable("its log has no entries in that range")
         return statistics.fmean(values.values())
 
 
@@ -103,21 +103,21 @@ class ResponseStd:
     def read(self, record: Record) -> float:
         """Return the standard deviation."""
         if "responses" not in record.analyses:
-            raise Unreadable("its responses are not measured")
+            raise Unreadable("its responses were not measured")
         try:
             return self._find(record, record.analyses["responses"])
         except (LookupError, TypeError, ValueError) as error:
             raise Unreadable(f"its responses cannot be read ({error})") from error
 
     def _find(self, record: Record, responses: Mapping[str, Any]) -> float:
-        _check_images(record, responses, what="its responses are to", at="to")
+        _check_images(record, responses, what="its responses were measured on")
         ranked = sorted((layer["std"] for layer in responses["layers"]), reverse=True)
         if not all(map(_is_number, ranked)):
             raise Unreadable("its responses are not finite")
         if self.rank is None:
             return statistics.median(ranked)
         if self.rank > len(ranked):
-            raise Unreadable(f"it has {len(ranked)} layers")
+            raise Unreadable(f"it has only {len(ranked)} layers")
         return ranked[self.rank - 1]
 
 
@@ -132,7 +132,7 @@ class ByProtocol:
         """Return the number."""
         found = record.analyses.get(self.protocol)
         if found is None:
-            raise Unreadable(f"it is not tested by {self.protocol}, which `reproduce` without --from does")
+            raise Unreadable(f"it was not tested with {self.protocol}; run `reslab reproduce` without --from")
         return _read_test(record, found, self.metric, name=self.protocol)
 
 
@@ -152,16 +152,16 @@ class ByEnsemble:
         """Return the number."""
         found = record.analyses.get(ENSEMBLE)
         if found is None:
-            raise Unreadable("no ensemble with it is tested, which `reproduce` without --from does")
+            raise Unreadable("no ensemble with it was tested; run `reslab reproduce` without --from")
         if found.get("networks") != list(self.members) or found.get("protocol") != self.protocol:
-            raise Unreadable("the ensemble tested with it is another")
+            raise Unreadable("it was tested in another ensemble")
         return _read_test(record, found, self.metric, name=ENSEMBLE)
 
 
 def _read_test(record: Record, found: Mapping[str, Any], metric: str, *, name: str) -> float:
     """Return a number of a test of all the images a run is tested on."""
     try:
-        _check_images(record, found, what=f"its {name} test is of", at="of")
+        _check_images(record, found, what=f"its {name} test used")
         if not _is_number(found[metric]):
             raise Unreadable(f"its {name} test has no {metric}")
         return float(found[metric])
@@ -169,11 +169,11 @@ def _read_test(record: Record, found: Mapping[str, Any], metric: str, *, name: s
         raise Unreadable(f"its {name} test cannot be read ({error})") from error
 
 
-def _check_images(record: Record, found: Mapping[str, Any], *, what: str, at: str) -> None:
+def _check_images(record: Record, found: Mapping[str, Any], *, what: str) -> None:
     """Refuse what was not found on all the images that the run is tested on."""
     images = sum(map(sum, record.result["confusion"]))
     if found["data"] != record.data or found["images"] != images:
-        told = f"{found['images']:,} images of {found['data']}, not {at} the {images:,} it is tested on"
+        told = f"{found['images']:,} images of {found['data']}, not the {images:,} test images of the run"
         raise Unreadable(f"{what} {told}")
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reslab.report.records import Result, RunRecord
 
 HASH = re.compile(r"(?<=-)[0-9a-f]{12}(?![0-9a-f])")  # what a trial's id ends with
-REMEDY = "put back what was changed, or remove the run and train it again"
+REMEDY = "undo the change, or remove the run and train it again"
 ROUNDING = 1e-6  # of a percentage that is computed again
 
 
@@ -32,7 +32,7 @@ def refuse_other_name(name: str, trial: Trial) -> None:
     """Refuse a folder that is named after another trial; a name of one's own, without a trial's digits, is fine."""
     digits = [found for found in HASH.findall(name) if not found.isdecimal()]  # which may be a date
     if digits and HASH.findall(trial.id)[-1] not in digits:
-        raise UserError(f"trial.json is that of {trial.id}, and the folder is named after another trial; {REMEDY}")
+        raise UserError(f"trial.json is of {trial.id}, but the folder has the name of another trial; {REMEDY}")
 
 
 def refuse_contradictions(
@@ -69,7 +69,7 @@ def split_copies(records: Sequence[RunRecord]) -> tuple[list[RunRecord], dict[st
         found = [(other.id, difference) for other in alike if (difference := _tell_apart(record.trial, other.trial))]
         if found:
             (original, difference), *_ = found
-            copies[record.id] = f"its log is that of {original} to the digit, but {difference}; remove the copy"
+            copies[record.id] = f"its log is a copy of the log of {original}, but {difference}; remove the copy"
         else:
             alike.append(record)
     return [record for record in records if record.id not in copies], copies
@@ -86,14 +86,14 @@ def _compare_with_log(
 ) -> Iterator[str]:
     """Yield what contradicts the log: it ends where the trial does, and the result says all that its last line says."""
     if not log:
-        yield "it is finished, and its metrics.jsonl is gone or empty"
+        yield "it is finished, but its metrics.jsonl is missing or empty"
         return
     if log[-1]["step"] != trial.recipe.iterations and not _ended_early(trial, log):
         yield f"its log ends at {log[-1]['step']:,} of {trial.recipe.iterations:,} iterations"
     for field, logged in join_best(log).items():
         said = recorded.get(field, logged)
         if not _is_same(said, logged) and not (scored_again and field.startswith("test_")):
-            yield f"result.json says {field} is {said!r}, and the last line of metrics.jsonl {logged!r}"
+            yield f"result.json says {field} is {said!r}, but the last line of metrics.jsonl says {logged!r}"
 
 
 def _ended_early(trial: Trial, log: Sequence[Mapping[str, Any]]) -> bool:
@@ -106,10 +106,10 @@ def _compare_scores(scores: Sequence[Score], recorded: Mapping[str, Any], result
     """Yield what the result contradicts itself in: scores that stand there twice, or follow from the classes'."""
     for name, logged in [(score.name, score.key("test")) for score in scores if "test" in score.logged]:
         if {name, logged} <= recorded.keys() and not _is_same(one := recorded[name], other := recorded[logged]):
-            yield f"result.json says {name} is {one!r}, and {logged} {other!r}"
+            yield f"result.json says {name} is {one!r}, but {logged} is {other!r}"
     for field, said, counted in result.panel.recount(result.values):
         if not math.isclose(said, counted, abs_tol=ROUNDING):
-            yield f"result.json says {field} is {said!r}, and its classes come to {counted!r}"
+            yield f"result.json says {field} is {said!r}, but its classes give {counted!r}"
 
 
 def _compare_with_network(trial: Trial, result: Result) -> Iterator[str]:
@@ -117,9 +117,9 @@ def _compare_with_network(trial: Trial, result: Result) -> Iterator[str]:
     name, params = name_of(trial.network), count_parameters(trial.network)
     classes = result.panel.num_classes
     if classes and classes != trial.network.classes:
-        yield f"result.json is of {classes} classes, and {name} has {trial.network.classes} outputs"
+        yield f"result.json has {classes} classes, but {name} has {trial.network.classes} outputs"
     if params and result.params and params != result.params:
-        yield f"result.json counts {result.params:,} parameters, and {name} has {params:,}"
+        yield f"result.json counts {result.params:,} parameters, but {name} has {params:,}"
 
 
 def _is_same(one: Any, other: Any) -> bool:

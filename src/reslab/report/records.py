@@ -186,7 +186,7 @@ def read_records(root: Path) -> tuple[list[RunRecord], list[Damage]]:
         first = known.setdefault(run.path.name, run.path)
         if first != run.path:
             copy, read = (path.relative_to(root).as_posix() for path in (run.path, first))
-            damages.append(Damage(copy, f"it is not read: {read} has the same name", "copy"))
+            damages.append(Damage(copy, f"it is ignored, because {read} has the same name", "copy"))
             continue
         try:
             record, damage = read_record(run)
@@ -198,7 +198,7 @@ def read_records(root: Path) -> tuple[list[RunRecord], list[Damage]]:
     records, copies = split_copies(records)
     damages += [Damage(name, sentence, "copy") for name, sentence in copies.items()]
     strays = {path.parent.name for depth in ("*", "*/*") for part in PARTS for path in root.glob(f"{depth}/{part}")}
-    damages += [Damage(name, "it has no trial.json, so nobody can say what was run") for name in strays - known.keys()]
+    damages += [Damage(name, "it has no trial.json, so its trial is unknown") for name in strays - known.keys()]
     return records, sorted(damages, key=lambda damage: damage.id)
 
 
@@ -309,7 +309,7 @@ def _result(data: Mapping[str, Any], trial: Trial, scores: Sequence[Score]) -> R
         if name in data and score.shown != "evaluation" and score.name not in void
     }
     if result.class_names and panel.num_classes not in (None, len(result.class_names)):
-        raise UserError(f"it names {len(result.class_names)} classes and counts {panel.num_classes}")
+        raise UserError(f"it names {len(result.class_names)} classes, but counts {panel.num_classes}")
     return replace(result, values=values, panel=panel)
 
 
@@ -325,7 +325,7 @@ def _finite(value: Any) -> float | None:
 def _sitting(entry: Mapping[str, Any]) -> Sitting:
     names = ("command", "started", "commit", "device")
     if not any(name in entry for name in names):
-        raise UserError("a sitting says nothing of where it ran")
+        raise UserError("an entry does not say where the run was trained")
     return Sitting(
         **{name: str(entry.get(name) or "") for name in names},
         processes=int(entry.get("processes") or 1),

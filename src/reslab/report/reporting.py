@@ -26,7 +26,7 @@ def report_runs(root: Path, *, out: Path | None = None) -> Report:
     records, damages = read_records(root)
     if not records:
         if damages:
-            raise UserError(f"no run in {root} is whole: {damages[0].id}: {damages[0].sentence}")
+            raise UserError(f"no run in {root} can be read: {damages[0].id}: {damages[0].sentence}")
         raise UserError(f"there are no runs in {root}; make one with `reslab train` or `reslab demo`")
     claims = [claim for claims in tables_about(records).values() for claim in claims]
     verdicts = judge(claims, records)

@@ -83,7 +83,9 @@ def _check_free(out: Path, place: Path) -> None:
             raise UserError(f"{out} is not a report and is not empty; choose another --out") from None
         strange = sorted(present - ours)
         if strange:
-            raise UserError(f"{out} holds {strange[0]}, which no report wrote; move it away or choose another --out")
+            raise UserError(
+                f"{out} contains {strange[0]}, which is not part of a report; move it away or choose another --out"
+            )
     elif place.exists():
         raise UserError(f"{out} is a file; choose a folder with --out")
 

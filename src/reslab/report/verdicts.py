@@ -124,11 +124,11 @@ def _judge(claim: Claim, records: Sequence[RunRecord]) -> Verdict:
             [
                 *_steps(claim, _means(values)),
                 *lacks,
-                *[f"{field} {_written(ours)} for {_written(asked)}" for field, ours, asked in kind],
+                *[f"{field} is {_written(ours)} instead of {_written(asked)}" for field, ours, asked in kind],
                 *_precisions(runs),
                 *_normalizing(runs),
                 *_skipping(runs),
-                *([f"{_count(left_out)} in another setting left out"] if left_out else []),
+                *([f"left out: {_count(left_out)} in another setting"] if left_out else []),
                 *[remark for sample in samples for remark in sample.repeated],
                 *dict.fromkeys([*[word for other, word in unread if other == kind], *unfinished]),
             ]
@@ -150,7 +150,7 @@ def _sample(claim: Claim, setting: Setting, records: Sequence[RunRecord]) -> _Sa
         try:
             value = claim.measurement.read(run.evidence)
         except Unreadable as reason:
-            unread.append((kind, f"a run of {setting.network} is not read: {reason}"))
+            unread.append((kind, f"a run of {setting.network} is left out: {reason}"))
             continue
         same = found.setdefault(kind, [])
         if any(other.trial.seed == run.trial.seed for other, _ in same):
@@ -161,7 +161,7 @@ def _sample(claim: Claim, setting: Setting, records: Sequence[RunRecord]) -> _Sa
     return _Sample(
         found,
         unread,
-        repeated=[f"{again} with seeds counted already left out"] if repeated else [],
+        repeated=[f"left out: {again} with seeds that are already counted"] if repeated else [],
         unfinished=[f"{_count(unfinished)} of {setting.network} unfinished"] if unfinished else [],
     )
 
@@ -227,19 +227,20 @@ def _lacking(claim: Claim, samples: Sequence[_Sample]) -> list[str]:
     without = [setting.network for setting, sample in pairs if not (sample.kinds or sample.unfinished)]
     if without:
         return [f"no run of {', '.join(without)}"]
-    return ["no setting has runs of all these networks"] if all(sample.found for sample in samples) else []
+    return ["no setting has runs of all the networks"] if all(sample.found for sample in samples) else []
 
 
 def _precisions(runs: Sequence[RunRecord]) -> list[str]:
     """Name the precisions other than fp32: they do not decide, but they are told."""
-    return [f"in {precision}" for precision in sorted({run.trial.recipe.precision for run in runs} - {"fp32"})]
+    names = sorted({run.trial.recipe.precision for run in runs} - {"fp32"})
+    return [f"trained in {' and '.join(names)}"] if names else []
 
 
 def _normalizing(runs: Sequence[RunRecord]) -> list[str]:
     """Say over how many images batches were normalized where processes shared them: the paper's GPUs did so too."""
     shared = [(run.trial.recipe, run.processes) for run in runs if run.processes > 1]
     shares = {recipe.batch // count: recipe.batch for recipe, count in shared if not recipe.sync_norms}
-    return [f"normalized over {share} of {batch} images at a time" for share, batch in sorted(shares.items())]
+    return [f"batches normalized over {share} of {batch} images" for share, batch in sorted(shares.items())]
 
 
 def _skipping(runs: Sequence[RunRecord]) -> list[str]:
@@ -248,8 +249,8 @@ def _skipping(runs: Sequence[RunRecord]) -> list[str]:
     counts = [result.get("skipped_training_images") for result in results]
     known = [count for count in counts if count is not None]
     if len(known) < len(counts):
-        return ["bad training images, if there were any, skipped"]
-    return [f"bad training images skipped, {max(known):,} at most"] if any(known) else []
+        return ["bad training images, if any, were skipped"]
+    return [f"at most {max(known):,} bad training images were skipped"] if any(known) else []
 
 
 def _means(samples: Sequence[Sequence[float]]) -> tuple[float, ...]:

@@ -184,7 +184,7 @@ def _named() -> dict[str, Entry]:
 
 def _entry(name: str) -> Entry:
     if not isinstance(name, str):
-        raise UserError(f"a network's name is text, not {name!r}: say 'resnet-50'")
+        raise UserError(f"a network's name is text, not {name!r}; write 'resnet-50'")
     # Before hyphens go: wrn-16-4 is not wrn-1-64.
     match = re.fullmatch(r"wrn[-_. ]?(\d+)[-_. x](\d+)", name.lower())
     if match:
@@ -205,15 +205,15 @@ def _unknown(name: str, squeezed: str) -> str:
     if match:
         family, depth = f"cifar-{match[1]}", int(match[2])
         if depth > 7 and (depth - 2) % 6 == 0:
-            return f"'{name}' is not a depth of the paper: say '{family}-{depth}' for the CIFAR network of that depth"
+            return f"'{name}' is not an ImageNet network; write '{family}-{depth}' for the CIFAR network of that depth"
         below = max(1, (depth - 2) // 6) * 6 + 2
         return (
-            f"'{name}' has depth {depth}, which is neither one of ImageNet's "
-            f"({choices(IMAGENET_BLOCKS)}) nor of the form 6n+2 of CIFAR's: "
+            f"'{name}' has depth {depth}, which is neither an ImageNet depth "
+            f"({choices(IMAGENET_BLOCKS)}) nor a CIFAR depth (6n+2); "
             f"try '{family}-{below}' or '{family}-{below + 6}'"
         )
     if squeezed in map(_squeeze, PUBLISHED_ONLY):
-        return f"'{name}' stands in the paper's tables as a published number only: build one of `reslab networks`"
+        return f"'{name}' is a published number only and cannot be built; `reslab networks` lists the networks"
     hint = suggest(name.lower().replace("_", "-"), [*_named(), *FAMILIES, *PUBLISHED_ONLY])
     return f"there is no network '{name}'{hint or '; `reslab networks` lists the names'}"
 

@@ -228,7 +228,7 @@ def _descend(target: Any, key: str, path: str, group: str) -> Any:
     here = group.rstrip(".") or "the spec"
     if isinstance(target, list):
         if not key.isdecimal() or int(key) >= len(target):
-            raise UserError(f"'{path}': {here} has items 0 to {len(target) - 1}, and no '{key}'")
+            raise UserError(f"'{path}': {here} has items 0 to {len(target) - 1}, not '{key}'")
         return target[int(key)]
     if not isinstance(target, dict) or key not in target:
         known = target if isinstance(target, dict) else ()

@@ -28,7 +28,7 @@ def check(spec: NetworkSpec) -> None:
     if blocks > MOST_BLOCKS:
         raise UserError(f"{where}stages have {blocks:,} blocks in all; at most {MOST_BLOCKS:,} can be built")
     if spec.stem.kernel % 2 == 0:
-        raise UserError(f"{where}stem.kernel is {spec.stem.kernel}; it must be odd, to have a middle")
+        raise UserError(f"{where}stem.kernel is {spec.stem.kernel}; it must be odd")
     for field in ("maxout", "squeeze_excitation"):
         if getattr(spec, field) < 0:
             raise UserError(f"{where}{field} is {getattr(spec, field)}; it must be 0 (off) or more")
@@ -57,10 +57,10 @@ def _impossible(spec: NetworkSpec) -> Iterator[str]:
     """Yield why a combination describes no network, and the remedy."""
     where, plain, order = place(), not spec.residual, spec.order
     if plain and order not in ("post", "pre"):
-        yield f"{where}order={order} needs an addition and {where}shortcut=none has none: use {where}order=post or pre"
+        yield f"{where}order={order} needs an addition, but {where}shortcut=none has none; use {where}order=post or pre"
     if plain and spec.stochastic_depth > 0:
         yield (
-            f"{where}stochastic_depth drops residual branches and {where}shortcut=none has nothing else to pass on: "
+            f"{where}stochastic_depth drops residual branches, but {where}shortcut=none leaves no other path; "
             "set it to 0"
         )
     if plain and spec.zero_gamma:
@@ -68,28 +68,27 @@ def _impossible(spec: NetworkSpec) -> Iterator[str]:
         yield f"{where}zero_gamma would make a plain network's output zero: {remedy}"
     if spec.zero_gamma and (spec.norm in ("none", "frozen") or order != "post"):
         yield (
-            f"{where}zero_gamma needs a trained normalization that ends the residual branch, and "
-            f"{where}norm={spec.norm} {where}order={order} has none that could leave zero: "
+            f"{where}zero_gamma needs a trained normalization at the end of the residual branch, but "
+            f"{where}norm={spec.norm} {where}order={order} has none; "
             f"use {where}norm=batch with {where}order=post"
         )
     if order == "bn-after-addition" and spec.norm == "none":
         yield f"{where}order=bn-after-addition and {where}norm=none contradict each other: use {where}order=post"
     if spec.maxout == 1:
-        yield f"{where}maxout=1 takes the largest of one piece, which is no nonlinearity: use 2 or more, or 0 for ReLU"
+        yield f"{where}maxout=1 is the maximum of one piece, which is linear; use 2 or more, or 0 for ReLU"
     if spec.maxout > 1 and order == "pre":
         yield (
-            f"{where}maxout with {where}order=pre would need every block's input to come in pieces: "
-            f"use {where}order=post"
+            f"{where}maxout with {where}order=pre would need the input of every block in pieces; use {where}order=post"
         )
     strided = spec.stem.stride > 1 or spec.pool != "none" or any(stage.stride > 1 for stage in spec.stages)
     if spec.dimensions == 0 and strided:
         yield (
-            f"{where}dimensions=0 is a stack of fully-connected layers without a map to stride over: "
+            f"{where}dimensions=0 is a stack of fully-connected layers, which cannot have strides or pooling; "
             f"set every stride to 1 and {where}pool=none"
         )
     for plan in spec.layout():
         if plan.shortcut == "zero-padding" and plan.in_width > plan.out_width:
             yield (
-                f"{where}shortcut=A pads with zeros and cannot shrink {plan.in_width} channels to {plan.out_width} "
+                f"{where}shortcut=A pads with zeros, so it cannot reduce {plan.in_width} channels to {plan.out_width} "
                 f"at {plan.name}: use {where}shortcut=B"
             )

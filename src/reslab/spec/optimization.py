@@ -56,11 +56,13 @@ class OptimizerSpec:
         positive, least = ("learning_rate", "body_rate", "epsilon"), {"weight_decay": 0, "clip_norm": 0}
         where = demand(self, "recipe.optimizer.", positive=positive, least=least)
         if not 0 <= self.momentum < 1:
-            raise UserError(f"{where}momentum is {self.momentum:g}; give a number from 0 up to 1, 1 excluded")
+            raise UserError(f"{where}momentum is {self.momentum:g}; give a number from 0 to below 1")
         if not 0 < self.stage_decay <= 1:
             raise UserError(f"{where}stage_decay is {self.stage_decay:g}; give a fraction, such as 0.5")
         if len(self.betas) != 2 or any(not 0 <= beta < 1 for beta in self.betas):
-            raise UserError(f"{where}betas is {list(self.betas)}; give two numbers from 0 up to 1, such as [0.9,0.999]")
+            raise UserError(
+                f"{where}betas is {list(self.betas)}; give two numbers from 0 to below 1, such as [0.9,0.999]"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +158,7 @@ def refuse_without_effect(
                 )
     if warmup is not None:
         by_error = ("learning_rate", "until_error_percent", "window")
-        how = "without recipe.warmup.iterations" if warmup.is_by_error else "beside recipe.warmup.iterations"
+        how = "without recipe.warmup.iterations" if warmup.is_by_error else "together with recipe.warmup.iterations"
         for name in ("initial",) if warmup.is_by_error else by_error:
             if f"warmup.{name}" in given:
                 raise UserError(f"recipe.warmup.{name} has no effect {how}; leave out one of them")

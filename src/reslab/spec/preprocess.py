@@ -41,14 +41,14 @@ class Preprocess:
         where = place()
         if len(self.mean) != len(self.std):
             raise UserError(
-                f"{where}mean has {len(self.mean)} values and {where}std {len(self.std)}; "
-                "give one of each for every channel"
+                f"{where}mean has {len(self.mean)} values, but {where}std has {len(self.std)}; "
+                "give one of each per channel"
             )
         if any(value <= 0 for value in self.std):
             raise UserError(f"{where}std is {self.std}; every value must be above 0")
         if self.per_pixel_mean and any(self.mean):
             raise UserError(
-                f"{where}mean is {self.mean} beside a per-pixel mean; keep one, or set {where}per_pixel_mean=false"
+                f"{where}mean is {self.mean}, but a per-pixel mean is set; keep one, or set {where}per_pixel_mean=false"
             )
         for name in ("resize", "crop"):
             size = getattr(self, name)

@@ -64,11 +64,11 @@ class AugmentationSpec:
         least: dict[str, float] = dict.fromkeys(("padding", "cutout", "colour", "mixup", "cutmix"), 0)
         where = demand(self, "recipe.augmentation.", least=least)
         if len(self.sides) != 2 or not 0 < self.sides[0] <= self.sides[1]:
-            raise UserError(f"{where}sides is {self.sides}; give the least and the greatest, as [256,480]")
+            raise UserError(f"{where}sides is {self.sides}; give the smallest and the largest side, such as [256,480]")
         if len(self.areas) != 2 or not 0 < self.areas[0] <= self.areas[1] <= 1:
             raise UserError(f"{where}areas is {self.areas}; give two fractions, such as [0.08,1]")
         if self.alternating_flips and not self.flip:
-            raise UserError(f"{where}alternating_flips is true and {where}flip is false; set {where}flip=true as well")
+            raise UserError(f"{where}alternating_flips is true, but {where}flip is false; set {where}flip=true as well")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,10 +154,10 @@ class Recipe:
                 raise UserError(f"{where}{name} is {getattr(self, name)}; it must be at most {most:,}")
         for name in ("label_smoothing", "average_decay", "average_from"):
             if not 0 <= getattr(self, name) < 1:
-                raise UserError(f"{where}{name} is {getattr(self, name)}; give a number from 0 up to, not including, 1")
+                raise UserError(f"{where}{name} is {getattr(self, name)}; give a number from 0 to below 1")
         if self.stop_after and self.keep_best is None:
             raise UserError(
-                f"{where}stop_after is {self.stop_after} and nothing says what is better; add {where}keep_best=true"
+                f"{where}stop_after is {self.stop_after}, but no score is chosen to watch; add {where}keep_best=true"
             )
         if self.sampling == self.class_weights == "balanced":
             raise UserError(
@@ -251,7 +251,7 @@ RECIPES: dict[str, Recipe] = {
 def find_recipe(name: str, overrides: Mapping[str, Any] | None = None) -> Recipe:
     """Return the recipe with this name, or from this TOML file, with dotted fields overridden."""
     if name not in RECIPES and not name.endswith(".toml"):
-        known = f"; there are {', '.join(RECIPES)}, and files that end in .toml"
+        known = f"; choose {', '.join(RECIPES)}, or a file that ends in .toml"
         raise UserError(f"there is no recipe '{name}'{suggest(name, RECIPES) or known}")
     return change_recipe(RECIPES[name] if name in RECIPES else _read_recipe(Path(name)), overrides or {})
 

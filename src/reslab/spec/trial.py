@@ -59,7 +59,9 @@ class DataSpec:
         if not re.fullmatch(r"[\w.-]+", self.name):  # a run's folder is named after it
             raise UserError(f"data.name is {self.name!r}; it takes letters, digits, '.', '_' and '-' only")
         if not 0 <= self.validation < 1:
-            raise UserError(f"data.validation is {self.validation:g}; give a fraction of the training images, as 0.1")
+            raise UserError(
+                f"data.validation is {self.validation:g}; give a fraction of the training images, such as 0.1"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,11 +127,11 @@ def trial_from_dict(data: Mapping[str, Any]) -> Trial:
     for part in data:
         if part not in (*PARTS, START):
             if part in RECIPE_FIELDS or part == "base":
-                raise UserError(f"this is a recipe, for it has '{part}'; train by it with recipe=FILE")
+                raise UserError(f"this is a recipe, not a trial: it has '{part}'; use it with recipe=FILE")
             raise UserError(f"a trial has no '{part}'{suggest(part, PARTS) or '; it has ' + ', '.join(PARTS)}")
     missing = [part for part in PARTS if part not in data]
     if missing == list(PARTS):
-        raise UserError(f"this is no trial, which has {', '.join(PARTS)}; `reslab train ... --dry-run` prints one")
+        raise UserError(f"this is not a trial, which has {', '.join(PARTS)}; `reslab train ... --dry-run` prints one")
     if missing:
         raise UserError(f"the trial lacks {choices(missing)}")
     return Trial(
@@ -175,7 +177,7 @@ def change_trial(trial: Trial, fields: Mapping[str, Any]) -> Trial:
     groups = group_fields(fields)
     for group in GROUPS:
         if group in fields:
-            raise UserError(f"the trial has its {group} already; change it by {group}.FIELD=value")
+            raise UserError(f"the trial already has its {group}; change it with {group}.FIELD=value")
     return replace(
         trial,
         task=override(trial.task, groups["task"], where="task."),

@@ -42,7 +42,7 @@ def split_subject(subject: str) -> tuple[str, dict[str, str]]:
         raise UserError(f"'{subject}' names no network, run or file; give one before the fields")
     name, *rest = names
     if rest:
-        raise UserError(f"'{subject}' names two things, {name} and {rest[0]}; give them as words of their own")
+        raise UserError(f"'{subject}' names two things, {name} and {rest[0]}; give them as separate arguments")
     return name, own
 
 
@@ -55,7 +55,7 @@ def refuse_unknown(verb: str, fields: Fields, known: Sequence[str]) -> None:
     """Refuse a field that `verb` does not know."""
     for field in fields:
         if field not in known and not field.startswith("preprocess."):
-            raise UserError(f"{verb} has no field '{field}'; there are {choices([*known, 'preprocess.FIELD'])}")
+            raise UserError(f"{verb} has no field '{field}'; choose {choices([*known, 'preprocess.FIELD'])}")
 
 
 def preprocess_fields(fields: Fields) -> dict[str, Any]:

@@ -14,12 +14,16 @@ from reslab.runs.directory import RunDirectory
 from reslab.spec.trial import trial_to_dict
 
 DAMAGES = [
-    ("provenance.json", '{"sittings": [{"a": 1}]}', "provenance.json is damaged: a sitting says nothing of where it"),
+    (
+        "provenance.json",
+        '{"sittings": [{"a": 1}]}',
+        "provenance.json is damaged: an entry does not say where the run was",
+    ),
     ("provenance.json", '{"sittings": 3}', "provenance.json is damaged"),
     ("result.json", '{"error_percent": "x"}', "result.json is damaged"),
     ("result.json", '{"train_error_percent": 1.0, "test_error_percent": "x"}', "result.json is damaged"),
     ("metrics.jsonl", "garbage\n", "metrics.jsonl is damaged"),
-    ("metrics.jsonl", "", "it is finished, and its metrics.jsonl is gone or empty"),
+    ("metrics.jsonl", "", "it is finished, but its metrics.jsonl is missing or empty"),
 ]
 
 
@@ -48,7 +52,7 @@ def test_a_copy_is_one_for_every_command(reslab, tmp_path: Path) -> None:
     run, other = write_run(tmp_path, seed=1), write_run(tmp_path, "plain-20", seed=1)
     copy = RunDirectory(shutil.copytree(run.path, tmp_path / "another"))
     copy.write("trial", trial_to_dict(replace(run.trial(), seed=2)))
-    told = f"another: its log is that of {run.path.name} to the digit, but its seed is 2, not 1; remove the copy"
+    told = f"another: its log is a copy of the log of {run.path.name}, but its seed is 2, not 1; remove the copy"
     listed = reslab("runs", "--runs", str(tmp_path), "--json")
     states = {row["id"]: row["state"] for row in json.loads(listed.out)}
     assert states == {"another": "copy", run.path.name: "finished", other.path.name: "finished"}

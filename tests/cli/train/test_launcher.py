@@ -116,7 +116,7 @@ def test_signals_save_and_all_end_with_their_code(tmp_path: Path) -> None:
             started.launcher.send_signal(number)
             ended, said = started.end()
         assert ended == code, said
-        assert "the state is saved" in said
+        assert "stopped and saved" in said
         run = started.run()
         assert run is not None
         assert run.state == "interrupted"

@@ -54,7 +54,7 @@ def test_files_are_trained_with_fields_changed(reslab, tmp_path: Path, files: li
     assert outcome.code == 0, outcome.err
     trials = [run.read("trial") for run in list_runs(runs)]
     assert len(trials) == 2
-    assert "1 of these trials are the same as others, and count once" in outcome.err
+    assert "duplicate trials left out: 1" in outcome.err
     assert all((trial["seed"], trial["recipe"]["iterations"]) == (4, 6) for trial in trials)
     assert {trial["network"]["shortcut"] for trial in trials} == {"A", "none"}
     assert "mean" not in outcome.out
@@ -106,7 +106,7 @@ def test_all_start_from_the_same_weights(reslab, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch.toml"
     scratch.write_text(reslab("train", *SMALL, "--dry-run").out)
     mixed = reslab("train", str(tuned), str(scratch), f"weights={start.weights}", "--runs", str(tmp_path / "wrong"))
-    assert "these trials start from different weights; give each kind a command of its own" in mixed.err
+    assert "these trials start from different weights; train them in separate commands" in mixed.err
     assert not list_runs(tmp_path / "wrong")
 
 
@@ -116,7 +116,7 @@ def test_one_that_fails_is_told_and_the_others_are_finished(reslab, tmp_path: Pa
     bad.write_text(re.sub(r"learning_rate = .*", "learning_rate = 1e30", bad.read_text()).replace('"batch"', '"none"'))
     outcome = reslab("train", *files, "--runs", str(tmp_path / "runs"))
     assert outcome.code == 2
-    assert "1 of 2 trials failed, the others are finished: " in outcome.err.replace("\n", " ")
+    assert "1 of 2 trials failed, the rest are finished: " in outcome.err.replace("\n", " ")
     assert re.search(r"plain-8-digits-\w{12} +diverged at 0", outcome.out)
     states = sorted(run.state for run in list_runs(tmp_path / "runs"))
     assert states == ["diverged", "finished"]
@@ -128,9 +128,9 @@ def test_one_that_fails_is_told_and_the_others_are_finished(reslab, tmp_path: Pa
         (["--seeds", "0"], "--seeds is 0; give a whole number from 1 to 1,000"),
         (["--seeds", "100000000", "--dry-run"], "--seeds is 100,000,000; give a whole number from 1 to 1,000"),
         (["--processes", "100000"], "--processes is 100000; give 1 to 64"),
-        (["--seeds", "2", "seed=3"], "seed= and --seeds both say which seeds to train"),
+        (["--seeds", "2", "seed=3"], "seed= and --seeds both set the seeds"),
         (["--together", "99"], "--together is 99; give a whole number from 1 to 32"),
-        (["--seeds", "2", "--processes", "2"], "several processes train one trial together; give one trial"),
+        (["--seeds", "2", "--processes", "2"], "several processes train only one trial; give one trial"),
     ],
 )
 def test_what_cannot_be_is_refused(reslab, tmp_path: Path, words: list[str], sentence: str) -> None:
@@ -157,7 +157,7 @@ def test_a_trial_that_does_not_fit_is_named(reslab, tmp_path: Path, files: list[
     bad.write_text(bad.read_text().replace("classes = 10", "classes = 7"))
     outcome = reslab("train", *files, "--runs", str(tmp_path / "runs"))
     assert outcome.code == 2
-    assert re.search(r"plain-8-digits-\w{12}: .* tells 7 classes apart", outcome.err.replace("\n", " "))
+    assert re.search(r"plain-8-digits-\w{12}: .* has 7 outputs", outcome.err.replace("\n", " "))
     assert not list_runs(tmp_path / "runs")
 
 
@@ -179,7 +179,9 @@ def test_files_of_other_data_are_refused(reslab, tmp_path: Path, files: list[str
     other.write_text(re.sub(r'fingerprint = ".*"', f'fingerprint = "{"0" * 64}"', other.read_text()))
     outcome = reslab("train", *files, "--runs", str(tmp_path / "runs"))
     assert outcome.code == 2
-    assert f"digits is not the data that {other} was written for: it has changed" in outcome.err.replace("\n", "")
+    assert f"digits is not the data that {other} was written for: its images have changed" in outcome.err.replace(
+        "\n", ""
+    )
 
 
 def test_what_is_left_is_told_and_trials_that_crowd_each_other(reslab, tmp_path: Path, monkeypatch) -> None:

@@ -25,7 +25,7 @@ from reslab.cli.words.hints import hint_at_word
         ("a" * 300, "write data=FOLDER network=NAME"),
         (
             "runs/resnet-18-photos-1",
-            "to resume a run, give the command that started it again; `reslab runs show` prints that",
+            "to resume a run, repeat the command that started it; `reslab runs show` prints it",
         ),
     ],
 )

@@ -28,8 +28,8 @@ def test_quoted_names_bring_their_fields() -> None:
     ("subject", "fields", "sentence"),
     [
         ("resnet-34 resnet-50", {}, "names two things"),
-        ("resnet-50", {"weights": ""}, "needs a network's name"),
-        ("x.pth", {"weights": "y.pth"}, "needs a network's name"),
+        ("resnet-50", {"weights": ""}, "needs a network name"),
+        ("x.pth", {"weights": "y.pth"}, "needs a network name"),
         ("x" * 5000, {}, "there is no network"),
     ],
 )
@@ -61,10 +61,10 @@ def test_counts_are_positive() -> None:
 def test_a_file_is_no_folder_for_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever names it."""
     (tmp_path / "trial.toml").touch()
-    with pytest.raises(UserError, match=r"the folder for runs is .*trial\.toml, a file; give --runs a folder"):
+    with pytest.raises(UserError, match=r"trial\.toml is a file, not a folder for runs; give --runs a folder"):
         runs_root(tmp_path / "trial.toml")
     monkeypatch.setenv("RESLAB_RUNS", str(tmp_path / "trial.toml"))
-    with pytest.raises(UserError, match="a file; give --runs a folder"):
+    with pytest.raises(UserError, match="a file, not a folder for runs; give --runs a folder"):
         writable_root(None)
 
 

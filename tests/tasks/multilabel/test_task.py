@@ -166,7 +166,7 @@ def test_its_weights_know_what_they_are_for(trained: RunDirectory, shapes: Multi
         assert set(prediction.labels or ()) == {name for name, has in zip(CLASSES, truth, strict=True) if has}
         assert len(prediction.guesses) == 3
     folder = open_data(str(make_photos(tmp_path / "photos", classes=3)))
-    with pytest.raises(UserError, match="was trained for multi-label and photos is for classification"):
+    with pytest.raises(UserError, match="was trained for multi-label, but photos is for classification"):
         choose_inputs(load_run(trained), folder)
 
 
@@ -194,7 +194,7 @@ def test_other_runtimes_give_the_same(trained: RunDirectory, shapes: MultiLabelD
             assert {one.name: one.probability for one in ours.guesses} == pytest.approx(
                 {one.name: one.probability for one in theirs.guesses}, abs=tolerance
             )
-    with pytest.raises(UserError, match="was trained for multi-label and photos is for classification"):
+    with pytest.raises(UserError, match="was trained for multi-label, but photos is for classification"):
         choose_int8_data(deployed, open_data(str(make_photos(tmp_path / "photos", classes=3))))
 
 
@@ -219,5 +219,5 @@ def test_what_does_not_fit_is_told(shapes: MultiLabelDataset, tmp_path: Path) ->
     with pytest.raises(UserError, match=r"sampling=balanced needs .* one class each, .* use recipe\.class_weights"):
         run_trial(make_photo_trial(shapes, recipe__sampling="balanced"), shapes, tmp_path)
     folder = open_data(str(make_photos(tmp_path / "photos", classes=3)))
-    with pytest.raises(UserError, match="the trial's task is multi-label and photos is for classification"):
+    with pytest.raises(UserError, match="the task is multi-label, but photos is for classification"):
         run_trial(make_photo_trial(shapes), folder, tmp_path)

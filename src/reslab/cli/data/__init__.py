@@ -40,7 +40,7 @@ def fetch(name: str, *, source: str | None = None, dry_run: DryRun = False) -> N
     from reslab.data.arrays.store import data_root
 
     if name not in PUBLISHED:
-        raise UserError(f"'{name}' is not fetched; choose {choices(PUBLISHED)} (the digits come with the package)")
+        raise UserError(f"'{name}' cannot be fetched; choose {choices(PUBLISHED)} (the digits come with the package)")
     if dry_run:
         dataset = PUBLISHED[name]
         where = source or " and ".join(file.url for file in dataset.files)
@@ -74,23 +74,23 @@ def prepare(name: str, source: Path, *, out: Path | None = None, dry_run: DryRun
     from reslab.data.photos.imagenet import WHOLE, choose_place, plan_imagenet, prepare_imagenet
 
     if name != "imagenet":
-        raise UserError(f"'{name}' is not prepared; choose imagenet (others are fetched: reslab data fetch)")
+        raise UserError(f"'{name}' cannot be prepared; choose imagenet (`reslab data fetch` downloads other datasets)")
     source = source.expanduser()
     place = out.expanduser() if out else choose_place(source)
     if dry_run:
         plan = plan_imagenet(source, place)
-        needs = f"{place} would be written, {write_size(plan.disk_bytes)} of disk" if plan else "nothing to unpack"
+        needs = f"would write {write_size(plan.disk_bytes)} to {place}" if plan else "nothing to unpack"
         say(f"{source}: {needs}")
         return
     with _bars() as watch:
         prepared = prepare_imagenet(source, place, watch=watch)
     told = "{:,} classes, {:,} training and {:,} validation images"
-    state = "was unpacked already" if prepared.as_found else "is ready"
+    state = "was already unpacked" if prepared.as_found else "is ready"
     say(
         f"{prepared.root} {state}: {told.format(*prepared.counts)}"
         + (", all of ILSVRC-2012" if prepared.whole else f"; all of ILSVRC-2012 is {told.format(*WHOLE)}")
     )
-    say(f"look through it: reslab data check {prepared.root}")
+    say(f"check it: reslab data check {prepared.root}")
 
 
 @app.command
@@ -163,9 +163,7 @@ def check(name: str, *, workers: Annotated[int | None, WHOLE] = None, json: bool
 
         root = Path(name).expanduser()
         if "/" not in name and not exists(root):
-            raise UserError(
-                f"there is neither a dataset nor a folder '{name}'{suggest(name, LOADERS) or '; give a path'}"
-            )
+            raise UserError(f"no dataset and no folder is named '{name}'{suggest(name, LOADERS) or '; give a path'}")
         if not check_photos(root, workers=workers, json=json):
             sys.exit(1)
         return
@@ -176,8 +174,8 @@ def check(name: str, *, workers: Annotated[int | None, WHOLE] = None, json: bool
         return
     size = "x".join(map(str, dataset.train.images.shape[1:]))
     console.print(
-        f"{name} is whole: {count(len(dataset.train))} training and {count(len(dataset.test))} test images of {size}, "
-        f"{len(dataset.class_names)} classes, fingerprint {dataset.fingerprint[:12]}"
+        f"{name} is complete: {count(len(dataset.train))} training and {count(len(dataset.test))} test images "
+        f"of {size}, {len(dataset.class_names)} classes, fingerprint {dataset.fingerprint[:12]}"
     )
 
 

@@ -26,7 +26,7 @@ def check_photos(root: Path, *, workers: int | None, json: bool) -> bool:
     """Check a folder, print what was found, and return whether a training would not stop."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("looking at"), BarColumn(), MofNCompleteColumn(), TextColumn("images"), TimeRemainingColumn())
+    columns = (TextColumn("checking"), BarColumn(), MofNCompleteColumn(), TextColumn("images"), TimeRemainingColumn())
     unseen = not progress_console.is_terminal
     with Progress(*columns, console=progress_console, transient=True, disable=unseen) as progress:
         bar = progress.add_task("", total=None)
@@ -62,7 +62,7 @@ def _print_classes(checked: Checked, words: dict[str, str]) -> None:
     numbers = f"{count(images)} image{'s' * (images != 1)}, {count(classes)} class{'es' * (classes != 1)}"
     print_heading(str(checked.root), numbers)
     if len(checked.splits) == 1:
-        console.print(f"There is nothing to test on: about {HELD_OUT:.0%} of every class will be held out to test on.")
+        console.print(f"There are no test images: about {HELD_OUT:.0%} of each class will be held out as test images.")
     table = make_table("", "class", *(split or "images" for split in checked.splits), *(["words<"] if words else []))
     rows = list(checked.counts.items())
     if len(rows) > CLASSES_SHOWN:  # the scarcest and the richest tell the most
@@ -79,12 +79,12 @@ def _print_classes(checked: Checked, words: dict[str, str]) -> None:
 
 
 def _print_findings(checked: Checked) -> None:
-    table = make_table("", "", "how many", "found<", "where<")
+    table = make_table("", "", "count", "found<", "where<")
     for kind, group in groupby(checked.findings, key=lambda finding: finding.kind):
         found, severity = list(group), KINDS[kind].severity
         lines = Text("\n").join(_write(finding) for finding in found[:PATHS_SHOWN])
         if len(found) > PATHS_SHOWN:
-            lines.append(f"\n… {count(len(found) - PATHS_SHOWN)} more; --json names all", style="dim")
+            lines.append(f"\n… {count(len(found) - PATHS_SHOWN)} more; --json lists all", style="dim")
         what = Text.assemble((kind, "bold"), "\n", (KINDS[kind].meaning, "dim"))
         table.add_row(Text(severity, style=STYLES[severity]), count(len(found)), what, lines)
     if checked.findings:
@@ -99,16 +99,16 @@ def _print_outcome(checked: Checked) -> None:
     numbers = [(len(checked.of(severity)), severity) for severity in STYLES]
     told = ", ".join(f"{count(number)} {word}{'s' * (number != 1)}" for number, word in numbers if number)
     if checked.refusal is not None:
-        outcome = f"a training would stop: {checked.refusal}"
+        outcome = f"training would stop: {checked.refusal}"
     elif not checked.passed:
         unreadable = len([finding for finding in checked.findings if finding.kind == "unreadable"])
         most = count_skippable(sum(checked.images))
-        outcome = "a training would stop at an unreadable image, or leave such out with data.on_bad_image=skip"
+        outcome = "training would stop at an unreadable image; data.on_bad_image=skip skips unreadable images"
         if unreadable > most:
             bad, skipped = count(unreadable), count(most)
-            outcome = f"a training would stop: {bad} images are unreadable, and at most {skipped} may be skipped"
+            outcome = f"training would stop: {bad} images are unreadable, but at most {skipped} may be skipped"
     else:
         dataset = read_photos(checked.root)
-        use = "trained on" if len(dataset.train) else "tested on; there are no training images"
-        outcome = f"fit to be {use}, fingerprint {dataset.fingerprint[:12]}"
-    say(f"\n{told or 'nothing odd'}; {outcome}")
+        use = "training" if len(dataset.train) else "testing only (no training images)"
+        outcome = f"ready for {use}, fingerprint {dataset.fingerprint[:12]}"
+    say(f"\n{told or 'no problems found'}; {outcome}")

@@ -85,12 +85,12 @@ def reproduce(
     subjects, fields = split_words(words)
     if subjects == [COUNTED]:
         if fields or seeds or only or from_ or runs or together or compile or yes:
-            raise UserError(f"{COUNTED} is counted and trains nothing; it takes --measure, --dry-run and --json alone")
+            raise UserError(f"{COUNTED} is counted, not trained; it takes only --measure, --dry-run and --json")
         reproduce_table_1(measure=measure, dry_run=dry_run, json=json)
         return
     claims = choose_claims(subjects, only)
     if measure:
-        raise UserError(f"--measure is for {COUNTED}; leave it out")
+        raise UserError(f"--measure is only for {COUNTED}; leave it out")
     refuse_numbers(seeds=seeds, together=together)
     data = fields.pop("data", None)
     if from_ is None:
@@ -111,12 +111,12 @@ def reproduce(
             return
     elif fields or runs or seeds or together or compile or yes or dry_run:
         raise UserError(
-            "--from judges the runs that are there; leave out all fields but data, and what is said about training"
+            "--from judges existing runs; leave out every field except data=, and every flag about training"
         )
     elif not from_.is_dir():
         raise UserError(f"there is no folder {from_}; give --from a folder of runs")
     elif (from_ / "trial.json").exists():
-        raise UserError(f"{from_} is one run; give --from the folder it lies in")
+        raise UserError(f"{from_} is one run; give --from the folder that holds it")
     else:
         root = from_
         if data is not None and (dataset := _open(claims, ", ".join(subjects), data, root)):
@@ -139,21 +139,21 @@ def choose_claims(tables: Sequence[str], only: str) -> list[Claim]:
         raise UserError(f"reproduce takes a table or figure; choose {choices(PLACES)}")
     for table in tables:
         if table == COUNTED:
-            raise UserError(f"{COUNTED} is counted and trains nothing; reproduce it by itself")
+            raise UserError(f"{COUNTED} is counted, not trained; reproduce it in a separate command")
         if table not in CLAIMS:
             known = suggest(table, PLACES) or f"; choose {choices(PLACES)}"
-            raise UserError(f"there is no '{table}' to reproduce{known}")
+            raise UserError(f"'{table}' is not a table or figure{known}")
     claims = [claim for table in dict.fromkeys(tables) for claim in CLAIMS[table]]
     if len({setting.data.name for claim in claims for setting in claim.settings}) > 1:
-        raise UserError(f"{', '.join(tables)} train on different images; reproduce them one after the other")
+        raise UserError(f"{', '.join(tables)} train on different images; reproduce them in separate commands")
     networks = list(dict.fromkeys(setting.network for claim in claims for setting in claim.settings))
     wanted = [name.strip().lower().replace("_", "-") for name in only.split(",") if name.strip()]
     if only and not wanted:
-        raise UserError(f"--only is {only!r}; name networks, with commas between")
+        raise UserError(f"--only is {only!r}; give network names separated by commas")
     for name in wanted:
         if not any(_means(name, network) for network in networks):
-            known = suggest(name, networks) or "; there are " + ", ".join(networks)
-            raise UserError(f"there is no '{name}' in {', '.join(tables)}{known}")
+            known = suggest(name, networks) or "; choose " + ", ".join(networks)
+            raise UserError(f"{', '.join(tables)} has no network '{name}'{known}")
 
     def chosen(claim: Claim) -> bool:
         return bool(claim.settings) and all(
@@ -172,7 +172,7 @@ def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> 
     """Open what the claims are about, or say what to do where it is not here; `data` is a folder to use instead."""
     names = {setting.data.name for claim in claims for setting in claim.settings}
     if IMAGENET.name not in names and data is not None:
-        raise UserError(f"data= is for the tables that train on ImageNet, and {table} is none of them; leave it out")
+        raise UserError(f"data= is only for tables that train on ImageNet; leave it out for {table}")
     with progress_console.status("loading"):
         from reslab.data.catalogue import load_dataset
         from reslab.experiments.reproduce import open_imagenet
@@ -182,9 +182,9 @@ def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> 
         dataset = open_imagenet(Path(data).expanduser() if data else None, runs=root)
     if dataset is None:
         note(
-            f"{table} needs ImageNet (ILSVRC-2012), which is not here: get it from image-net.org, then run "
+            f"{table} needs ImageNet (ILSVRC-2012), which was not found: get it from image-net.org and run "
             "`reslab data prepare imagenet SOURCE`, or give data=FOLDER if it is unpacked; "
-            "on other photographs it is a reduced setting"
+            "a folder of other photographs gives a reduced setting"
         )
     return dataset
 
@@ -194,8 +194,8 @@ def _tell_of_other_photographs(claims: Sequence[Claim], judged: Judgement, root:
     asked = {setting.data.name for claim in claims for setting in claim.settings}
     if asked == {IMAGENET.name} and judged.data_names and IMAGENET.name not in judged.data_names:
         note(
-            f"no run in {root} was trained on ImageNet: they are on {', '.join(sorted(judged.data_names))}; "
-            "data=FOLDER judges those on the photographs in that folder, as a reduced setting"
+            f"no run in {root} was trained on ImageNet, only on {', '.join(sorted(judged.data_names))}; "
+            "add data=FOLDER to judge the runs on that folder as a reduced setting"
         )
 
 
@@ -246,7 +246,7 @@ def _print(judged: Judgement, root: Path) -> None:
         for remark, rows in gather_remarks(verdicts).items():
             say(f"{', '.join(rows)}: {remark}")
     counted = {run for verdict in judged.verdicts for run in verdict.runs}
-    say(f"runs in {root}: {judged.num_runs}, counted above: {len(counted)}; --json names them")
+    say(f"runs in {root}: {judged.num_runs}, counted above: {len(counted)}; --json lists them")
 
 
 def _plain(verdict: Verdict) -> dict[str, Any]:

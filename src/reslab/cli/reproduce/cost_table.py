@@ -69,18 +69,18 @@ def _print_counts(counted: list[Counted]) -> None:
 def _print_memory(counted: list[Counted]) -> None:
     heads = [f"batch {batch}" for batch in counted[0].activation_bytes]
     rows = [(one.network, count(one.params), *map(write_size, one.activation_bytes.values())) for one in counted]
-    title = "\nParameters, and what a training step keeps for backward, float32"
+    title = "\nParameters, and activations kept for the backward pass, float32"
     print_table(title, ("", "parameters", *heads), rows)
 
 
 def _print_times(measured: list[Measured], where: str) -> None:
     from reslab.experiments.costs import write_largest
 
-    heads = ["precision<", "batch", "forward", "and backward"]
+    heads = ["precision<", "batch", "forward", "forward + backward"]
     on_device = measured[0].peak_memory_bytes is not None
     if on_device:
-        heads += ["memory of a step", "largest batch that fits", "an iteration of `train`"]
-    table = make_table(f"\nMeasured on {where}: milliseconds for a batch, by torch's kernels", "", *heads)
+        heads += ["memory of a step", "largest batch that fits", "iteration of `train`"]
+    table = make_table(f"\nMeasured on {where}: milliseconds per batch, with torch's kernels", "", *heads)
     for one in measured:
         seconds = [f"{1e3 * value:,.1f}" for value in (one.forward_seconds, one.step_seconds)]
         room = [write_size(one.peak_memory_bytes or 0), write_largest(one.largest_batch)] if on_device else []

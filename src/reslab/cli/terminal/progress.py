@@ -168,7 +168,7 @@ class StopSignals:
         from reslab.training.loop import Stopped
 
         if isinstance(error, Stopped):
-            progress_console.print("stopped; the state is saved: run the same command to go on")
+            progress_console.print("stopped and saved; run the same command to resume")
             sys.exit(EXIT_OF[self.received or signal.SIGTERM])  # or another process of the run was asked
 
     def _receive(self, number: int, frame: object) -> None:

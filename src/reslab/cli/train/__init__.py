@@ -91,18 +91,18 @@ def train(
     for word in fields:
         if word.startswith("-"):  # let through, to say what it may mean
             option = word.split("=")[0]
-            hint = hint_at_field(option.lstrip("-")) or "--help lists those there are"
+            hint = hint_at_field(option.lstrip("-")) or "--help lists the options"
             raise UserError(f"there is no option {option}; {hint}")
     subjects, given = split_words(fields)
     for subject in subjects:
         if not subject.endswith(".toml"):
             hint = hint_at_field(subject) or hint_at_word(subject)
-            raise UserError(f"train takes field=value pairs or TOML files and got '{subject}'; {hint}")
+            raise UserError(f"train takes field=value pairs or TOML files, not '{subject}'; {hint}")
     refuse_numbers(seeds=seeds, together=together)
     if seeds is not None and "seed" in given:
-        raise UserError("seed= and --seeds both say which seeds to train; give one of them")
+        raise UserError("seed= and --seeds both set the seeds; give one of them")
     if not 1 <= processes <= MOST_PROCESSES or (processes > 1 and is_started_by_launcher()):
-        how_many = f"give 1 to {MOST_PROCESSES}, and none where torchrun has started them already"
+        how_many = f"give 1 to {MOST_PROCESSES}, or leave it out under torchrun"
         raise UserError(f"--processes is {processes}; {how_many}")
     root = runs_root(runs) if dry_run or find_rate else writable_root(runs)
     with progress_console.status("loading"):
@@ -131,7 +131,7 @@ def train(
 
             trials, dataset = go_on_with_earlier(make_trials, dataset, root, weights=weights, listener=SPEAKING)
     if len(different := list(dict.fromkeys(trials))) < len(trials):
-        progress_console.print(f"{len(trials) - len(different)} of these trials are the same as others, and count once")
+        progress_console.print(f"duplicate trials left out: {len(trials) - len(different)}")
         trials = different
     if find_rate:
         if len(trials) > 1 or processes > 1 or is_started_by_launcher():
@@ -141,7 +141,7 @@ def train(
         return
     if len(trials) > 1:
         if processes > 1 or is_started_by_launcher():
-            raise UserError("several processes train one trial together; give one trial")
+            raise UserError("several processes train only one trial; give one trial")
         _tell_of_defaults(subjects, given, trials[0], weights)
         train_several(
             trials,
@@ -163,7 +163,7 @@ def train(
         say(f"{run.path} is finished: {summarize(run.result(), find_shown(trial).scores)}")
         if missing := [str(step) for step in sorted(kept) if not run.snapshot(step).exists()]:
             remedy = "train it again in another folder with --runs DIR"
-            SPEAKING.warn(f"the run is finished and has no snapshots of {', '.join(missing)}; {remedy}")
+            SPEAKING.warn(f"the run is finished, but has no snapshots of {', '.join(missing)}; {remedy}")
         return
     if not dry_run:
         run.refuse_held()  # before anything is timed beside it
@@ -229,11 +229,11 @@ def _read_files(paths: Sequence[Path], given: dict[str, str]) -> tuple[list[Tria
     dataset = open_data(place or trials[0].data.name, known=trials[0].data, listener=SPEAKING)
     for path, trial in zip(paths, trials, strict=True):
         if trial.data.held_out_seed != trials[0].data.held_out_seed:
-            raise UserError(f"{path} and {paths[0]} differ in data.held_out_seed; train one after the other")
+            raise UserError(f"{path} and {paths[0]} differ in data.held_out_seed; train them in separate commands")
         if dataset.fingerprint != trial.data.fingerprint:
             raise UserError(
-                f"{dataset.name} is not the data that {path} was written for: it has changed since, or is another "
-                "folder of that name; put its images back, or write a new file with --dry-run"
+                f"{dataset.name} is not the data that {path} was written for: its images have changed, or it is "
+                "another folder with the same name; restore the images, or write a new file with --dry-run"
             )
     return [with_epochs(trial, epochs, dataset) for trial in trials], dataset, weights
 
@@ -254,7 +254,7 @@ def _tell_of_defaults(subjects: Sequence[str], given: Mapping[str, str], trial: 
 
 def _describe(estimate: Estimate, trial: Trial, processes: int) -> list[str]:
     done = f", {estimate.done:,} of them done" if estimate.done else ""
-    shared = f" by {processes} processes" if processes > 1 else ""
+    shared = f" in {processes} processes" if processes > 1 else ""
     return [
         f"{estimate.iterations:,} iterations of {trial.recipe.batch} images ({estimate.epochs * processes:,.1f} epochs)"
         f"{shared}, seed {trial.seed}{done}",

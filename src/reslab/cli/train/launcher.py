@@ -52,7 +52,7 @@ def run_in_processes(words: Sequence[str], count: int) -> int:
     if code < 0:
         raise UserError(
             f"process {first} of {count} was ended by {signal.Signals(-code).name}; "
-            "run the same command to go on from the last checkpoint"
+            "run the same command to resume from the last checkpoint"
         )
     return code
 

@@ -40,8 +40,8 @@ def show_rates(trial: Trial, dataset: Dataset, *, weights: str | Path | None, de
     write_text(path, sweep.draw())
     say(f"wrote {path}")
     if sweep.suggested is None:
-        raise UserError("no learning rate lowers the loss within these iterations; check the data, or choose weights=")
+        raise UserError("no learning rate lowers the loss within these iterations; check the data, or give weights=")
     if sweep.still_falls:
-        say(f"the loss still falls at {sweep.rates[-1]:g}, so a higher rate than the suggested may do too")
+        say(f"the loss still falls at {sweep.rates[-1]:g}, so a rate above the suggested one may also work")
     now = trial.recipe.optimizer.learning_rate
     console.print(f"suggested: recipe.optimizer.learning_rate={sweep.suggested:g}  (the recipe has {now:g})")

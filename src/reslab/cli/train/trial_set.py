@@ -136,8 +136,8 @@ def _warn_of_crowding(together: int, device: str) -> None:
     threads, cores = torch.get_num_threads(), os.cpu_count() or 1
     if device == "cpu" and together > 1 and together * threads > cores:
         warn(
-            f"{together} trials at once with {threads} threads each crowd {cores} cores, many times slower than one "
-            f"after the other; leave --together out, or set OMP_NUM_THREADS={max(1, cores // together)}"
+            f"{together} trials at once with {threads} threads each overload {cores} cores and are many times slower "
+            f"than one after the other; leave --together out, or set OMP_NUM_THREADS={max(1, cores // together)}"
         )
 
 
@@ -148,7 +148,7 @@ def _refuse_unfit(missing: Mapping[Trial, RunDirectory], dataset: Dataset, weigh
 
     new = [trial for trial, run in missing.items() if run.state == "new"]
     if len({trial.start for trial in new}) > 1:
-        raise UserError("these trials start from different weights; give each kind a command of its own")
+        raise UserError("these trials start from different weights; train them in separate commands")
     networks: set[Spec] = set()
     for trial in missing:
         try:

@@ -15,7 +15,7 @@ def hint_at_word(word: str) -> str:
     from reslab.data.catalogue import LOADERS
 
     if is_run(Path(word)):
-        return "to resume a run, give the command that started it again; `reslab runs show` prints that"
+        return "to resume a run, repeat the command that started it; `reslab runs show` prints it"
     if word in LOADERS or is_folder(Path(word)):
         return f"write data={word}"
     if is_network(word):

@@ -54,7 +54,7 @@ def runs_root(given: Path | None) -> Path:
     """Return the folder for runs: as given, else RESLAB_RUNS, else runs; it need not be there yet."""
     root = given or default_root()
     if not is_folder(root) and exists(root):
-        raise UserError(f"the folder for runs is {root}, a file; give --runs a folder")
+        raise UserError(f"{root} is a file, not a folder for runs; give --runs a folder")
     return root
 
 
@@ -84,7 +84,7 @@ def read_spec(subject: str, fields: Mapping[str, Any]) -> Spec:
         from reslab.networks import create_model
 
         if is_file(name) or not weights:
-            raise UserError(f"weights={weights} needs a network's name before it and a file behind it")
+            raise UserError(f"weights={weights} needs a network name before it and a file after the =")
         return create_model(name, weights=weights, **fields).spec
     if is_file(name):
         from reslab.networks import load_model

@@ -43,7 +43,7 @@ def read_image_words(verb: str, words: Sequence[str], known: tuple[str, ...]) ->
     paths: list[str] = []
     for word in words:
         if word.startswith("-") and word != "-" and not exists(Path(word)):
-            raise UserError(f"there is no option {word.split('=')[0]}; --help lists those there are")
+            raise UserError(f"there is no option {word.split('=')[0]}; --help lists the options")
         if word == "-":
             paths += [line for line in sys.stdin.read().splitlines() if line]
         elif word in existing or "=" not in word:

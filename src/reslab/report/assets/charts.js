@@ -154,7 +154,7 @@
         matrices.map((z, wrong) => heat({
           x: names, y: names, z, shade: wrong, most: wrong ? images / 8 : images,
           text: z.map((row) => row.map((count) => (room < 20 ? "" : count || ""))),
-          hovertemplate: "%{y} taken for %{x}: %{z}<extra></extra>",
+          hovertemplate: "%{y} predicted as %{x}: %{z}<extra></extra>",
         })),
         layout({
           hovermode: "closest", margin: { l: 60, r: 4, t: 4, b: 50 },

@@ -58,7 +58,7 @@ On one {device}, in bf16 ([all speeds](docs/paper/speed.md)):
 IN_AUTHORS = """\
 **The authors' ResNet-50, tested with reslab** on {images:,} validation photographs of ImageNet, top-1 / top-5 error:
 **{one_crop} %** with one crop (the authors' page: 24.7 / 7.8), **{ten_crops} %** with ten
-(Table 3: {table_3}), **{multi_scale} %** at five scales (Table 4: {table_4})."""
+(Table 3: {table_3}), **{multi_scale} %** at five scales in bf16 (Table 4: {table_4})."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -134,6 +134,15 @@ def test_it_is_installed_where_the_shell_looks(
     assert str(script) in capsys.readouterr().out.replace("\n", "")
 
 
+def test_a_file_of_ones_own_changes_no_startup(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--output FILE` writes the script there, and nothing else."""
+    monkeypatch.setenv("HOME", str(folder))
+    (folder / ".bashrc").write_text("# mine\n")
+    assert install_completion(app, shell="bash", output=folder / "x.sh") == folder / "x.sh"
+    assert "_reslab_words" in (folder / "x.sh").read_text()
+    assert (folder / ".bashrc").read_text() == "# mine\n"
+
+
 def test_a_home_that_cannot_be_written_is_one_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the file, and what to do about it."""
     monkeypatch.setenv("HOME", str(folder / "mine.toml"))

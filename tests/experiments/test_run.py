@@ -293,6 +293,7 @@ def test_the_best_weights_by_held_out_images_are_tested(tmp_path: Path) -> None:
     losses = [entry["validation_loss"] for entry in log]
     best = log[int(np.argmin(losses))]
     assert result["best_step"] == best["step"] == len(log) - 1 < trial.recipe.iterations
+    assert result["train_error_percent"] == best["train_error_percent"]
     assert result["step"] == len(log)
     for name in ("test_error_percent", "test_loss", "validation_loss"):
         assert result[name] == best[name]

@@ -22,6 +22,7 @@ from reslab.experiments.run import run_trial
 from reslab.experiments.trained import Trained, choose_inputs, load_file, load_run
 from reslab.networks import create_model, foreign_state_dict, load_model, save_model
 from reslab.runs.directory import RunDirectory
+from reslab.runtime.listener import Listener
 from reslab.runtime.sealed import write_tensors
 from reslab.spec import Preprocess
 from reslab.spec.preprocess import TORCHVISION
@@ -185,7 +186,7 @@ def test_the_authors_mean_image_goes_with_their_order_and_range() -> None:
 
 
 def test_photographs_need_a_crop_and_have_no_tuning_split(tmp_path: Path) -> None:
-    """Each is told with its remedy, and so is a folder that changed since."""
+    """Each is told with its remedy. A folder that changed since is tested if its test images were not drawn from it."""
     for number in range(8):
         folder = tmp_path / "photos" / f"class{number % 2}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -203,8 +204,10 @@ def test_photographs_need_a_crop_and_have_no_tuning_split(tmp_path: Path) -> Non
     changed = replace(trained, data=DataSpec(name="photos", fingerprint="0" * 64, held_out_seed=4))
     with pytest.raises(UserError, match=r"give that folder unchanged \(data\.held_out_seed=4 draws its test images\)"):
         choose_inputs(changed, photos)
-    with pytest.raises(UserError, match="give that folder, or rename this one"):
-        choose_inputs(changed, replace(photos, held_out=False))
+    warned: list[str] = []
+    subject = choose_inputs(changed, replace(photos, held_out=False), listener=Listener(warn=warned.append))
+    assert len(subject) == len(photos.test)
+    assert warned == ["photos is not what x.pth was trained on; the test images are those there are now"]
 
 
 def test_a_folder_named_like_a_dataset_is_not_to_be_fetched() -> None:

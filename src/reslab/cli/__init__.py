@@ -57,7 +57,8 @@ _register_verbs()
 app.command(
     create_install_completion_command(partial(install_completion, app), add_to_startup=True),
     name="--install-completion",
-    help="Let the shell complete verbs, flags, names and fields at TAB.",
+    help="Let the shell complete verbs, flags, names and fields at TAB. Adds a line to the shell's startup file; "
+    "with --output, only writes the script.",
 )
 
 

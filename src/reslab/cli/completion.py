@@ -59,9 +59,9 @@ def write_script(app: App, shell: Shell) -> str:
 
 
 def install_completion(app: App, *, shell: Shell, output: Path | None = None, add_to_startup: bool = True) -> Path:
-    """Write the script where the shell looks for it, and return where that is."""
+    """Write the script where the shell looks for it, and have the shell load it; or write it to `output` alone."""
     try:
-        path = app.install_completion(shell=shell, output=output, add_to_startup=add_to_startup)
+        path = app.install_completion(shell=shell, output=output, add_to_startup=add_to_startup and output is None)
         path.write_text(write_script(app, shell), encoding="utf-8")
     except OSError as error:
         place = f"{error.filename} cannot be written: {error.strerror}"

@@ -15,7 +15,7 @@ from reslab.cli.train.trial_set import print_runs, tell_needs
 from reslab.cli.words.subjects import runs_root, writable_root
 from reslab.numbers import count, duration, percent
 from reslab.runs.directory import RunDirectory
-from reslab.runtime.listener import Listener, Metrics
+from reslab.runtime.listener import DEAF, Listener, Metrics
 
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
@@ -91,7 +91,8 @@ def _train(trials: dict[Key, Trial], digits: Dataset, root: Path, *, device: str
             seen = progress_console.is_terminal
             tell = show if seen else write_lines(trial, name=f"{key[0]}-{key[1]}: ", write=note)
             listener = Listener(warn=warn, progress=tell, should_stop=stop.wanted)
-            with suitable_threads(trial, RunDirectory.of(trial, root), device=device, listener=listener):
+            once = listener if not finished else DEAF  # what holds for one network holds for all
+            with suitable_threads(trial, RunDirectory.of(trial, root), device=device, listener=once):
                 finished[key] = run_trial(trial, digits, root, device=device, listener=listener)
             show(trial.recipe.iterations, {})
     return finished

@@ -147,6 +147,8 @@ def _unknown(subject: str, root: Path) -> str:
     if not is_network(subject):
         folder = is_folder(Path(subject))
         hint = f"give a run or a weight file, and data={subject}" if folder else "`reslab runs` lists the runs"
+        if is_network(small := f"cifar-{subject}"):  # as tables and charts call it, which leave out what data implies
+            hint = f"did you mean {small}?"
         return f"'{subject}' is not a weight file, a run in {root} or a network; {hint}"
     shipped = [f"weights={weights}" for weights in sets_of(name_of(find(subject)))]
     return f"no run in {root} starts with '{subject}'; pass {', '.join(['weights=FILE', *shipped])} or a run id"

@@ -137,8 +137,11 @@ def choose_inputs(
         other = f"{dataset.name} is not what {trained.origin} was trained on"
         if trained.run is not None and dataset.has_files:
             other = describe_change(trained.run, dataset)
-        prints = f"its fingerprint is {here[:12]}, not {data.fingerprint[:12]}"
-        raise UserError(f"{other}: {prints}; {_find_remedy(trained, dataset)}")
+        if remedy := _find_remedy(trained, dataset):
+            prints = f"its fingerprint is {here[:12]}, not {data.fingerprint[:12]}"
+            raise UserError(f"{other}: {prints}; {remedy}")
+        listener.warn(f"{other}; the test images are those there are now")
+        data = None
     _refuse(trained, dataset)
     prepared = choose_preprocess(trained, preprocess or {})
     if dataset.side is None and prepared.crop is None:
@@ -227,7 +230,7 @@ def refuse_other_draws(members: Sequence[Trained], dataset: Dataset) -> None:
 
 
 def _find_remedy(trained: Trained, dataset: Dataset) -> str:
-    """Say what to give where data under the old name is other data."""
+    """Say what to give where data under the old name is other data; nothing if it can be tested on as any other."""
     if trained.data is not None and dataset.find_trained(trained.data) is not None:
         return "an earlier version of this package read the folder differently; test its networks in a separate command"
     if not dataset.has_files:
@@ -238,7 +241,7 @@ def _find_remedy(trained: Trained, dataset: Dataset) -> str:
             f"give that folder unchanged (data.held_out_seed={trained.held_out_seed} draws its test images), "
             "or a folder with a val folder"
         )
-    return "give that folder, or rename this one"
+    return ""
 
 
 def choose_preprocess(trained: Trained, fields: Mapping[str, Any]) -> Preprocess:

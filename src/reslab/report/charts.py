@@ -155,7 +155,7 @@ def _curve(group: Group) -> dict[str, Any]:
 
 def _ends(line: Sequence[Group]) -> dict[str, Any]:
     inside = [group for group in line if group.displayed] or line
-    values = [value for group in inside for run in group.finished if (value := run.test_score) is not None]
+    values = [point.mean + (point.std or 0.0) for group in inside for point in group.ends if point is not None]
     return {
         "x": [group.depth for group in line],
         "beyond": [group.label for group in line if group not in inside],

@@ -68,11 +68,14 @@ class StepLog:
             write_text(self.path, "".join(to_json(entry) + "\n" for entry in kept))
 
 
+PARTS_OF_BEST = ("train_", "test_", "validation_")
+
+
 def join_best(log: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the last entry of a metric log; where the best weights were kept, with the scores of those."""
     last = log[-1]
     best = next((entry for entry in log if entry["step"] == last.get("best_step")), last)
-    return {**last, **{name: value for name, value in best.items() if name.startswith(("test_", "validation_"))}}
+    return {**last, **{name: value for name, value in best.items() if name.startswith(PARTS_OF_BEST)}}
 
 
 @dataclass(frozen=True, kw_only=True)

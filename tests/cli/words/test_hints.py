@@ -18,7 +18,7 @@ from reslab.cli.words.hints import hint_at_word
         ("resnet-18", "write network=resnet-18"),
         ("cifar-resnet-8", "write network=cifar-resnet-8"),
         ("mine.pth", "write weights=mine.pth"),
-        ("fast", "write recipe=fast"),
+        ("fast", "there is no folder fast; for the recipe of that name, write recipe=fast"),
         ("resnt-18", "did you mean 'network=resnet-18'?"),
         ("cifar-10", "did you mean 'data=cifar10'?"),
         ("nothing-like-it", "write data=FOLDER network=NAME"),

@@ -91,7 +91,7 @@ def test_a_run_that_was_never_finished_makes_no_word_ambiguous(reslab, run: Path
     """It has no weights that could be meant."""
     other = shutil.copytree(run, run.with_name(f"{run.name}-again"))
     words = ["evaluate", "cifar-resnet-8", "--runs", str(run.parent)]
-    assert "begins 2 finished runs' ids" in reslab(*words).err
+    assert "matches 2 finished runs" in reslab(*words).err
     (other / "result.json").unlink()
     assert reslab(*words).code == 0
 

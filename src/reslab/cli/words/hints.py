@@ -23,6 +23,6 @@ def hint_at_word(word: str) -> str:
     if is_file(word):
         return f"write weights={word}"
     if word in RECIPES:
-        return f"write recipe={word}"
+        return f"there is no folder {word}; for the recipe of that name, write recipe={word}"
     nearest = suggest(word, list_models(), where="network=") or suggest(word, LOADERS, where="data=")
     return nearest.removeprefix("; ") or "write data=FOLDER network=NAME"

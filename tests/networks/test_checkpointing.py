@@ -18,7 +18,7 @@ from reslab.networks.dropout import Dropout, draw_from
 PEAK = """
 import json, resource, sys, torch
 from reslab.networks import create_model
-torch.set_num_threads(2)
+torch.set_num_threads(1)
 network = create_model("cifar-resnet-602", checkpointing=sys.argv[1] == "True")
 images = torch.randn(24, 3, 32, 32)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

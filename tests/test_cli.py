@@ -12,7 +12,7 @@ import pytest
 from tests.delivery.conftest import fill, make_network
 from tests.runs_by_hand import CLASSES, SITTING, write_run
 
-from reslab.cli import app
+from reslab.cli import app, main, networks
 from reslab.networks import save_model
 from reslab.runs.directory import list_runs
 
@@ -52,6 +52,18 @@ def test_help_names_every_verb() -> None:
     assert done.returncode == 0
     assert all(verb in done.stdout for verb in VERBS)
     assert run("--version").stdout.strip()[0].isdigit()
+
+
+def test_ctrl_c_is_confirmed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Wherever it comes before there is anything to save."""
+
+    def stop(verb: str | None) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(networks, "list_models", stop)
+    with pytest.raises(SystemExit) as end:
+        main(["networks"])
+    assert (end.value.code, capsys.readouterr().err) == (130, "reslab: stopped\n")
 
 
 def test_a_mistake_is_one_sentence() -> None:

@@ -56,6 +56,9 @@ def test_names_come_before_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         UserError, match=r"'digit' is neither a dataset nor a folder of photographs; did you mean 'digits'\?"
     ):
         open_data("digit")
+    (tmp_path / "photos").mkdir()
+    with pytest.raises(UserError, match=r"did you mean 'photos'\?"):
+        open_data("phots")
     with pytest.raises(UserError, match=r"choose digits, .*, or give a folder of photographs"):
         open_data("photographs/of/mine")
     with pytest.raises(UserError, match=r"but a network; write network=resnet-18"):

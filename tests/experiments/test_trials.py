@@ -146,6 +146,7 @@ def test_fields_are_overridden(file: Path) -> None:
         ({"network.dropout": "x"}, "network.dropout is 'x'; give"),
         ({"network.dropout": "2"}, "network.dropout is 2.0; it is a probability"),
         ({"data.splt": "full"}, "there is no field 'data.splt'; did you mean 'data.split'"),
+        ({"netwrok": "resnet-20"}, "a trial has no field 'netwrok'; did you mean 'network'"),
         ({"lr": "1"}, "a trial has no field 'lr'; write recipe.optimizer.learning_rate="),
         ({"epochs": "3"}, "a trial has no field 'epochs'; write recipe.epochs="),
         ({"colour": "red"}, "a trial has no field 'colour'; it has data, network, recipe, seed"),

@@ -30,6 +30,15 @@ def test_what_has_no_effect_is_not_told(tmp_path: Path) -> None:
     assert sorted(labelled_groups(tmp_path)) == names
 
 
+def test_how_often_is_not_told_where_it_follows_from_the_length(tmp_path: Path) -> None:
+    """About ten evaluations a run come by themselves; another number was asked for."""
+    write_run(tmp_path)
+    write_run(tmp_path, iterations="6400", evaluate_every="640")
+    write_run(tmp_path, iterations="3200", evaluate_every="50")
+    names = ["resnet-20", "resnet-20 iterations=3200 evaluate_every=50", "resnet-20 iterations=6400"]
+    assert sorted(labelled_groups(tmp_path)) == names
+
+
 def test_the_whole_recipe_is_more_usual_than_many_runs(tmp_path: Path) -> None:
     """And of two precisions with as many runs, the finer one."""
     for seed in range(2):

@@ -28,6 +28,7 @@ app = App(
     help="Every network, table and figure of the ResNet paper, in PyTorch; and training on your own images.\n\n"
     "Write what describes a network or a run as field=value. `reslab VERB --help` explains a verb.",
     version=reslab.__version__,
+    suppress_keyboard_interrupt=False,  # `main` says that it has heard it
     default_parameter=Parameter(negative=(), show_default=lambda value: value or None, completer=complete),
 )
 
@@ -57,8 +58,7 @@ _register_verbs()
 app.command(
     create_install_completion_command(partial(install_completion, app), add_to_startup=True),
     name="--install-completion",
-    help="Let the shell complete verbs, flags, names and fields at TAB. Adds a line to the shell's startup file; "
-    "with --output, only writes the script.",
+    help="Let the shell complete words at TAB. Adds a line to its startup file; with --output, only writes the script.",
 )
 
 
@@ -71,7 +71,8 @@ def main(arguments: list[str] | None = None) -> None:
     except (UserError, CycloptsError) as error:
         print(f"reslab: {legible(' '.join(str(error).split()))}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # where nothing is under way that would have to be saved first
+        print("reslab: stopped", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:  # the reader, `head` for one, has all it wants of what was printed
         _forget_output()

@@ -10,7 +10,7 @@ from reslab.data.arrays.store import data_root, load_published
 from reslab.data.dataset import Dataset
 from reslab.data.photos.reader import read_photos
 from reslab.errors import UserError, choices, suggest
-from reslab.files import exists, is_folder, real_path
+from reslab.files import exists, is_folder, list_folder, real_path
 from reslab.runtime.listener import DEAF, Listener
 from reslab.spec import is_network
 from reslab.spec.trial import DataSpec
@@ -49,4 +49,5 @@ def _hint(text: str) -> str:
         return ", but a file; give the folder that contains it"
     if is_network(text):
         return f", but a network; write network={text}"
-    return suggest(text, LOADERS) or f"; choose {choices(LOADERS)}, or give a folder of photographs"
+    folders = [path.name for path in list_folder(Path()) if is_folder(path)]
+    return suggest(text, [*LOADERS, *folders]) or f"; choose {choices(LOADERS)}, or give a folder of photographs"

@@ -15,7 +15,7 @@ from reslab.runs.origins import DIGITS, count_images, find_beginning, name_start
 from reslab.spec import Spec, name_of
 from reslab.spec.codec import differing_leaves, encode, flatten
 from reslab.spec.families import IMAGENET_BLOCKS
-from reslab.spec.recipe import RECIPES, Recipe
+from reslab.spec.recipe import RECIPES, Recipe, space_evaluations
 from reslab.spec.trial import START, Trial, trial_to_dict
 
 # The data implies these, so they tell no two networks on one dataset apart.
@@ -169,6 +169,9 @@ def _telling(trial: Trial) -> dict[str, Any]:
     implied = {field: getattr(trial.network, field, None) for field in IMPLIED}
     fields = flatten({**trial_to_dict(trial), "network": implied})
     hidden = ["seed", START, "data.fingerprint"]
+    base = RECIPES[nearest_recipe(trial.recipe)]
+    if trial.recipe.iterations != base.iterations and trial.recipe == space_evaluations(trial.recipe, base):
+        hidden.append("recipe.evaluate_every")  # it follows from the length
     if trial.recipe.warmup is not None:
         hidden += [f"recipe.warmup.{field}" for field in UNHEEDED[trial.recipe.warmup.is_by_error]]
     return {field: value for field, value in fields.items() if field not in hidden and USUAL.get(field) != value}

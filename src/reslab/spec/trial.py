@@ -167,7 +167,8 @@ def group_fields(fields: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         if dot and group in groups:
             groups[group][rest] = value
         elif field not in (*groups, "seed"):
-            hint = hint_at_field(field) or "it has data, network, recipe, seed and their fields"
+            nearest = suggest(field, (*groups, "seed", "weights")).removeprefix("; ")
+            hint = hint_at_field(field) or nearest or "it has data, network, recipe, seed and their fields"
             raise UserError(f"a trial has no field '{field}'; {hint}")
     return groups
 

@@ -163,7 +163,7 @@ def test_help_answers_without_torch() -> None:
 from reslab.cli import app, main
 main(["networks"])
 for verb in app:
-    main([verb, "--help"] if verb[0] != "-" else [verb])
+    main([verb] if verb in ("--help", "-h", "--version") else [verb, "--help"])
 """
     told = _run_without_torch(script)
     assert "resnet-1202" in told

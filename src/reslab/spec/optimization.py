@@ -38,13 +38,13 @@ class OptimizerSpec:
 
     Fields:
         kind: `sgd`, or `adamw` (Loshchilov and Hutter, 2019).
-        learning_rate: The learning rate, which the schedule multiplies. Default: 0.1 for sgd, 0.001 for adamw.
+        learning_rate: The learning rate, which the schedule multiplies. For adamw the default is 0.001.
         body_rate: Learning rate of all layers but the classifier, as a fraction of learning_rate.
         stage_decay: Each stage learns at this fraction of the rate of the next one; the last at this fraction of the
             body's. 1 gives all stages the same rate.
         momentum: The momentum, from 0 up to 1, 1 excluded. For sgd.
         nesterov: Use Nesterov momentum. For sgd.
-        weight_decay: The weight decay. Default: 0.0001 for sgd, 0.01 for adamw.
+        weight_decay: The weight decay. For adamw the default is 0.01.
         decay: What decays: `all` parameters, or `weights` for kernels and matrices only.
         clip_norm: Clip the norm of the gradient to this value. 0 does not clip.
         betas: Decay of the averages of the gradient and of its square. For adamw.

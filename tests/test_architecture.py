@@ -28,6 +28,7 @@ FLOORS = [
     {"runtime"},
     {"spec"},
     {"shipped"},
+    {"packages"},
     {"files"},
     {"errors", "json_text", "numbers", "scores"},
 ]
@@ -38,6 +39,7 @@ TORCH_FREE = {
     "paper",
     "spec",
     "shipped",
+    "packages",
     "files",
     "scores",
     "errors",

@@ -26,10 +26,10 @@ from reslab.paper.cifar import ask_error
 from reslab.paper.claim import CIFAR10
 from reslab.report.records import read_records
 from reslab.report.verdicts import Verdict, judge
-from reslab.shipped import FOLDER, list_shipped, sets_of
+from reslab.shipped import FOLDER, list_networks, sets_of
 from reslab.spec import NetworkSpec, find
 
-SHIPPED = list_shipped("cifar10")
+SHIPPED = list_networks("cifar10")
 MOST_BYTES = 25_000_000
 RECORDS = {record.id: record for record in read_records(Path(__file__).parent.parent / "results")[0]}
 
@@ -129,7 +129,7 @@ def test_another_number_of_classes_gets_a_fresh_classifier() -> None:
 
 def test_what_is_not_shipped_is_told() -> None:
     """One sentence, with the networks that are."""
-    with pytest.raises(UserError, match=r"^resnet-1202 has no cifar10 weights here; plain-20, .*resnet-20.* have$"):
+    with pytest.raises(UserError, match=r"^there are no cifar10 weights of resnet-1202; choose plain-20, .*resnet-20"):
         create_model("resnet-1202", weights="cifar10")
     with pytest.raises(UserError, match="shortcut=C contradicts cifar10"):
         create_model("resnet-20", weights="cifar10", shortcut="C")
@@ -157,7 +157,8 @@ def test_they_are_in_the_wheel(tmp_path: Path) -> None:
 
 def test_they_are_listed_in_timms_words() -> None:
     """`list_models(pretrained=True)`."""
-    assert sorted(reslab.list_models(pretrained=True)) == SHIPPED
+    assert sorted(reslab.list_models(pretrained=True)) == sorted([*SHIPPED, "resnet-50"])
     assert reslab.list_models("plain*", pretrained=True)[0] == "plain-20"
     assert sets_of("resnet-20") == ["cifar10"]
+    assert sets_of("resnet-50") == ["imagenet"]
     assert sets_of("vgg-16") == []

@@ -8,7 +8,7 @@ from reslab.networks import Weights, create_model, read_weights
 from reslab.numbers import count, percent
 from reslab.report.markdown import write_table
 from reslab.report.notation import commit_words
-from reslab.shipped import FOLDER, list_shipped
+from reslab.shipped import FOLDER, list_networks
 from reslab.tasks.classification.scores import ERROR
 
 DECAYED = {"weights": "kernels and matrices", "all": "all parameters"}
@@ -42,7 +42,7 @@ reslab evaluate resnet-20 weights=cifar10
 
 def write_cards() -> str:
     """Write a table of the shipped networks, and a card for each."""
-    names = sorted(list_shipped("cifar10"), key=lambda name: (name.split("-")[0], int(name.split("-")[1])))
+    names = sorted(list_networks("cifar10"), key=lambda name: (name.split("-")[0], int(name.split("-")[1])))
     shipped = {name: read_weights("cifar10", like=create_model(name).spec) for name in names}
     rows = [
         [

@@ -27,7 +27,7 @@ from reslab.paper.cifar import ask_error
 from reslab.report.records import read_records
 from reslab.report.verdicts import Verdict, judge
 from reslab.runs.directory import RunDirectory, list_runs
-from reslab.shipped import FOLDER, list_shipped
+from reslab.shipped import FOLDER, list_networks
 from reslab.spec.codec import encode
 from reslab.tasks.classification.scores import ERROR
 from tools import REPOSITORY, RESULTS
@@ -107,7 +107,7 @@ def write_subset(dataset: ArrayDataset) -> None:
     classes = range(len(dataset.class_names))
     first = [np.flatnonzero(dataset.test.targets == label)[:IMAGES_OF_A_CLASS] for label in classes]
     subset = dataset.test.take(np.sort(np.concatenate(first)))
-    networks = {name: create_model(name, weights="cifar10").eval() for name in list_shipped("cifar10")}
+    networks = {name: create_model(name, weights="cifar10").eval() for name in list_networks("cifar10")}
     logits: dict[str, Any] = {name: compute_logits(network, subset) for name, network in networks.items()}
     SUBSET.parent.mkdir(exist_ok=True)
     np.savez_compressed(SUBSET, images=subset.images, labels=subset.targets, **logits)

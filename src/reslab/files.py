@@ -66,6 +66,19 @@ def real_path(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
+def data_root() -> Path:
+    """Return where data and weights that are fetched lie: ``RESLAB_DATA``, or ``reslab`` in the user's data folder."""
+    if os.environ.get("RESLAB_DATA"):
+        return Path(os.environ["RESLAB_DATA"]).expanduser()
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "reslab"
+
+
+def refuse_place(place: Path, error: OSError) -> UserError:
+    """Return the refusal of a place under the data root that cannot be written to."""
+    remedy = "free some space, or set RESLAB_DATA to another" if is_full(error) else "set RESLAB_DATA to a writable"
+    return UserError(f"cannot write {place}: {error.strerror}; {remedy} place")
+
+
 def slug(text: str, *, keep: str = "A-Za-z0-9.", longest: int | None = None) -> str:
     """Return `text` as part of a file's name: of other characters than those to `keep`, a dash for each row of them."""
     return re.sub(f"[^{keep}]+", "-", text)[:longest].strip("-")

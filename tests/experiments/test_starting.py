@@ -12,16 +12,20 @@ from tests.trials import DIGITS, PHOTO_FIELDS, make_digits_trial, make_photo_tri
 
 from reslab.cli import main
 from reslab.data.photos.folder import PhotoDataset
+from reslab.data.preprocessing import preprocess_images
 from reslab.errors import UserError
+from reslab.experiments.evaluate import evaluate_subject
 from reslab.experiments.run import run_trial
-from reslab.experiments.starting import initialize, warn_of_other_preparation
-from reslab.experiments.trials import read_trial
+from reslab.experiments.starting import initialize, keep_preparation, warn_of_other_preparation
+from reslab.experiments.trained import choose_inputs, load_run
+from reslab.experiments.trials import go_on_with_earlier, read_trial
 from reslab.networks import Weights, build, create_model, load_model, save_model
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.runtime.listener import Listener
 from reslab.spec import NetworkSpec, Preprocess, cifar
-from reslab.spec.preprocess import AUTHORS, PER_PIXEL_MEAN, TORCHVISION
+from reslab.spec.preprocess import AUTHORS, IMAGENET_MEAN, IMAGENET_STD, PER_PIXEL_MEAN, TORCHVISION
 from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
+from reslab.tasks.trial_task import make_task
 from reslab.training.loop import Stopped
 
 
@@ -170,13 +174,13 @@ def test_resuming_needs_no_weights(photos: PhotoDataset, weights: str, tmp_path:
 
 
 def test_from_the_command_line(photos: PhotoDataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Shipped weights, with a word about their preparation; lists of runs name them."""
+    """Shipped weights, with a word about their preparation where another is asked for; lists of runs name them."""
     words = [f"{name}={text}" for name, text in PHOTO_FIELDS.items() if name != "network"]
     words += [f"data={photos.root}", "network=resnet-20", "recipe.freeze=body", "--runs", str(tmp_path / "runs")]
-    main(["train", "weights=cifar10", *words])
+    main(["train", "weights=cifar10", "recipe.centring=imagenet", *words])
     told = capsys.readouterr().err
     assert "the weights to start from were trained with pixels 0-1, per-pixel mean, but this run" in told
-    assert "; set recipe.centring=mean-image to prepare them the same way" in told
+    assert "; leave recipe.centring out to prepare them the same way" in told
     (run,) = list_runs(tmp_path / "runs")
     assert RunDirectory(run.path).trial().start
     main(["runs", "--runs", str(tmp_path / "runs")])
@@ -188,13 +192,13 @@ def test_from_the_command_line(photos: PhotoDataset, tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("before", "crop", "remedy"),
     [
-        (TORCHVISION, 32, "set recipe.centring=imagenet to prepare them the same way"),
+        (TORCHVISION, 32, "leave recipe.centring out to prepare them the same way"),
         (TORCHVISION, None, "leave recipe.freeze out, so that every layer can adapt"),
-        (AUTHORS, 32, "leave recipe.freeze out, so that every layer can adapt"),
+        (AUTHORS, 32, "leave recipe.centring out to prepare them the same way"),
     ],
 )
 def test_other_preparation_comes_with_a_remedy(before: Preprocess, crop: int | None, remedy: str) -> None:
-    """The field that prepares images alike, for photographs; else what lets the weights adapt."""
+    """Photographs are prepared otherwise only where that was asked for; others cannot be, but weights can adapt."""
     said: list[str] = []
     started = Weights(spec=cifar(8), tensors={}, preprocess=before)
     warn_of_other_preparation(started, replace(PER_PIXEL_MEAN, crop=crop), Listener(warn=said.append))
@@ -238,3 +242,66 @@ def test_weights_that_are_not_finite_are_no_start(photos: PhotoDataset, weights:
     with pytest.raises(UserError, match=rf"weights={weights}: stem\.norm\.bias is not finite"):
         run_trial(start(photos, weights), photos, tmp_path / "others", weights=weights)
     assert not list((tmp_path / "others").iterdir())
+
+
+@pytest.fixture
+def authors(tmp_path: Path) -> str:
+    """Weights that know their images as the paper's authors prepared them, on crops of 48."""
+    network = create_model("cifar-resnet-8", num_classes=5)
+    network.preprocess = replace(AUTHORS, resize=60, crop=48)
+    return str(save_model(network, tmp_path / "authors.safetensors"))
+
+
+def test_photographs_are_prepared_as_the_weights_know_them(photos: PhotoDataset, authors: str, tmp_path: Path) -> None:
+    """In training and in tests, for crops of the run's size; its own weights say so, and nobody is warned."""
+    trial = make_photo_trial(photos, weights=authors)
+    side = trial.network.input_shape[-1]
+    assert trial.preprocess == replace(AUTHORS, resize=round(60 * side / 48), crop=side)
+    plain = replace(trial, preprocess=None)
+    assert trial.id != plain.id
+    assert trial_from_dict(trial_to_dict(trial)) == trial
+    (theirs, *_), (ours, *_) = (make_task(one, photos, device="cpu").feed.load(0, 1) for one in (trial, plain))
+    pixels = ours * torch.tensor(IMAGENET_STD)[:, None, None] + torch.tensor(IMAGENET_MEAN)[:, None, None]
+    expected = pixels.flip(-3) * 255 - torch.tensor(AUTHORS.mean)[:, None, None]
+    torch.testing.assert_close(theirs, expected, rtol=1e-4, atol=1e-2)
+    tests, _, _ = next(iter(make_task(trial, photos, device="cpu").feed.tests()))
+    image = preprocess_images(photos.test.read(0)[None], trial.preprocess, brightest=255)
+    torch.testing.assert_close(tests[:1], image)
+    said: list[str] = []
+    run = run_trial(trial, photos, tmp_path / "runs", weights=authors, listener=Listener(warn=said.append))
+    assert load_model(run.weights).preprocess == trial.preprocess
+    assert not any("prepares images" in sentence for sentence in said)
+    tested = evaluate_subject(choose_inputs(load_run(run), photos))
+    assert tested["loss"] == pytest.approx(run.result()["test_loss"], rel=1e-5)
+
+
+def test_another_preparation_is_to_be_had(photos: PhotoDataset, authors: str) -> None:
+    """By the field that says how; what the recipe would do anyway is not recorded, so that such runs keep their ids."""
+    assert make_photo_trial(photos, weights=authors, recipe__centring="imagenet").preprocess is None
+    side = make_photo_trial(photos).network.input_shape[-1]
+    trial = make_photo_trial(photos)
+    for known, kept in (
+        (replace(TORCHVISION, resize=256, crop=224), None),
+        (replace(TORCHVISION, resize=232), replace(TORCHVISION, resize=round(232 * side / 224), crop=side)),
+        (replace(TORCHVISION, resize=None, crop=None), None),
+        (None, None),
+    ):
+        assert keep_preparation(trial, Weights(spec=trial.network, tensors={}, preprocess=known)) == kept
+    mean_image = torch.stack([torch.full((4, 4), value) for value in (0.25, 0.5, 0.75)])
+    own = Weights(spec=trial.network, tensors={}, preprocess=PER_PIXEL_MEAN, mean_image=mean_image)
+    kept = keep_preparation(trial, own)
+    assert kept is not None
+    assert (kept.mean, kept.std, kept.per_pixel_mean, kept.crop) == ((0.25, 0.5, 0.75), (1.0, 1.0, 1.0), False, side)
+    by_mean_image = replace(trial, recipe=replace(trial.recipe, centring="mean-image"))
+    assert keep_preparation(by_mean_image, own) is None
+
+
+def test_a_run_of_before_is_named(photos: PhotoDataset, authors: str, tmp_path: Path) -> None:
+    """It prepared images as the recipe says, and is resumed only by the field that says so."""
+    trial = make_photo_trial(photos, weights=authors)
+    before = RunDirectory.of(replace(trial, preprocess=None), tmp_path)
+    before.path.mkdir()
+    said: list[str] = []
+    go_on_with_earlier(lambda data: [trial], photos, tmp_path, weights=authors, listener=Listener(warn=said.append))
+    assert len(said) == 1 and said[0].startswith(f"{before.path} was begun by an earlier version")
+    assert said[0].endswith("add recipe.centring=imagenet to resume the old one")

@@ -6,11 +6,11 @@ from pathlib import Path
 from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.arrays.digits import load_digits
 from reslab.data.arrays.sources import PUBLISHED
-from reslab.data.arrays.store import data_root, load_published
+from reslab.data.arrays.store import load_published
 from reslab.data.dataset import Dataset
 from reslab.data.photos.reader import read_photos
 from reslab.errors import UserError, choices, suggest
-from reslab.files import exists, is_folder, list_folder, real_path
+from reslab.files import data_root, exists, is_folder, list_folder, real_path
 from reslab.runtime.listener import DEAF, Listener
 from reslab.spec import is_network
 from reslab.spec.trial import DataSpec

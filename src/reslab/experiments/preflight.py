@@ -20,6 +20,7 @@ from reslab.networks.freezing import freeze, refuse_no_part
 from reslab.runs.directory import RunDirectory
 from reslab.runtime.listener import Listener
 from reslab.runtime.processes import refuse_undivided
+from reslab.shipped import read_imagenet_classes
 from reslab.spec import Spec, name_of
 from reslab.spec.task import tasks_for
 from reslab.spec.trial import Trial
@@ -112,6 +113,8 @@ def refuse_other_classes(origin: str, network: Network, dataset: Dataset, names:
     remedy = "give the data it was trained for"
     _refuse_other_count(origin, network.spec, dataset, names, remedy=remedy)
     known = network.class_names
+    if known == tuple(read_imagenet_classes()) and names == tuple(map(str, range(len(names)))):
+        return  # folders 0 to 999 are ImageNet's classes by their places
     if known is not None and known != names:
         one, other = next(pair for pair in zip(known, names, strict=True) if pair[0] != pair[1])
         which = "the same classes in another order" if sorted(known) == sorted(names) else "other classes"

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from reslab.data.arrays.store import data_root
 from reslab.data.dataset import Dataset
 from reslab.data.photos.folder import PhotoDataset
 from reslab.data.photos.imagenet import WHOLE
@@ -22,6 +21,7 @@ from reslab.experiments.analyze import analyze_run
 from reslab.experiments.evaluate import score_ensemble, score_run
 from reslab.experiments.together import most_together, refuse_failures, run_together
 from reslab.experiments.trials import refuse_without_files, take_epochs, with_epochs
+from reslab.files import data_root
 from reslab.paper.claim import IMAGENET, Claim, Setting
 from reslab.paper.measurements import ByEnsemble, ByProtocol, Logged, ResponseStd
 from reslab.runs.directory import RunDirectory, list_runs

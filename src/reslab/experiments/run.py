@@ -165,7 +165,7 @@ def _begin_network(
                 started = read_start(trial, weights)
     else:
         started = load_start(network, trial, weights)
-        if started is not None:
+        if started is not None and trial.preprocess is None:
             warn_of_other_preparation(started, task.feed.preprocess, listener)
     if trial.recipe.freeze is not None:
         freeze(network, trial.recipe.freeze)

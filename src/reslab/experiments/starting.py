@@ -14,7 +14,7 @@ from reslab.runtime.randomness import torch_seeded
 from reslab.runtime.sealed import seal
 from reslab.spec import Preprocess, Spec
 from reslab.spec.catalogue import contradictions
-from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD, PER_PIXEL_MEAN
+from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
 from reslab.spec.trial import Trial
 
 PIXELS = ("channel_order", "pixel_range", "per_pixel_mean", "mean", "std")  # what is done to them, wherever they are
@@ -33,10 +33,12 @@ def start_from(
     network: str | Spec | None,
     given: Mapping[str, Any],
     implied: Mapping[str, Any],
+    prepares: bool,
 ) -> Trial:
     """Return the trial with these weights to start from; a network by name, or none, is what they were trained for.
 
-    Of its fields some were given, and others are implied by the data: nobody can leave those out.
+    Of its fields some were given, and others are implied by the data: nobody can leave those out. If it `prepares`
+    images as the weights know them, it says how.
     """
     read, origin = read_weights(weights, like=trial.network), str(weights)
     for field, (here, before) in contradictions(trial.network, read.spec).items():
@@ -48,7 +50,27 @@ def start_from(
     spec = trial.network
     if network is None or isinstance(network, str):
         spec = create_trained(network, read, {**implied, **given}, origin=origin, where="network.").spec
-    return replace(trial, network=spec, start=seal({}, read.tensors))
+    trial = replace(trial, network=spec, start=seal({}, read.tensors))
+    return replace(trial, preprocess=keep_preparation(trial, read)) if prepares else trial
+
+
+def keep_preparation(trial: Trial, read: Weights) -> Preprocess | None:
+    """Return how weights know their images, for crops of the trial's size; None where its recipe prepares them so.
+
+    Weights that do not know to which size images are resized before the crop get the usual one. A mean image is of
+    other photographs: its mean colour is kept.
+    """
+    known, crop = read.preprocess, trial.network.input_shape[-1]
+    usual = Preprocess(resize=round(256 * crop / 224), crop=crop, mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    if known is None or (known.per_pixel_mean and trial.recipe.centring == "mean-image"):
+        return None
+    if read.mean_image is not None:
+        mean = tuple(read.mean_image.flatten(1).mean(1).tolist())
+        std = known.std * (len(mean) // len(known.std))
+        known = replace(known, per_pixel_mean=False, mean=mean, std=std)
+    resize = round(known.resize * crop / known.crop) if known.resize and known.crop else usual.resize
+    kept = replace(known, resize=resize, crop=crop)
+    return None if kept == usual and trial.recipe.centring == "imagenet" else kept
 
 
 def refuse_other_start(trial: Trial, weights: str | Path | None) -> None:
@@ -88,16 +110,10 @@ def warn_of_other_preparation(started: Weights, preprocess: Preprocess, listener
     """Say where images will be prepared in another way than the weights to start from were trained with."""
     before = started.preprocess
     if before is not None and any(getattr(before, field) != getattr(preprocess, field) for field in PIXELS):
+        remedy = "leave recipe.freeze out, so that every layer can adapt"
+        if preprocess.crop:  # photographs, which are prepared so only where that is asked for
+            remedy = "leave recipe.centring out to prepare them the same way"
         listener.warn(
             f"the weights to start from were trained with {before.describe()}, but this run prepares images with "
-            f"{preprocess.describe()}; {_find_remedy(before, preprocess)}"
+            f"{preprocess.describe()}; {remedy}"
         )
-
-
-def _find_remedy(before: Preprocess, preprocess: Preprocess) -> str:
-    """Say which recipe prepares photographs as the weights know them; where none does, what lets weights adapt."""
-    ways = {"mean-image": PER_PIXEL_MEAN, "imagenet": Preprocess(mean=IMAGENET_MEAN, std=IMAGENET_STD)}
-    for centring, way in ways.items():
-        if preprocess.crop and all(getattr(before, field) == getattr(way, field) for field in PIXELS):
-            return f"set recipe.centring={centring} to prepare them the same way"
-    return "leave recipe.freeze out, so that every layer can adapt"

@@ -65,7 +65,8 @@ def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Pa
         return trial
     from reslab.experiments.starting import start_from
 
-    return start_from(trial, weights, network=network, given=given, implied=implied)
+    prepares = dataset.has_files and "centring" not in changes  # which is how to ask for another way
+    return start_from(trial, weights, network=network, given=given, implied=implied, prepares=prepares)
 
 
 def go_on_with_earlier(
@@ -96,6 +97,7 @@ def go_on_with_earlier(
         tell_of_changed_data(trials, dataset, root, listener)
     for trial in trials:
         _tell_of_earlier_network(trial, root, listener)
+        _tell_of_earlier_preparation(trial, root, listener)
     return trials, dataset
 
 
@@ -111,6 +113,16 @@ def _tell_of_earlier_network(trial: Trial, root: Path, listener: Listener) -> No
             listener.warn(
                 f"{before.path} uses an older definition of network.order=pre; add network.pre_revision=1 to resume it"
             )
+
+
+def _tell_of_earlier_preparation(trial: Trial, root: Path, listener: Listener) -> None:
+    """Say where an earlier version, which prepared images as the recipe says, has begun what looks the same."""
+    before = RunDirectory.of(replace(trial, preprocess=None), root)
+    if trial.preprocess is not None and before.path.exists() and not _has_begun([trial], root):
+        listener.warn(
+            f"{before.path} was begun by an earlier version, which did not prepare images as its weights need it, so "
+            f"this is a new run; add recipe.centring={trial.recipe.centring} to resume the old one"
+        )
 
 
 def tell_of_network(fields: Mapping[str, Any], trial: Trial, *, weights: str | Path | None) -> str:

@@ -51,7 +51,7 @@ FAMILIES: dict[str, Callable[[int], Entry]] = {
 
 
 def list_models(pattern: str = "*", *, pretrained: bool = False) -> list[str]:
-    """Return the names that match a shell pattern. `pretrained` returns only those that come with weights."""
+    """Return the names that match a shell pattern. `pretrained` returns only those with trained weights."""
     names = [name for name in _named() if fnmatch.fnmatch(name, pattern.lower().replace("_", "-"))]
     return [name for name in names if sets_of(name)] if pretrained else names
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 from reslab.errors import UserError, choices, suggest
 from reslab.spec.catalogue import Spec, comparable, name_of, spec_from_dict, spec_to_dict
 from reslab.spec.codec import convert, decode, differing_leaves, encode, normalize, override
+from reslab.spec.preprocess import Preprocess
 from reslab.spec.recipe import Recipe, change_recipe
 from reslab.spec.task import CLASSIFICATION, TaskSpec, encode_task, find_task
 
@@ -17,7 +18,7 @@ SplitName: TypeAlias = Literal["full", "tuning"]
 OnBadImage: TypeAlias = Literal["stop", "skip"]
 PARTS = ("task", "data", "network", "recipe", "seed")
 GROUPS = ("task", "data", "network", "recipe")
-START = "start"
+START, PREPARED = "start", "preprocess"
 RECIPE_FIELDS = tuple(Recipe.__dataclass_fields__)
 USUAL_WORDS = {  # what others call fields of a trial
     "recipe.optimizer.learning_rate": ("lr", "learning_rate"),
@@ -75,6 +76,7 @@ class Trial:
         seed: Seed of everything random: initial weights, order, augmentation.
         start: SHA-256 of the weights that training starts from, or none.
         task: What the network is trained for.
+        preprocess: How photographs are prepared, as the weights of `start` know them. None: as the recipe says.
     """
 
     data: DataSpec
@@ -83,6 +85,7 @@ class Trial:
     seed: int = 0
     start: str | None = None
     task: TaskSpec = CLASSIFICATION
+    preprocess: Preprocess | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "task", find_task(self.task))  # a name will do
@@ -119,13 +122,14 @@ def trial_to_dict(trial: Trial, *, sparse: bool = False) -> dict[str, Any]:
         "recipe": encode(trial.recipe, sparse=sparse),
         "seed": trial.seed,
     }
-    return parts | ({} if trial.start is None else {START: trial.start})
+    parts |= {} if trial.start is None else {START: trial.start}
+    return parts | ({} if trial.preprocess is None else {PREPARED: encode(trial.preprocess, sparse=sparse)})
 
 
 def trial_from_dict(data: Mapping[str, Any]) -> Trial:
     """Rebuild a trial from `trial_to_dict`'s data."""
     for part in data:
-        if part not in (*PARTS, START):
+        if part not in (*PARTS, START, PREPARED):
             if part in RECIPE_FIELDS or part == "base":
                 raise UserError(f"this is a recipe, not a trial: it has '{part}'; use it with recipe=FILE")
             raise UserError(f"a trial has no '{part}'{suggest(part, PARTS) or '; it has ' + ', '.join(PARTS)}")
@@ -141,6 +145,7 @@ def trial_from_dict(data: Mapping[str, Any]) -> Trial:
         seed=data["seed"],
         start=convert(str, data[START], where=START) if START in data else None,
         task=find_task(data["task"]),
+        preprocess=decode(Preprocess, data[PREPARED], where=f"{PREPARED}.") if PREPARED in data else None,
     )
 
 

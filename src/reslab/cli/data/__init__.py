@@ -1,17 +1,17 @@
 """`reslab data fetch|prepare|shard|check|list`."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from reslab.cli.terminal.show import SPEAKING, console, make_table, print_json, progress_console, say
+from reslab.cli.terminal.progress import byte_bars
+from reslab.cli.terminal.show import SPEAKING, console, make_table, print_json, say
 from reslab.cli.words.subjects import WHOLE, Json
 from reslab.errors import UserError, choices, suggest
-from reslab.files import exists, remove_abandoned
+from reslab.files import data_root, exists, remove_abandoned
 from reslab.numbers import count, write_size
 
 app = App(name="data", help="Fetch, check, list and shard datasets.")
@@ -37,7 +37,6 @@ def fetch(name: str, *, source: str | None = None, dry_run: DryRun = False) -> N
     """
     from reslab.data.arrays.fetch import fetch as fetch_dataset
     from reslab.data.arrays.sources import PUBLISHED
-    from reslab.data.arrays.store import data_root
 
     if name not in PUBLISHED:
         raise UserError(f"'{name}' cannot be fetched; choose {choices(PUBLISHED)} (the digits come with the package)")
@@ -49,7 +48,7 @@ def fetch(name: str, *, source: str | None = None, dry_run: DryRun = False) -> N
             f"images, {write_size(dataset.num_bytes)}, to {data_root() / name}"
         )
         return
-    with _bars() as watch:
+    with byte_bars() as watch:
         folder = fetch_dataset(PUBLISHED[name], source=source, watch=watch)
     say(f"wrote {folder}")
 
@@ -82,7 +81,7 @@ def prepare(name: str, source: Path, *, out: Path | None = None, dry_run: DryRun
         needs = f"would write {write_size(plan.disk_bytes)} to {place}" if plan else "nothing to unpack"
         say(f"{source}: {needs}")
         return
-    with _bars() as watch:
+    with byte_bars() as watch:
         prepared = prepare_imagenet(source, place, watch=watch)
     told = "{:,} classes, {:,} training and {:,} validation images"
     state = "was already unpacked" if prepared.as_found else "is ready"
@@ -126,7 +125,7 @@ def shard(
         images = [len(shard) for shard in plan.shards.values()]
         say(f"would write {describe(plan.dataset.class_names, images)}, {write_size(plan.total_bytes)} of disk")
         return
-    with _bars() as watch:
+    with byte_bars() as watch:
         contents = write_shards(source, place, size=most, watch=watch)
     written = describe(contents.class_names, list(contents.images.values()))
     say(f"wrote {written}; train on them: reslab train data={out}")
@@ -185,8 +184,6 @@ def list_datasets(*, json: Json = False) -> None:
 
     reslab data list
     """
-    from reslab.data.arrays.store import data_root
-
     remove_abandoned(data_root())
     rows = list(_describe_datasets())
     if json:
@@ -202,7 +199,6 @@ def list_datasets(*, json: Json = False) -> None:
 
 def _describe_datasets() -> Iterator[dict[str, Any]]:
     from reslab.data.arrays.sources import PUBLISHED
-    from reslab.data.arrays.store import data_root
     from reslab.data.catalogue import LOADERS
 
     for name, load in LOADERS.items():
@@ -214,22 +210,3 @@ def _describe_datasets() -> Iterator[dict[str, Any]]:
             dataset, here = load(), True
             sizes = {"train": len(dataset.train), "test": len(dataset.test), "shape": dataset.train.images.shape[1:]}
         yield {"name": name, "classes": len(dataset.class_names), **sizes, "here": here}
-
-
-@contextmanager
-def _bars() -> Iterator[Callable[[str, int, int | None], None]]:
-    """Show a bar of bytes for each thing under way; yield what moves them."""
-    from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TransferSpeedColumn
-
-    from reslab.cli.terminal.progress import Name
-
-    columns = (Name(), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=progress_console, disable=not progress_console.is_terminal) as progress:
-        bars: dict[str, TaskID] = {}
-
-        def watch(what: str, done: int, total: int | None) -> None:
-            if what not in bars:
-                bars[what] = progress.add_task(what, total=total)
-            progress.update(bars[what], completed=done)
-
-        yield watch

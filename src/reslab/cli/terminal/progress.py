@@ -8,13 +8,24 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.table import Column
 from rich.text import Text
 
 from reslab.cli.terminal.legible import legible
 from reslab.cli.terminal.show import note, progress_console, warn
 from reslab.experiments.lines import write_lines
+from reslab.files import Watch
 from reslab.runtime.listener import Listener, Metrics
 from reslab.scores import PARTS, Score
 from reslab.spec import name_of
@@ -175,3 +186,18 @@ class StopSignals:
         if self.received is not None:
             raise KeyboardInterrupt
         self.received = signal.Signals(number)
+
+
+@contextlib.contextmanager
+def byte_bars() -> Iterator[Watch]:
+    """Show a bar of bytes for each thing that is fetched or written; yield what moves them."""
+    columns = (Name(), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=progress_console, disable=not progress_console.is_terminal) as progress:
+        bars: dict[str, TaskID] = {}
+
+        def watch(what: str, done: int, total: int | None) -> None:
+            if what not in bars:
+                bars[what] = progress.add_task(what, total=total)
+            progress.update(bars[what], completed=done)
+
+        yield watch

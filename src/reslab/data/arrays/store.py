@@ -5,7 +5,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,17 +14,10 @@ from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.arrays.sources import Published
 from reslab.data.arrays.split import ArraySplit, Bytes
 from reslab.errors import UserError
-from reslab.files import is_full, remove_abandoned, replace_folder, temporary_folder
+from reslab.files import data_root, refuse_place, remove_abandoned, replace_folder, temporary_folder
 from reslab.json_text import to_json
 
 ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
-
-
-def data_root() -> Path:
-    """Return ``RESLAB_DATA``, or ``reslab`` in the user's data folder."""
-    if os.environ.get("RESLAB_DATA"):
-        return Path(os.environ["RESLAB_DATA"]).expanduser()
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "reslab"
 
 
 def digest(array: Bytes) -> str:
@@ -61,12 +53,6 @@ def save_arrays(name: str, arrays: Mapping[str, Bytes]) -> Path:
     except OSError as error:
         raise refuse_place(folder, error) from error
     return folder
-
-
-def refuse_place(place: Path, error: OSError) -> UserError:
-    """Return the refusal of a place under the data root that cannot be written to."""
-    remedy = "free some space, or set RESLAB_DATA to another" if is_full(error) else "set RESLAB_DATA to a writable"
-    return UserError(f"cannot write {place}: {error.strerror}; {remedy} place")
 
 
 def load_published(dataset: Published) -> ArrayDataset:

@@ -1,7 +1,8 @@
 """What feeds a training with photographs: crops by worker processes, centred, coloured and mixed on the device.
 
 Tested on the central crop, the shorter side being 256 for crops of 224 and in proportion for others; centred by the
-mean image of the training images (the paper's way) or by ImageNet's mean and deviation (the common one).
+mean image of the training images (the paper's way) or by ImageNet's mean and deviation (the common one); or all of it
+as the weights know it that the training starts from.
 Colours are shifted as in AlexNet: along the principal components of ImageNet's pixels, each by a normal number times
 its eigenvalue. Mixing joins every image with its neighbour in the batch, whose order is random already.
 """
@@ -28,7 +29,7 @@ from reslab.data.photos.crops import Decoded, TrainingCrops, Wanted
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit
 from reslab.data.photos.order import PhotoSampler
 from reslab.data.photos.resizing import crop_side
-from reslab.data.preprocessing import centre_pixels, preprocess_images
+from reslab.data.preprocessing import WHITE, centre_pixels, preprocess_images
 from reslab.data.reading import OnBad, read_in_order
 from reslab.data.validation import hold_back
 from reslab.data.workers import count_workers, work_ahead
@@ -165,6 +166,10 @@ class PhotoFeed:
         if self.trial.recipe.augmentation.colour:
             shifts = send((decoded.shifts.numpy() * VALUES) @ VECTORS.T, self.device)
             pixels.add_(shifts[:, :, None, None])
+        if self.preprocess.channel_order == "BGR":
+            pixels = pixels.flip(1)
+        if (white := WHITE[self.preprocess.pixel_range]) != 1:
+            pixels.mul_(white)
         centre_pixels(pixels, self.preprocess, mean_image=self.mean_image, in_place=True)
         return pixels, send(decoded.targets.numpy(), self.device)
 
@@ -211,8 +216,8 @@ def make_feed(
     bad = BadImages(whole, skip=skip, listener=listener, known=known, folder=kept)
     crop = trial.network.input_shape[-1]
     geometry = Preprocess(resize=round(TEST_SIDE * crop / REFERENCE_SIDE), crop=crop)
-    mean_image, preprocess = None, replace(geometry, mean=IMAGENET_MEAN, std=IMAGENET_STD)
-    if recipe.centring == "mean-image":
+    mean_image, preprocess = None, trial.preprocess or replace(geometry, mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    if recipe.centring == "mean-image" and trial.preprocess is None:
         mean_image, preprocess = torch.empty(3, crop, crop), replace(geometry, per_pixel_mean=True)
         if processes.first:
             mean_image = _find_mean(dataset.train, geometry, folder=folder, bad=bad, device=device)

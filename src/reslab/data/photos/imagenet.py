@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from reslab.data.arrays.store import data_root
 from reslab.data.photos.folder import read_folder, write_words
 from reslab.errors import UserError
-from reslab.files import Watch, is_folder, list_folder, real_path, refuse_full_disk, temporary_folder
+from reslab.files import Watch, data_root, is_folder, list_folder, real_path, refuse_full_disk, temporary_folder
 
 TRAIN_TAR, VAL_TAR = "ILSVRC2012_img_train.tar", "ILSVRC2012_img_val.tar"
 FOLDER = "ILSVRC2012_devkit_t12"

@@ -19,12 +19,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from reslab.data.arrays.store import data_root
 from reslab.data.photos.findings import Finding, Tell, refuse
 from reslab.data.photos.image_files import SUFFIXES
 from reslab.data.photos.members import reading
 from reslab.errors import UserError
-from reslab.files import atomic_write
+from reslab.files import atomic_write, data_root
 from reslab.json_text import to_json
 
 LABEL = ".cls"

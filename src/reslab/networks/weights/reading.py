@@ -21,10 +21,12 @@ from reslab.networks.network import Network
 from reslab.networks.weights.adapters import ADAPTERS, find_adapter, from_foreign
 from reslab.networks.weights.caffe import read_caffemodel
 from reslab.networks.weights.file import Weights, parse_weights
+from reslab.networks.weights.keras import read_keras
+from reslab.networks.weights.layers_model import MODEL
 from reslab.networks.weights.places import COUNTER
 from reslab.networks.weights.torchvision import digest_file, fetch_torchvision, find_preprocess, modernize
 from reslab.runtime.sealed import KEY, read_safetensors
-from reslab.shipped import SETS, find_shipped, list_shipped
+from reslab.shipped import FETCHED, SETS, find_weights, list_networks
 from reslab.spec import Spec, name_of
 
 TORCHVISION = "torchvision"  # the weights it published, and its adapter
@@ -42,6 +44,8 @@ def read_weights(path: str | Path, *, like: Spec | None = None) -> Weights:
     means a file. "torchvision" downloads torchvision's weights for `like`.
     """
     path = _find_file(path, like=like)
+    if path.suffix == ".json" or (path / MODEL).is_file():
+        return read_keras(path if path.suffix == ".json" else path / MODEL)
     tensors, metadata = read_tensors(path)
     if KEY in metadata:
         return parse_weights(path, tensors, metadata)
@@ -78,10 +82,12 @@ def _find_file(weights: str | Path, *, like: Spec | None) -> Path:
                 f"there are no weights '{weights}'; give the path of a file, or {choices((*SETS, TORCHVISION))}"
             )
         return path
+    if like is None and weights in FETCHED and len(known := list_networks(str(weights))) == 1:
+        return find_weights(str(weights), known[0])
     if like is None:
-        some = f": {choices(list_shipped(str(weights)))}" if weights in SETS else ""
+        some = f": {choices(list_networks(str(weights)))}" if weights in SETS else ""
         raise UserError(f"{weights} has weights of several networks; give the name of one of them too{some}")
-    return fetch_torchvision(like) if weights == TORCHVISION else find_shipped(str(weights), name_of(like).split()[0])
+    return fetch_torchvision(like) if weights == TORCHVISION else find_weights(str(weights), name_of(like).split()[0])
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

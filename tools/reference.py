@@ -25,7 +25,7 @@ from reslab.data.photos.findings import KINDS
 from reslab.numbers import count
 from reslab.report.markdown import write_table
 from reslab.spec import NetworkSpec, Preprocess, StageSpec, StemSpec
-from reslab.spec.codec import encode, flatten
+from reslab.spec.codec import LEFT_OUT, encode, flatten
 from reslab.spec.comparators import TYPES
 from reslab.spec.recipe import RECIPES, Recipe
 from reslab.spec.task import TASKS, TaskSpec
@@ -144,6 +144,8 @@ def _write_type(hint: Any) -> str:
         return ", ".join(f"`{choice}`" for choice in args)
     if origin in (Union, types.UnionType):
         kinds = [_write_type(kind) for kind in args if kind is not type(None)]
+        if bool in args:
+            return f"{kinds[0]}, `true`, or `none`"
         return "[a network](networks.md)" if len(kinds) > 1 else f"{kinds[0]}, or `none`"
     if origin is tuple:
         plurals = {int: "whole numbers", float: "numbers"}
@@ -158,7 +160,8 @@ def _write_default(field: Any) -> str:
         return "required"
     if field.default is MISSING or is_dataclass(field.default):
         return ""
-    value = list(field.default) if isinstance(field.default, tuple) else field.default
+    default = field.metadata.get(LEFT_OUT, field.default)
+    value = list(default) if isinstance(default, tuple) else default
     words = {True: "true", False: "false", None: "none"}
     return f"`{words[value] if isinstance(value, bool) or value is None else value}`"
 

@@ -95,3 +95,9 @@ def test_why_a_run_does_not_find_its_photographs(photos: Path, run: RunDirectory
     )
     told = explain_lost_data(replace(trained, run=None))
     assert told == "mine was trained on a folder named photos, but its path is not recorded; write data=FOLDER"
+
+
+def test_a_run_of_another_length_is_no_business_of_the_photographs(photos: Path, run: RunDirectory) -> None:
+    """They have not changed; nor would the old name bring back a run with other settings."""
+    assert hear(photos, run.path.parent, **{"recipe.epochs": "6"}) == []
+    assert hear(photos.rename(photos.parent / "pictures"), run.path.parent, **{"recipe.epochs": "6"}) == []

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.experiments.faults import make_trial
 from tests.multilabel import make_labelled
@@ -15,6 +16,7 @@ from tests.trials import DIGITS, make_digits_trial, make_photo_trial
 
 from reslab.data.catalogue import open_data
 from reslab.data.photos.folder import PhotoDataset
+from reslab.data.validation import draw_held_back
 from reslab.errors import UserError
 from reslab.experiments import preflight as looking
 from reslab.experiments.estimate import disk_needs
@@ -213,3 +215,17 @@ def test_a_warm_up_longer_than_the_run_is_doubted() -> None:
     trial = make_digits_trial(**{"warmup.iterations": 700})
     (doubt,) = looking.list_doubts(trial, DIGITS, device="cpu")
     assert doubt.startswith("recipe.warmup.iterations is 700, but the run has only 640")
+
+
+def test_validation_images_without_any_label_are_refused(tmp_path: Path) -> None:
+    """Before the training whose first evaluation they would end."""
+    dataset = open_data(str(make_labelled(tmp_path / "shapes")))
+    kept = np.array([index for index in range(len(dataset.train)) if index % 13 == 0])
+    targets = np.zeros_like(dataset.train.targets)
+    targets[kept] = dataset.train.targets[kept]
+    rare = replace(dataset, train=replace(dataset.train, targets=targets))
+    trial = read_trial(SMALL | {"data.validation": "0.1", "data.held_out_seed": "0"}, dataset)
+    held = set(draw_held_back(dataset.train, trial.data).tolist())
+    assert held.isdisjoint(kept.tolist())
+    with pytest.raises(UserError, match=rf"none of the {len(held)} validation images has a label; raise data\.valid"):
+        refuse_unfit_trial(trial, rare)

@@ -29,6 +29,7 @@ from reslab.data.photos.order import PhotoSampler
 from reslab.data.photos.reader import read_photos
 from reslab.data.photos.shard_writer import write_shards
 from reslab.errors import UserError
+from reslab.experiments import run as running
 from reslab.experiments.evaluate import evaluate_subject
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import choose_inputs, load_file, load_run
@@ -47,6 +48,7 @@ from reslab.spec.trial import Trial
 from reslab.tasks.catalogue import list_shown
 from reslab.tasks.trial_task import make_task
 from reslab.training.loop import Stopped
+from reslab.training.stepping import Stepper, assemble
 
 LABELS = torch.arange(4)
 GROWING = {"network__input_size": "64", "recipe__resizing__initial": "0.5", "recipe__resizing__stages": "2"}
@@ -700,3 +702,24 @@ def test_networks_learn_from_sequences_and_volumes(shape: tuple[int, ...], tmp_p
         run_trial(read_trial(fields | {"recipe.augmentation.padding": 1}, made), made, tmp_path)
     with pytest.raises(UserError, match="takes inputs of 1 x"):
         run_trial(read_trial(fields | {"network.dimensions": 2}, made), made, tmp_path)
+
+
+def test_what_iterations_turn_out_to_run_by_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device with too little memory takes the parts of a batch one after the other, which changes the last bits."""
+
+    def assemble_and_give_up_lanes(*given: Any, **options: Any) -> Stepper:
+        stepper = assemble(*given, **options)
+        stepper.runtime = replace(stepper.runtime, lanes=2)
+        advance = stepper.advance
+
+        def give_up(step: int, **options: Any) -> None:
+            stepper.runtime = replace(stepper.runtime, lanes=1)
+            advance(step, **options)
+
+        monkeypatch.setattr(stepper, "advance", give_up)
+        return stepper
+
+    monkeypatch.setattr(running, "assemble", assemble_and_give_up_lanes)
+    run = run_trial(make_trial(), DIGITS, tmp_path)
+    (sitting,) = run.read("provenance")["sittings"]
+    assert sitting["lanes"] == 1

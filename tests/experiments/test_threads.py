@@ -176,3 +176,21 @@ def test_a_run_is_watched_where_it_has_several_threads(monkeypatch: pytest.Monke
     monkeypatch.setattr(module.SpeedWatch, "hear", lambda self, step, metrics: watched.append(step))
     run_trial(make_digits_trial("cifar-plain-8", iterations=2, batch=16), DIGITS, tmp_path)
     assert watched == [1, 2]
+
+
+@pytest.mark.parametrize("provenance", [None, {"sittings": []}, {"sittings": [{"threads": 1}]}], ids=str)
+def test_a_record_that_says_nothing_of_threads_stops_nobody(provenance: dict[str, object], machine: Machine) -> None:
+    """Then they are chosen anew."""
+    machine.leave(1)
+    machine.run.finish({})
+    (machine.run.path / "provenance.json").unlink()
+    if provenance:
+        machine.run.write("provenance", provenance)
+    assert (machine.choose(), machine.told) == (2, [])
+
+
+def test_without_a_run_the_fastest_are_taken(machine: Machine) -> None:
+    """As the range test does, which writes none."""
+    with suitable_threads(machine.trial, device="cpu", listener=Listener(warn=machine.told.append)):
+        assert torch.get_num_threads() == 1
+    assert len(machine.told) == 1

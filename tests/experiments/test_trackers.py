@@ -258,3 +258,20 @@ def test_the_real_weights_and_biases(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not told
     sittings = list((run.path / "wandb").glob(f"offline-run-*-{run.read('wandb')['id']}"))
     assert sittings and all(list(sitting.glob("*.wandb")) for sitting in sittings)
+
+
+def test_of_trials_that_begin_together_one_creates_the_experiment(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others find it there."""
+
+    def create_late(name: str) -> str:
+        store.experiments[name] = "0"  # another trial's, since it was looked for
+        raise OSError(f"experiment {name} already exists")
+
+    monkeypatch.setattr(store, "create_experiment", create_late)
+    trackers.MLflow(RunDirectory(tmp_path), TRIAL).begin()
+    assert len(store.runs) == 1
+    monkeypatch.setattr(store, "get_experiment_by_name", lambda name: None)
+    with pytest.raises(OSError, match="already exists"):
+        trackers.MLflow(RunDirectory(tmp_path / "other"), TRIAL).begin()

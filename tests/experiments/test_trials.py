@@ -110,13 +110,27 @@ def test_a_length_of_ones_own_is_evaluated_about_ten_times(fields: dict[str, obj
     assert read_trial({"network": "cifar-resnet-8", **fields}, DIGITS).recipe.evaluate_every == every
 
 
-def test_the_best_weights_are_kept_by_the_headline_unless_another_score_is_named() -> None:
+def test_an_interval_of_ones_own_stays(tmp_path: Path) -> None:
+    """Whether a file or a recipe in Python has it, and whatever length fields give."""
+    written = tmp_path / "mine.toml"
+    written.write_text('base = "digits"\nevaluate_every = 64\n')
+    for recipe, every in ((str(written), 64), (replace(RECIPES["digits"], evaluate_every=7), 7), ("digits", 128)):
+        fields = {"network": "cifar-resnet-8", "recipe": recipe, "recipe.iterations": "1280"}
+        assert read_trial(fields, DIGITS).recipe.evaluate_every == every
+
+
+def test_the_best_weights_are_kept_by_the_headline_unless_another_score_is_named(tmp_path: Path) -> None:
     """By images that the training goes without, which a seed of their own draws."""
+    written = tmp_path / "mine.toml"
+    written.write_text('base = "digits"\nkeep_best = true\n')
     fields = {"network": "cifar-resnet-8", "recipe.keep_best": "true", "data.validation": "0.2", "recipe.epochs": "2"}
     trial = read_trial(fields | {"data.held_out_seed": "3"}, DIGITS)
     assert (trial.recipe.keep_best, trial.data.held_out_seed) == ("error_percent", 3)
     assert trial.recipe.iterations == round(2 * 0.8 * len(DIGITS.train) / 64)
     assert read_trial(fields | {"recipe.keep_best": "loss"}, DIGITS).recipe.keep_best == "loss"
+    for recipe in (str(written), replace(RECIPES["digits"], keep_best=True)):
+        by_file = read_trial({"network": "cifar-resnet-8", "data.validation": "0.2", "recipe": recipe}, DIGITS)
+        assert by_file.recipe.keep_best == "error_percent"
     with pytest.raises(UserError, match=r"recipe\.stop_after is 2, .* add recipe\.keep_best=true"):
         read_trial({"network": "cifar-resnet-8", "recipe.stop_after": "2"}, DIGITS)
 

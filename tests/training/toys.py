@@ -157,7 +157,7 @@ class Journal:
             checkpoints=self.folder,
             record=self._record,
             rewind=self._rewind,
-            evaluating=lambda step: self.moments.append(("evaluating", step)),
+            evaluating=lambda step, _: self.moments.append(("evaluating", step)),
             listener=Listener(
                 progress=self._progress,
                 warn=self.warnings.append,

@@ -16,20 +16,25 @@ from reslab.runtime.listener import Listener
 from reslab.spec.codec import flatten
 from reslab.spec.trial import Trial, trial_to_dict
 
-# What a trial on changed photographs may differ in: epochs become other numbers of iterations, a class may be gone.
-FOLLOWING = ("data.name", "data.fingerprint", "network.classes", "recipe.iterations", "recipe.evaluate_every")
+NAMED = ("data.name", "data.fingerprint")
+# What else a trial on changed photographs may differ in: epochs are other numbers of iterations, a class may be gone.
+FOLLOWING = ("network.classes", "recipe.iterations", "recipe.evaluate_every")
 
 
 def tell_of_changed_data(trials: Sequence[Trial], dataset: Dataset, root: Path, listener: Listener) -> None:
     """Say which run has the settings of one of these new trials, but had other photographs, or another name of them."""
     if not dataset.has_files:
         return
-    wanted = [_list_settings(trial) for trial in trials]
+    renamed, changed = ([_list_settings(trial, besides) for trial in trials] for besides in ((), FOLLOWING))
     alike = [
         (run, trial)
         for run, trial in _read_trials(root)
-        if (trial.data.name == dataset.name or trial.data.fingerprint == dataset.fingerprint)
-        and _list_settings(trial) in wanted
+        if (trial.data.fingerprint == dataset.fingerprint and _list_settings(trial) in renamed)
+        or (
+            trial.data.fingerprint != dataset.fingerprint
+            and trial.data.name == dataset.name
+            and _list_settings(trial, FOLLOWING) in changed
+        )
     ]
     if not alike:
         return
@@ -65,6 +70,6 @@ def _read_trials(root: Path) -> Iterable[tuple[RunDirectory, Trial]]:
             yield run, run.trial()
 
 
-def _list_settings(trial: Trial) -> dict[str, Any]:
+def _list_settings(trial: Trial, besides: Sequence[str] = ()) -> dict[str, Any]:
     fields = flatten(trial_to_dict(trial))
-    return {field: value for field, value in fields.items() if field not in FOLLOWING}
+    return {field: value for field, value in fields.items() if field not in (*NAMED, *besides)}

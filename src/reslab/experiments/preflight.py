@@ -10,6 +10,7 @@ import torch
 
 from reslab.data.dataset import Dataset, count_trained
 from reslab.data.photos.resizing import SIDE_MULTIPLE, crop_side
+from reslab.data.validation import hold_back
 from reslab.errors import UserError, choices
 from reslab.experiments.estimate import disk_needs
 from reslab.experiments.sizes import check_memory, measure_sizes, part_of, trial_bytes
@@ -143,7 +144,12 @@ def _refuse_lone_values(trial: Trial, num_processes: int) -> None:
 
 def _refuse_no_choice(trial: Trial, dataset: Dataset) -> None:
     """Refuse to keep the best weights by a score that tests do not log, or with no images to choose by."""
-    count_trained(dataset.train, trial.data)  # refuses to hold all of them back
+    _, held = hold_back(dataset.train, trial.data)  # refuses to hold all of them back
+    if held is not None and held.targets.ndim > 1 and not held.targets.any():
+        raise UserError(
+            f"none of the {len(held):,} validation images has a label; "
+            "raise data.validation, or set another data.held_out_seed"
+        )
     score = trial.recipe.keep_best
     if score is None:
         return

@@ -19,6 +19,7 @@ from reslab.errors import UserError
 from reslab.experiments.preflight import preflight
 from reslab.experiments.sizes import telling_of_memory
 from reslab.experiments.starting import initialize, load_start
+from reslab.experiments.threads import suitable_threads
 from reslab.experiments.train import name_fields
 from reslab.experiments.trials import read_held_out_seed, read_trial
 from reslab.networks.freezing import freeze
@@ -143,4 +144,5 @@ def find_rate(
     dataset = open_data(str(data), held_out_seed=read_held_out_seed(given))
     trial = read_trial(given, dataset, weights=weights)
     preflight(trial, dataset, device=device, listener=listener)
-    return sweep_rates(trial, dataset, weights=weights, device=device, listener=listener)
+    with suitable_threads(trial, device=device, listener=listener):
+        return sweep_rates(trial, dataset, weights=weights, device=device, listener=listener)

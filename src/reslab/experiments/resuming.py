@@ -31,7 +31,7 @@ def warn_of_other_means(
     """Say what changes where a run goes on by other means than in its last sitting."""
     if not newest_step(run.checkpoints):
         return
-    before = {"processes": 1, "versions": {}} | run.read("provenance")["sittings"][-1]
+    before = {"processes": 1, "lanes": 1, "versions": {}} | run.read("provenance")["sittings"][-1]
     means = _find_changed(MEANS, before, sitting)
     drawing = set(dataset.list_packages(trial))
     computing = {"torch", "torchvision"} if isinstance(trial.network, TorchvisionSpec) else {"torch"}

@@ -37,7 +37,7 @@ from reslab.tasks.task import Scores
 from reslab.tasks.trial_task import TrialTask, log_scores, make_task
 from reslab.training.checkpoint import newest_step
 from reslab.training.loop import Stopped, Surroundings, fit
-from reslab.training.stepping import assemble, reproducible
+from reslab.training.stepping import Runtime, assemble, reproducible
 
 
 def run_trial(
@@ -99,9 +99,10 @@ def run_trial(
         if together == 1:
             forget_peak_memory(device)
 
-        def evaluating(step: int) -> None:
+        def evaluating(step: int, runtime: Runtime) -> None:
             if processes.first:
                 recorder.pause(step)
+                run.amend_sitting(asdict(runtime))  # which gave up lanes where memory was short
             task.feed.share_skipped()
 
         def snapshot(step: int, judged: Network) -> None:

@@ -14,6 +14,7 @@ import torch
 
 from reslab.experiments.estimate import measure_speed
 from reslab.runs.directory import RunDirectory
+from reslab.runs.origins import DAMAGE
 from reslab.runs.provenance import describe_hardware
 from reslab.runtime.cores import Waiting, measure_waiting
 from reslab.runtime.listener import Listener, Metrics
@@ -29,11 +30,11 @@ SECONDS_BETWEEN_LOOKS = 30.0
 
 @contextlib.contextmanager
 def suitable_threads(
-    trial: Trial, run: RunDirectory, *, device: str, together: int = 1, listener: Listener
+    trial: Trial, run: RunDirectory | None = None, *, device: str, together: int = 1, listener: Listener
 ) -> Iterator[None]:
     """Compute with as many threads as suit a run, where nobody has said how many; say so where they are not all.
 
-    Of several trials `together` each has all of them.
+    Of several trials or processes `together` each has all of them. Without a `run` there is none to resume.
     """
     usual = torch.get_num_threads()
     chosen = usual
@@ -43,11 +44,11 @@ def suitable_threads(
         yield
 
 
-def _choose(trial: Trial, run: RunDirectory, usual: int, listener: Listener) -> int:
+def _choose(trial: Trial, run: RunDirectory | None, usual: int, listener: Listener) -> int:
     """Return the number of threads that a run has had on this machine, or the fastest."""
-    had = _find_recorded(run)
+    had = _find_recorded(run) if run else None
     threads = min(had or usual, usual)
-    if run.state == "finished":  # if at all, its weights are made again as they were
+    if run and run.state == "finished":  # if at all, its weights are made again as they were
         return threads
     fastest, gain = threads, 1.0
     if threads > 1 and measure_waiting() > CROWDED:
@@ -76,8 +77,10 @@ def _find_recorded(run: RunDirectory) -> int | None:
     """Return how many threads a run had last, if it has got anywhere and that was on such a machine."""
     if run.state != "finished" and not newest_step(run.checkpoints):
         return None
-    last = run.read("provenance")["sittings"][-1]
-    return last.get("threads") if describe_hardware().items() <= last.get("machine", {}).items() else None
+    with contextlib.suppress(*DAMAGE):
+        last = run.read("provenance")["sittings"][-1]
+        return last["threads"] if describe_hardware().items() <= last["machine"].items() else None
+    return None
 
 
 def _find_fastest(trial: Trial, most: int) -> tuple[int, float]:

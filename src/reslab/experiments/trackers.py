@@ -57,12 +57,20 @@ class MLflow:
             logged = self.client.get_metric_history(self.id, "metrics/images")
             self.reached = max((metric.step for metric in logged), default=0)
             return
-        name = os.environ.get("MLFLOW_EXPERIMENT_NAME") or PROJECT
-        experiment = self.client.get_experiment_by_name(name)
-        experiment_id = experiment.experiment_id if experiment else self.client.create_experiment(name)
-        self.id = self.client.create_run(experiment_id, run_name=self.trial.id).info.run_id
+        self.id = self.client.create_run(self._find_experiment(), run_name=self.trial.id).info.run_id
         self.run.write("mlflow", {"run_id": self.id, "tracking_uri": place})
         self._describe()
+
+    def _find_experiment(self) -> str:
+        """Return the experiment's id; of trials that begin together one creates it."""
+        name = os.environ.get("MLFLOW_EXPERIMENT_NAME") or PROJECT
+        if (experiment := self.client.get_experiment_by_name(name)) is None:
+            try:
+                return self.client.create_experiment(name)
+            except Exception:  # another has just done so; else the next line says what is wrong
+                if (experiment := self.client.get_experiment_by_name(name)) is None:
+                    raise
+        return experiment.experiment_id
 
     def _describe(self) -> None:
         from mlflow.entities import Param  # pyright: ignore[reportMissingImports]

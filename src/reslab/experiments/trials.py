@@ -16,11 +16,11 @@ from reslab.runtime.listener import Listener
 from reslab.spec import NetworkSpec, Spec, find, name_of
 from reslab.spec.codec import convert, override
 from reslab.spec.network import PRE_REVISION
-from reslab.spec.recipe import Recipe, change_recipe, find_recipe, space_evaluations
+from reslab.spec.recipe import HEADLINE, Recipe, change_recipe, find_recipe, space_evaluations, spaces_evaluations
 from reslab.spec.task import find_task, tasks_for
 from reslab.spec.toml import read_toml
 from reslab.spec.trial import DataSpec, Trial, change_trial, group_fields, read_seed, trial_from_dict
-from reslab.tasks.catalogue import list_shown
+from reslab.tasks.catalogue import find_shown
 
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
@@ -51,8 +51,6 @@ def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Pa
     recipe, changes = fields.get("recipe", dataset.usual_recipe), groups["recipe"]
     base = recipe if isinstance(recipe, Recipe) else find_recipe(recipe)
     data = _choose_data(dataset, groups["data"])
-    if str(changes.get("keep_best")).lower() == "true":
-        changes["keep_best"] = list_shown()[task.name].scores[0].name
     trial = Trial(
         data=data,
         network=_make_spec(network, weights, implied | given),
@@ -60,8 +58,8 @@ def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Pa
         seed=read_seed(fields.get("seed", 0)),
         task=task,
     )
-    trial = with_epochs(trial, epochs, dataset)
-    if "evaluate_every" not in changes:
+    trial = with_epochs(_name_choice(trial), epochs, dataset)
+    if "evaluate_every" not in changes and not spaces_evaluations(recipe):
         trial = replace(trial, recipe=space_evaluations(trial.recipe, base))
     if weights is None:
         return trial
@@ -201,4 +199,11 @@ def read_trial_file(path: Path, fields: dict[str, str]) -> Trial:
         trial = trial_from_dict(data)
     except UserError as error:
         raise UserError(f"{path}: {error}") from error
-    return change_trial(trial, fields)
+    return _name_choice(change_trial(trial, fields))
+
+
+def _name_choice(trial: Trial) -> Trial:
+    """Return a trial that names the score by which it keeps the best weights, where it asks for the task's first."""
+    if trial.recipe.keep_best != HEADLINE:
+        return trial
+    return replace(trial, recipe=replace(trial.recipe, keep_best=find_shown(trial).scores[0].name))

@@ -12,7 +12,7 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -110,6 +110,12 @@ class RunDirectory:
         self.write("trial", trial_to_dict(trial))
         sittings = self.read("provenance")["sittings"] if (self.path / "provenance.json").exists() else []
         self.write("provenance", {"sittings": [*sittings, provenance]})
+
+    def amend_sitting(self, known: Mapping[str, Any]) -> None:
+        """Correct what the last sitting wrote down before it knew better."""
+        *earlier, last = self.read("provenance")["sittings"]
+        if (amended := last | known) != last:
+            self.write("provenance", {"sittings": [*earlier, amended]})
 
     def note_divergence(self, sentence: str) -> None:
         """Write down that this sitting ended in numbers that are not finite."""

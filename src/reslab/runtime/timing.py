@@ -73,18 +73,9 @@ def measure_time(
         network.train(training)
 
 
-def measure_fastest(
-    network: nn.Module,
-    batch: Tensor,
-    *,
-    execution: Execution,
-    forward_precision: Precision | None = None,
-    seconds: float,
-    least: int,
-    most: int | None = None,
-) -> Timing:
+def measure_fastest(network: nn.Module, batch: Tensor, *, execution: Execution, seconds: float, least: int) -> Timing:
     """Take the fastest of what `seconds` are enough for: another process's turn is not our speed, nor is the first."""
-    timings = _repeat(network, batch, execution, forward_precision, seconds=seconds, least=least, most=most)
+    timings = _repeat(network, batch, execution, seconds=seconds, least=least)
     return Timing(
         forward_seconds=min(timing.forward_seconds for timing in timings),
         step_seconds=min(timing.step_seconds for timing in timings),
@@ -112,11 +103,11 @@ def _repeat(
     network: nn.Module,
     batch: Tensor,
     execution: Execution,
-    forward_precision: Precision | None,
+    forward_precision: Precision | None = None,
     *,
     seconds: float,
     least: int,
-    most: int | None,
+    most: int | None = None,
 ) -> list[Timing]:
     timings: list[Timing] = []
     began = time.perf_counter()

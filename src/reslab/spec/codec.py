@@ -24,6 +24,8 @@ T = TypeVar("T")
 # Where a new field says which of two meanings others have, its metadata say with this key which one data mean that
 # lack it: those recorded before there was such a field. They stay what they were.
 BEFORE = "before"
+# Where a field's default depends on others, its metadata say with this key which value is left out of ids.
+LEFT_OUT = "left_out"
 _place: ContextVar[str | None] = ContextVar("place", default=None)
 
 
@@ -36,7 +38,7 @@ def encode(value: Any, *, sparse: bool = False) -> Any:
         return {
             field.name: encode(getattr(value, field.name), sparse=sparse)
             for field in fields(value)
-            if not (sparse and getattr(value, field.name) in (_default(field), field.metadata.get(BEFORE, MISSING)))
+            if not (sparse and getattr(value, field.name) in _left_out(field))
         }
     if isinstance(value, (tuple, list)):
         return [encode(item, sparse=sparse) for item in value]
@@ -166,6 +168,8 @@ def convert(hint: Any, value: Any, *, where: str) -> Any:
             return None
         if any(isinstance(kind, type) and is_dataclass(kind) and isinstance(value, kind) for kind in kinds):
             return value
+        if isinstance(value, bool) and bool in kinds:
+            return value
         if get_origin(kinds[0]) is Literal:
             return _choose((*get_args(kinds[0]), None), value, where)
         return convert(kinds[0], value, where=where)
@@ -183,8 +187,9 @@ def _has_field(hint: Any, name: str) -> bool:
     return any(name in getattr(kind, "__dataclass_fields__", ()) for kind in kinds)
 
 
-def _default(field: Field[Any]) -> Any:
-    return field.default if field.default_factory is MISSING else field.default_factory()
+def _left_out(field: Field[Any]) -> tuple[Any, ...]:
+    default = field.default if field.default_factory is MISSING else field.default_factory()
+    return field.metadata.get(LEFT_OUT, default), field.metadata.get(BEFORE, MISSING)
 
 
 def _choose(allowed: Sequence[Any], value: Any, where: str) -> Any:

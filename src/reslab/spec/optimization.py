@@ -1,11 +1,22 @@
 """How weights are moved: the optimizer, the schedule of its rate, and the warm-up before it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from reslab.errors import UserError
-from reslab.spec.codec import normalize, place
+from reslab.spec.codec import LEFT_OUT, normalize, place
+
+# What a kind of optimizer has unless someone says otherwise: the paper's, and torch's for AdamW.
+USUAL = {
+    "sgd": {"learning_rate": 0.1, "weight_decay": 1e-4},
+    "adamw": {"learning_rate": 1e-3, "weight_decay": 1e-2},
+}
+
+
+def _by_kind(name: str) -> Any:
+    """Return a field whose default is that of the optimizer's kind."""
+    return field(default=None, metadata={LEFT_OUT: USUAL["sgd"][name]})
 
 
 def demand(spec: object, usual: str, *, positive: Sequence[str] = (), least: Mapping[str, float] | None = None) -> str:
@@ -26,14 +37,14 @@ class OptimizerSpec:
     """SGD as in the paper: v <- momentum * v + rate * gradient; weights <- weights - v. Or AdamW.
 
     Fields:
-        kind: `sgd`, or `adamw` (Loshchilov and Hutter, 2019), whose usual rate is 0.001 and weight decay 0.01.
-        learning_rate: The learning rate, which the schedule multiplies.
+        kind: `sgd`, or `adamw` (Loshchilov and Hutter, 2019).
+        learning_rate: The learning rate, which the schedule multiplies. For adamw the default is 0.001.
         body_rate: Learning rate of all layers but the classifier, as a fraction of learning_rate.
         stage_decay: Each stage learns at this fraction of the rate of the next one; the last at this fraction of the
             body's. 1 gives all stages the same rate.
         momentum: The momentum, from 0 up to 1, 1 excluded. For sgd.
         nesterov: Use Nesterov momentum. For sgd.
-        weight_decay: The weight decay.
+        weight_decay: The weight decay. For adamw the default is 0.01.
         decay: What decays: `all` parameters, or `weights` for kernels and matrices only.
         clip_norm: Clip the norm of the gradient to this value. 0 does not clip.
         betas: Decay of the averages of the gradient and of its square. For adamw.
@@ -41,18 +52,21 @@ class OptimizerSpec:
     """
 
     kind: Literal["sgd", "adamw"] = "sgd"
-    learning_rate: float = 0.1
+    learning_rate: float = _by_kind("learning_rate")
     body_rate: float = 1.0
     stage_decay: float = 1.0
     momentum: float = 0.9
     nesterov: bool = False
-    weight_decay: float = 1e-4
+    weight_decay: float = _by_kind("weight_decay")
     decay: Literal["all", "weights"] = "all"
     clip_norm: float = 0.0
     betas: tuple[float, ...] = (0.9, 0.999)
     epsilon: float = 1e-8
 
     def __post_init__(self) -> None:
+        for name, usual in USUAL.get(str(self.kind).lower(), USUAL["sgd"]).items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, usual)
         positive, least = ("learning_rate", "body_rate", "epsilon"), {"weight_decay": 0, "clip_norm": 0}
         where = demand(self, "recipe.optimizer.", positive=positive, least=least)
         if not 0 <= self.momentum < 1:
@@ -136,11 +150,6 @@ KINDS_WITH = {
         "final": ("cosine", "one-cycle"),
     },
     "optimizer": {"momentum": ("sgd",), "nesterov": ("sgd",), "betas": ("adamw",), "epsilon": ("adamw",)},
-}
-# What a kind of optimizer has unless someone says otherwise; torch's, for AdamW.
-USUAL = {
-    "sgd": {"learning_rate": 0.1, "weight_decay": 1e-4},
-    "adamw": {"learning_rate": 1e-3, "weight_decay": 1e-2},
 }
 
 

@@ -6,6 +6,7 @@ recipe can say it. `imagenet-paper` is section 3.4, `photos` the everyday job. d
 paper leaves open.
 """
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ Edges: TypeAlias = Literal["zero", "reflect"]
 Crop: TypeAlias = Literal["padded", "shorter-side", "resized"]
 Precision: TypeAlias = Literal["fp32", "bf16", "fp16"]
 MOST = {"iterations": 1_000_000_000, "batch": 10_000_000}
+HEADLINE = "true"  # for the name of a task's first score, until the task is known
 EVALUATIONS = 10  # of a run whose length is its user's
 
 
@@ -116,8 +118,8 @@ class Recipe:
         precision: Number format of the forward and backward pass.
         channels_last: Store images in channels-last order, which is faster on most devices.
         evaluate_every: Iterations between tests.
-        keep_best: Name of a score. The run ends with the weights that were best by it on the images that
-            data.validation holds out.
+        keep_best: Name of a score, or `true` for the task's first one. The run ends with the weights that were best
+            by it on the images that data.validation holds out.
         stop_after: Stop after this many evaluations without a better score for keep_best. 0 never stops early.
     """
 
@@ -141,10 +143,12 @@ class Recipe:
     precision: Precision = "fp32"
     channels_last: bool = True
     evaluate_every: int = 1_000
-    keep_best: str | None = None
+    keep_best: str | bool | None = None
     stop_after: int = 0
 
     def __post_init__(self) -> None:
+        if str(self.keep_best).lower() in ("true", "false"):
+            object.__setattr__(self, "keep_best", HEADLINE if str(self.keep_best).lower() == "true" else None)
         least: dict[str, float] = dict.fromkeys(("iterations", "batch", "accumulate", "evaluate_every"), 1)
         where = demand(self, "recipe.", least=least | {"stop_after": 0})
         if self.batch % self.accumulate:
@@ -258,18 +262,38 @@ def find_recipe(name: str, overrides: Mapping[str, Any] | None = None) -> Recipe
 
 def change_recipe(recipe: Recipe, changes: Mapping[str, Any]) -> Recipe:
     """Return a recipe with dotted fields overridden; refuse those without effect on its kinds of optimizer and such."""
-    changed = _with_usual_rate(override(recipe, changes, where="recipe."), recipe, changes)
-    refuse_without_effect(changes, optimizer=changed.optimizer, schedule=changed.schedule, warmup=changed.warmup)
-    return changed
+    changed = override(recipe, changes, where="recipe.")
+    whole = set(changes) & {"optimizer", "schedule", "warmup"}  # given with all their fields, or their defaults
+    return _complete(changed, recipe, _list_given(changes), whole=whole)
 
 
-def _with_usual_rate(recipe: Recipe, base: Recipe, given: Collection[str]) -> Recipe:
-    """Return a recipe with the usual rate and decay of its optimizer, where that is no longer its base's kind."""
+def _complete(recipe: Recipe, base: Recipe, given: Collection[str], *, whole: Collection[str] = ()) -> Recipe:
+    """Return a recipe with the usual rate and decay of its optimizer, where that is no longer its base's kind.
+
+    Refuse fields given that have no effect on its kinds of optimizer, schedule and warm-up.
+    """
     optimizer = recipe.optimizer
-    if optimizer.kind == base.optimizer.kind:
+    refuse_without_effect(given, optimizer=optimizer, schedule=recipe.schedule, warmup=recipe.warmup)
+    if optimizer.kind == base.optimizer.kind or "optimizer" in whole:
         return recipe
     usual = {name: value for name, value in USUAL[optimizer.kind].items() if f"optimizer.{name}" not in given}
     return replace(recipe, optimizer=replace(optimizer, **usual))
+
+
+def _list_given(changes: Mapping[str, Any]) -> set[str]:
+    """Return the dotted fields that changes give, one by one or in tables; tables on a command line are JSON."""
+    given: set[str] = set()
+    for name, value in changes.items():
+        table = json.loads(value) if isinstance(value, str) and value.lstrip().startswith("{") else value
+        given |= flatten(table, f"{name}.").keys()
+    return given
+
+
+def spaces_evaluations(recipe: str | Recipe) -> bool:
+    """Whether a file, or a recipe that is no preset, says itself how often to evaluate."""
+    if isinstance(recipe, Recipe):
+        return recipe not in RECIPES.values() and recipe.evaluate_every != Recipe.evaluate_every
+    return recipe not in RECIPES and "evaluate_every" in read_toml(Path(recipe))
 
 
 def space_evaluations(recipe: Recipe, base: Recipe) -> Recipe:
@@ -301,9 +325,9 @@ def _read_recipe(path: Path) -> Recipe:
     if not isinstance(base, str) or base not in RECIPES:
         raise UserError(f"{path}: base is {base!r}; choose {choices(RECIPES)}")
     try:
-        recipe = _with_usual_rate(
-            decode(Recipe, overlay(encode(RECIPES[base]), fields)), RECIPES[base], flatten(fields)
-        )
+        usual = flatten({"warmup": encode(WarmupSpec())}) | flatten(encode(RECIPES[base]))
+        given = [name for name, value in flatten(fields).items() if name not in usual or usual[name] != value]
+        recipe = _complete(decode(Recipe, overlay(encode(RECIPES[base]), fields)), RECIPES[base], given)
         return recipe if "evaluate_every" in fields else space_evaluations(recipe, RECIPES[base])
     except UserError as error:
         raise UserError(f"{path}: {error}") from error

@@ -17,7 +17,7 @@ from reslab.spec.recipe import Recipe
 from reslab.training.checkpoint import Checkpoint, load_newest, save_checkpoint
 from reslab.training.schedule import is_warm, learning_rate, warms_by_error
 from reslab.training.state import Tally, TrainingState
-from reslab.training.stepping import Stepper
+from reslab.training.stepping import Runtime, Stepper
 from reslab.training.task import Task
 
 SECONDS_BETWEEN_CHECKPOINTS = 60.0
@@ -57,7 +57,7 @@ class Surroundings:
     trial: str = ""
     record: Callable[[dict[str, float]], None]
     rewind: Callable[[int, int], None]
-    evaluating: Callable[[int], None] = lambda step: None
+    evaluating: Callable[[int, Runtime], None] = lambda step, runtime: None
     listener: Listener = DEAF
     snapshot_at: frozenset[int] = frozenset()
     snapshot: Callable[[int, Network], None] = lambda step, network: None
@@ -99,7 +99,7 @@ def _advance_to_the_end(stepper: Stepper, position: Position, around: Surroundin
         if saving or showing or stepper.waiting_is_free:
             tally = _read(state, task, recipe)
         if evaluating:
-            around.evaluating(position.step)
+            around.evaluating(position.step, stepper.runtime)
             metrics = _describe(tally, task, recipe, position) | evaluate()
             if recipe.keep_best is not None:
                 metrics |= _choose(state, position, task.rate_choice(metrics))

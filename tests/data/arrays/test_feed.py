@@ -19,6 +19,7 @@ from torch.nn import functional as F
 
 from reslab.data.arrays.feed import ArrayFeed
 from reslab.data.arrays.order import Sampler
+from reslab.data.validation import draw_held_back
 from reslab.experiments.run import run_trial
 from reslab.networks import Network, build
 from reslab.runtime.listener import DEAF
@@ -142,10 +143,14 @@ def test_tests_can_be_captured_where_the_images_lie_on_the_device(kind: str, mon
 
 
 def test_images_are_named_by_their_numbers() -> None:
-    """The first of a batch, so that one finds what an iteration saw."""
+    """In the dataset, so that one finds what an iteration saw; the first of a batch."""
     feed = feed_digits(make_trial())
-    indices = feed.sampler.draw(3, feed.trial.recipe.batch).indices
+    held = draw_held_back(DIGITS.train, feed.trial.data)
+    assert len(held) == 144
+    indices = np.setdiff1d(np.arange(len(DIGITS.train)), held)[feed.sampler.draw(3, feed.trial.recipe.batch).indices]
     assert feed.name_images(3) == ", ".join(map(str, indices[:8])) + ", ..."
+    seen = torch.as_tensor(DIGITS.train.targets[indices[:8]].astype(np.int64))
+    assert feed.load(3, 1)[1][0][:8].equal(seen)
 
 
 class InFloat64(TrialTask):

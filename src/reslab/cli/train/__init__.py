@@ -187,7 +187,7 @@ def train(
             state = "damaged" if run.state == "finished" else run.state
             say(f"{state} run {run.path}")
         with progress_console.status("timing a few steps"):
-            kept_up.enter_context(suitable_threads(trial, run, device=device, listener=SPEAKING))
+            kept_up.enter_context(suitable_threads(trial, run, device=device, together=count, listener=SPEAKING))
             share = replace(trial, recipe=replace(trial.recipe, batch=trial.recipe.batch // count))
             speed = measure_speed(share, device=device)
             speed = replace(speed, test_seconds=speed.test_seconds / count)

@@ -18,7 +18,7 @@ from reslab.data.arrays.resident import Preparation, per_pixel_mean
 from reslab.data.arrays.split import ArraySplit
 from reslab.data.arrays.streamed import Batches, make_batches
 from reslab.data.balance import balance
-from reslab.data.validation import hold_back
+from reslab.data.validation import draw_held_back, hold_back
 from reslab.runtime.execution import Execution
 from reslab.runtime.processes import Processes
 from reslab.spec import Preprocess
@@ -44,11 +44,13 @@ class Source(Protocol):
 class Placement:
     """A dataset on a device, there as long as someone holds this; `source` is held because it is known by identity.
 
-    `targets` are those of the training images, here; `validation` are images held back from these.
+    `targets` are those of the training images, here, and `numbers` which of the dataset's they are; `validation` are
+    images held back from these.
     """
 
     source: Source
     targets: NDArray[np.int64]
+    numbers: NDArray[np.int64]
     train: Batches
     test: Batches
     validation: Batches | None = None
@@ -133,7 +135,7 @@ class ArrayFeed:
 
     def name_images(self, step: int) -> str:
         """Say which training images iteration `step` sees."""
-        indices = self.sampler.draw(step, self.trial.recipe.batch).indices
+        indices = self.data.numbers[self.sampler.draw(step, self.trial.recipe.batch).indices]
         return ", ".join(map(str, indices[:8])) + (", ..." if len(indices) > 8 else "")
 
     def share_skipped(self) -> int:
@@ -187,6 +189,7 @@ def place(
             placement = _placements[key] = Placement(
                 source=source,
                 targets=train.targets.astype(np.int64),
+                numbers=np.delete(np.arange(len(splits[0])), draw_held_back(splits[0], trial.data)),
                 train=make_batches(train, training, device=device),
                 test=make_batches(test, plain, device=device),
                 validation=None if held is None else make_batches(held, plain, device=device),

@@ -30,6 +30,7 @@ SHORTER = {
     r"weights=torchvision": "weights=resnet18.pth",
     r"train data=photos": "train data=photos network.input_size=32",
     r"data fetch cifar10": "data check digits",
+    r"reproduce fig-6 --only \S+": "train data=digits network=resnet-20",
     r"data=cifar10": "data=digits",
     r"recipe\.(epochs|iterations)=\d+": "recipe.iterations=2",
     r"\"recipe\.(epochs|iterations)\": \d+": '"recipe.iterations": 2',

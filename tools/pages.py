@@ -76,7 +76,6 @@ def render() -> dict[Path, str]:
     blocks = {
         "table-6": _write_first(tables["table-6"]),
         "authors": speeds.write_authors(),
-        "summary": _write_summary(summed_up),
         "speed": speeds.write_brief(),
     }
     return {
@@ -96,6 +95,7 @@ def replace_blocks(path: Path, blocks: Mapping[str, str], maker: str = "make res
         opening, closing = f"<!-- {name}: {maker} -->\n", f"\n<!-- end of {name} -->"
         assert opening in page, f"{path.name} has no place for {name}"
         before, _, rest = page.partition(opening)
+        assert closing in rest, f"{path.name} does not say where {name} ends"
         page = before + opening + text + closing + rest.partition(closing)[2]
     return page
 

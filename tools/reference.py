@@ -1,7 +1,8 @@
 """Write docs/reference from the program itself: `make reference`, or `python -m tools.reference`.
 
 Verbs come from the command line's help, fields from the docstrings of specs, recipes from their presets, Python from
-the docstrings of public names. What stands around these blocks is written by hand; a test compares the pages.
+the docstrings of public names, what is found in photographs from the checks. What stands around these blocks is written
+by hand; a test compares the pages.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from docstring_parser.google import GoogleParser, Section, SectionType
 
 import reslab
 from reslab.cli import app
+from reslab.data.photos.findings import KINDS
 from reslab.numbers import count
 from reslab.report.markdown import write_table
 from reslab.spec import NetworkSpec, Preprocess, StageSpec, StemSpec
@@ -33,6 +35,7 @@ from tools.pages import replace_blocks, write_pages
 
 MAKER = "make reference"
 PAGES = REPOSITORY / "docs" / "reference"
+CHECKS = REPOSITORY / "docs" / "how-to" / "check-photographs.md"
 PARSER = GoogleParser([Section("Fields", "attribute", SectionType.MULTIPLE)])
 LONGEST_LINE, LONGEST_CODE = 116, 76
 UNBROKEN = "\N{NO-BREAK SPACE}"
@@ -77,7 +80,8 @@ def render() -> dict[Path, str]:
         },
         "python": {"names": write_names()},
     }
-    return {PAGES / f"{page}.md": replace_blocks(PAGES / f"{page}.md", parts, MAKER) for page, parts in blocks.items()}
+    written = {PAGES / f"{page}.md": parts for page, parts in blocks.items()} | {CHECKS: {"findings": write_findings()}}
+    return {page: replace_blocks(page, parts, MAKER) for page, parts in written.items()}
 
 
 def write_verbs() -> str:
@@ -87,11 +91,13 @@ def write_verbs() -> str:
     text = re.sub(r"^(reslab [a-z -]+?) -m \S+", r"\1", text, flags=re.MULTILINE)  # this program's own name
     text = re.sub(r"(?<=\n\n)(reslab [a-z]+.*)\n", r"```console\n\1\n```\n", text)
     parts = re.split(r"(^```.*?^```$|`[^`\n]+`)", text, flags=re.MULTILINE | re.DOTALL)
-    marked = [
-        part if index % 2 else re.sub(r"(?<![\w=])[a-z_.]+(?:\.FIELD)?=[^\s,;()]*[^\s,;().:]", r"`\g<0>`", part)
-        for index, part in enumerate(parts)
-    ]
+    marked = [part if index % 2 else _mark_fields(part) for index, part in enumerate(parts)]
     return re.sub(r"^\* .*(?:\n    .*)*", lambda found: _wrap(found[0]), "".join(marked), flags=re.MULTILINE)
+
+
+def _mark_fields(text: str) -> str:
+    """Turn what is written field=value into code."""
+    return re.sub(r"(?<![\w=])[a-z_.]+(?:\.FIELD)?=[^\s,;()]*[^\s,;().:]", r"`\g<0>`", text)
 
 
 def _wrap(text: str) -> str:
@@ -196,6 +202,12 @@ def write_tasks() -> str:
     """Write the tasks in a table."""
     rows = [[f"`{name}`", task.needs, inspect.getdoc(task) or ""] for name, task in TASKS.items()]
     return write_table(("task", "target of an image", "for"), rows, left=(0, 1, 2))
+
+
+def write_findings() -> str:
+    """Write what `reslab data check` can find, in the words that it prints."""
+    rows = [[kind.severity, f"`{name}`", _mark_fields(kind.meaning)] for name, kind in KINDS.items()]
+    return write_table(("level", "printed", "what it means, and what to do"), rows, left=(0, 1, 2))
 
 
 def write_names() -> str:

@@ -25,15 +25,15 @@ def compare(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
 
         reslab compare resnet-50 'resnet-50 shortcut=C'
 
-    For networks, print the fields that differ and what each network costs. For runs, print the fields that differ and
-    the errors. Finished runs that differ from one of the two only in the seed join that side, and the difference is
-    tested for significance over the seeds that both sides have.
+    For networks, print the fields that differ and the cost of each network. For runs, print the fields that differ and
+    the errors. If the same two settings are finished with other seeds, the differences are paired by seed and tested
+    for significance.
 
     Parameters
     ----------
     words
         Two networks, then fields for both as field=value. Quote a network that has fields of its own:
-        `'resnet-34 shortcut=C'`. Or two runs, each by its folder, its id or the start of its id.
+        `'resnet-34 shortcut=C'`. Or two runs, each by its id, the start of its id, or its folder.
     """
     subjects, fields = split_words(words)
     if len(subjects) != 2:

@@ -45,8 +45,8 @@ def predict(
     Parameters
     ----------
     subject
-        A run's id (or a beginning of it) or directory, a weight file, an ONNX file of `reslab export`, or a network's
-        name with weights=FILE|cifar10.
+        A run (its id, the start of its id, or its folder), a weight file, an ONNX file written by `reslab export`, or a
+        network's name with weights=FILE|cifar10.
     words
         Images and folders of images. '-' reads paths from standard input, one per line. Then fields:
         weights=FILE|cifar10, preprocess.FIELD=value, and data.on_bad_image=skip to skip images that cannot be read.
@@ -56,7 +56,7 @@ def predict(
         For several labels per image: print labels with at least this probability. Default: 0.5, or the threshold of
         each label if `reslab evaluate --tune-thresholds` wrote the weights.
     csv
-        Write a CSV file: image, guess, probability, then the other guesses. - prints it instead of the table.
+        Write a CSV file: image, guess, probability, then the other guesses. '-' prints the CSV instead of the table.
     sheet
         Write a contact sheet (.html, .jpg or .png): thumbnails by predicted class, with probabilities.
     explain

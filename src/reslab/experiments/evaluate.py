@@ -65,7 +65,7 @@ def evaluate(
 ) -> Evaluation:
     """Test trained networks on labelled images, as `reslab evaluate` does; several are tested together as an ensemble.
 
-    A subject is a run, its directory or the beginning of its id, a weight file, or a network's name with `weights`.
+    A subject is a run, its folder or the start of its id, a weight file, or a network's name with `weights`.
     `data` is a dataset or a folder, by default what the networks were trained on; `fields` are those of the command
     line, such as {"protocol": "10-crop", "preprocess.resize": 256}. `progress` is given how many images are done, and
     of how many.

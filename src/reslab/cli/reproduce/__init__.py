@@ -51,7 +51,7 @@ def reproduce(
     dry_run: bool = False,
     json: Json = False,
 ) -> None:
-    """Train what is missing of a table or figure, and compare with the paper.
+    """Train the missing runs of a table or figure, and compare the results with the paper.
 
         reslab reproduce table-6 --only resnet-20,resnet-56
 
@@ -62,25 +62,26 @@ def reproduce(
     Parameters
     ----------
     words
-        table-1 to table-6, fig-1, fig-4, fig-6, fig-7 or shortcuts; several if they train on the same images. Then
-        fields to change, such as recipe.iterations=2000 (a reduced setting). For ImageNet, data=FOLDER is the folder of
-        ImageNet or of other photographs (also with --from), and data.on_bad_image=skip skips images that cannot be
-        read. table-1 only counts; it trains nothing.
+        table-1 to table-6, fig-1, fig-4, fig-6, fig-7 or shortcuts. Give several if they train on the same images.
+        table-1 counts parameters and multiply-adds and trains nothing. Then fields to change, such as
+        recipe.iterations=2000 (a reduced setting). For ImageNet tables: data=FOLDER is a folder
+        with ImageNet, or with other photographs (then the verdict is 'reduced setting'). data.on_bad_image=skip skips
+        images that cannot be read.
     seeds
-        Train seeds 1 to N. Default: seed 1.
+        Train with the seeds 1 to N. Default: seed 1.
     only
         Only these networks, separated by commas.
     from_
-        Compare the runs in this folder, and train nothing.
+        Compare the runs in this folder. Train nothing.
     together
         Train up to N runs at once, as memory allows. Default: up to 8 on a GPU; 1 on a CPU or for photographs.
     measure
         For table-1: also time the networks on this machine. On a GPU, also measure their memory and the largest batch
         that fits.
     yes
-        Start without asking, however long it takes; needed for long training where there is no terminal.
+        Start without asking. Without a terminal, this is required if training takes more than 5 minutes.
     dry_run
-        Print what would be trained or timed and how long that would take, and do neither.
+        Print what would be trained or timed, and how long it takes. Do nothing.
     """
     subjects, fields = split_words(words)
     if subjects == [COUNTED]:
@@ -110,9 +111,7 @@ def reproduce(
         if dry_run:
             return
     elif fields or runs or seeds or together or compile or yes or dry_run:
-        raise UserError(
-            "--from judges existing runs; leave out every field except data=, and every flag about training"
-        )
+        raise UserError("--from compares existing runs and trains nothing; with it, give only data=, --only and --json")
     elif not from_.is_dir():
         raise UserError(f"there is no folder {from_}; give --from a folder of runs")
     elif (from_ / "trial.json").exists():

@@ -36,8 +36,8 @@ SubjectWord = Annotated[
 Compile = Annotated[
     bool,
     Parameter(
-        help="Train with torch.compile instead of reslab's own kernels. It starts slower, and is faster for networks "
-        "without own kernels."
+        help="Train with torch.compile instead of reslab's own kernels. Training starts later, but is faster for "
+        "networks that have no own kernels."
     ),
 ]
 
@@ -84,7 +84,8 @@ def read_spec(subject: str, fields: Mapping[str, Any]) -> Spec:
         from reslab.networks import create_model
 
         if is_file(name) or not weights:
-            raise UserError(f"weights={weights} needs a network name before it and a file after the =")
+            words = f"'{name} weights={weights}'"
+            raise UserError(f"{words} is not a network's name and a file; write, for example, resnet-20 weights=FILE")
         return create_model(name, weights=weights, **fields).spec
     if is_file(name):
         from reslab.networks import load_model

@@ -39,7 +39,7 @@ def photos(tmp_path: Path) -> Path:
 
 
 def test_train_and_val(photos: Path) -> None:
-    """Classes by name, files by name, labels beside them; other files are passed over."""
+    """Classes by name, files by name, labels beside them; other files are ignored."""
     (photos / "train" / "ant" / "notes.txt").write_text("not an image")
     fill(photos / "train" / "ant" / "more", 1, suffix=".JPG")
     dataset = read_folder(photos)

@@ -34,16 +34,16 @@ KINDS = {
     "animated": Kind("warning", "only its first frame is used"),
     "transparent": Kind("warning", "transparency is dropped"),
     "tiny": Kind("warning", f"its shorter side is less than {LEAST_SIDE} pixels"),
-    "passed over": Kind("warning", "not used: not an image, not in a class or not on a list"),
-    "linked again": Kind("warning", "a link to a folder that is already read; it is read once"),
+    "ignored": Kind("warning", "not used: not an image, not in a class or not on a list"),
+    "duplicate link": Kind("warning", "a link to a folder that is already read; it is read once"),
     "uneven classes": Kind("note", "recipe.class_weights=balanced gives rare classes more weight"),
-    "repeated": Kind("note", "the same pixels with the same label"),
+    "duplicate": Kind("note", "the same pixels with the same label"),
     "misnamed": Kind("note", "its content decides the format, not its name"),
     "CMYK": Kind("note", "converted to RGB"),
     "grey": Kind("note", "repeated in three channels"),
     "16 bits": Kind("note", "only the upper 8 bits are used"),
     "broken EXIF": Kind("note", "what cannot be read of it is ignored"),
-    "turned by EXIF": Kind("note", "decoded upright"),
+    "rotated by EXIF": Kind("note", "decoded upright"),
 }
 
 

@@ -40,7 +40,7 @@ def walk_images(
     out, with its kind and a detail.
     """
     if _identify(folder) in passed:
-        tell("linked again", folder, "")
+        tell("duplicate link", folder, "")
         return
     passed.add(_identify(folder))
     for path in enter(folder):
@@ -51,7 +51,7 @@ def walk_images(
         elif is_image(path):
             yield path
         else:
-            tell("passed over", path, path.suffix or "no suffix")
+            tell("ignored", path, path.suffix or "no suffix")
 
 
 def find_photos(root: Path, *, tell: Tell = refuse) -> dict[str, Classes]:
@@ -69,7 +69,7 @@ def find_photos(root: Path, *, tell: Tell = refuse) -> dict[str, Classes]:
     if "train" in splits:
         for path in inside:
             if path.name not in splits and (path.is_dir() or is_image(path)):
-                walk.note("passed over", path, "beside " + " and ".join(splits))
+                walk.note("ignored", path, "beside " + " and ".join(splits))
     found = {split: walk.read_split(root / split) for split in splits}
     _judge_classes(walk, found)
     return found
@@ -135,9 +135,9 @@ class _Walk:
                 continue
             if not path.is_dir():
                 if is_image(path):
-                    self.note("passed over", path, "not in a class")
+                    self.note("ignored", path, "not in a class")
             elif _identify(path) in passed:
-                self.note("linked again", path)
+                self.note("duplicate link", path)
             else:
                 found[path.name] = list(walk_images(path, set(passed), enter=self.enter, tell=self.note))
         return found

@@ -276,7 +276,7 @@ def test_judging_needs_no_torch(tmp_path: Path) -> None:
         (["fig-1", "--together", "0"], "--together is 0; give a whole number from 1 to 32"),
         (["fig-1", "--together", "33"], "--together is 33"),
         (["fig-1"], "fetch it with `reslab data fetch cifar10`"),
-        (["fig-1", "data=photos"], "data= is only for tables that train on ImageNet; leave it out for fig-1"),
+        (["fig-1", "data=photos"], "data= is only for tables that train on ImageNet; leave out data= for fig-1"),
         (["table-2", "data=nowhere"], "there is no folder nowhere"),
         (["fig-1", "--from", "nowhere"], "there is no folder nowhere"),
         (["fig-1", "--from", ".", "recipe.batch=4"], "--from compares existing runs"),

@@ -125,9 +125,11 @@ def test_a_trial_knows_its_start_by_content(photos: PhotoDataset, weights: str, 
     assert start(photos, other).id != trial.id
     assert make_photo_trial(photos).id != trial.id
     assert trial_from_dict(trial_to_dict(trial)) == trial
-    with pytest.raises(UserError, match=r"other\.safetensors is not what the trial starts from"):
+    with pytest.raises(UserError, match=r"other\.safetensors is not the weight file that this trial starts from"):
         run_trial(trial, photos, tmp_path / "runs", weights=other)
-    with pytest.raises(UserError, match=r"starts from weights with digest .*; give weights=FILE"):
+    with pytest.raises(
+        UserError, match=r"starts from trained weights \(digest .*\); give their file with weights=FILE"
+    ):
         run_trial(trial, photos, tmp_path / "runs")
 
 
@@ -154,7 +156,7 @@ def test_a_file_that_changes_after_the_trial_is_named_is_noticed(
         file.write_bytes(other.read_bytes())
     else:
         file.unlink()
-    sentence = "there is no weight file" if change == "gone" else "is not what the trial starts from"
+    sentence = "there is no weight file" if change == "gone" else "is not the weight file that this trial starts from"
     with pytest.raises(UserError, match=sentence):
         run_trial(trial, photos, tmp_path / "runs", weights=weights)
 
@@ -189,8 +191,8 @@ def test_from_the_command_line(photos: PhotoDataset, tmp_path: Path, capsys: pyt
     ("before", "crop", "remedy"),
     [
         (TORCHVISION, 32, "set recipe.centring=imagenet to prepare them the same way"),
-        (TORCHVISION, None, "leave recipe.freeze out, so that every layer can adapt"),
-        (AUTHORS, 32, "leave recipe.freeze out, so that every layer can adapt"),
+        (TORCHVISION, None, "leave out recipe.freeze, so that every layer can adapt"),
+        (AUTHORS, 32, "leave out recipe.freeze, so that every layer can adapt"),
     ],
 )
 def test_other_preparation_comes_with_a_remedy(before: Preprocess, crop: int | None, remedy: str) -> None:
@@ -203,7 +205,7 @@ def test_other_preparation_comes_with_a_remedy(before: Preprocess, crop: int | N
 
 def test_weights_are_not_passed_over(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:
     """A trial that starts from scratch says so to whoever gives it weights."""
-    with pytest.raises(UserError, match="the trial starts from scratch, not from weights="):
+    with pytest.raises(UserError, match="this trial starts from random weights, so weights="):
         run_trial(make_photo_trial(photos), photos, tmp_path / "runs", weights=weights)
 
 
@@ -214,7 +216,7 @@ def test_what_the_data_implies_is_nobodys_mistake(network: str | NetworkSpec, we
         read_trial({"network": network}, DIGITS, weights=weights)
     assert str(caught.value) == (
         f"the weights {weights} take images with channels=3, but digits has channels=1; "
-        "choose other data, or other weights"
+        "choose other data, or another weight file"
     )
 
 
@@ -222,7 +224,7 @@ def test_what_the_data_implies_is_nobodys_mistake(network: str | NetworkSpec, we
 def test_what_was_given_is_told_as_it_was_given(field: str, found: str, photos: PhotoDataset, weights: str) -> None:
     """With its whole name, where weights contradict it."""
     name, value = field.split("=")
-    sentence = rf"^network\.{field} contradicts .*, which was trained with {found}; leave the field out$"
+    sentence = rf"^network\.{field} contradicts .*, which was trained with {found}; leave out network\.{name}$"
     with pytest.raises(UserError, match=sentence):
         start(photos, weights, **{f"network__{name}": value})
 

@@ -60,8 +60,8 @@ def _find_run(subject: str, root: Path) -> RunDirectory | None:
     if is_run(Path(subject)) or not _is_network(subject):
         return only_run(subject, matching)
     note(
-        f"{subject} is read as a network; runs in {root} whose ids start with it: {len(matching)}; "
-        "give more of an id to compare runs"
+        f"comparing the network {subject}; {len(matching)} run{'s' * (len(matching) > 1)} in {root} also "
+        f"start{'s' * (len(matching) == 1)} with that name: to compare runs, give more of the id"
     )
     return None
 

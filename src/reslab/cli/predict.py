@@ -65,7 +65,7 @@ def predict(
     paths, fields = read_image_words("predict", words, ("weights", "data.on_bad_image"))
     to_stdout = str(csv) == "-"
     if json and to_stdout:
-        raise UserError("--json and --csv - both print to standard output; give --csv a file, or leave one of them out")
+        raise UserError("--json and --csv - both print to standard output; give --csv a file, or leave out --json")
     if explain:
         refuse_closed_place(explain, folder=True)
     with loading_bar("looking") as progress:

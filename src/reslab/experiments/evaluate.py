@@ -146,7 +146,7 @@ def evaluate_ensemble(
         if other.split != first.split:
             raise UserError(
                 f"{first.origin} is tested on data.split={first.split} and {other.origin} on "
-                f"data.split={other.split}; write data.split= to set one for all"
+                f"data.split={other.split}; add data.split=full or data.split=tuning to test all on the same images"
             )
     judges = [Judge(one.network, one.viewing(protocol), one.execution, precision=precision) for one in members]
     meters = [*[_make_meter(one, one.task) for one in members], _make_meter(first, first.task.at(None))]

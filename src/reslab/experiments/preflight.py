@@ -163,13 +163,13 @@ def _refuse_small_crops(trial: Trial) -> None:
     channels, whole, _ = trial.network.input_shape
     if (side := crop_side(trial.recipe, 0, whole=whole)) == whole:
         raise UserError(
-            f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, but no multiple of {SIDE_MULTIPLE} pixels "
-            f"near that is smaller than crops of {whole}; set it to 1, or closer to 0"
+            f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, which gives crops of {side} pixels, the "
+            f"full size (sizes are multiples of {SIDE_MULTIPLE}); give a smaller fraction, or 1 to turn resizing off"
         )
     try:
         build(trial.network, device="meta").eval()(torch.empty(1, channels, side, side, device="meta"))
     except (RuntimeError, AssertionError) as error:
         raise UserError(
             f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, but crops of {side} pixels are too "
-            f"small for {name_of(trial.network)}; set it to 1, or closer to 1"
+            f"small for {name_of(trial.network)}; give a larger fraction, or 1 to turn resizing off"
         ) from error

@@ -42,9 +42,9 @@ def warn_of_other_means(
     changes += [f"{name} {sitting['versions'][name]} ({before['versions'][name]} before)" for name in packages]
     effects = ["the batches may differ" if drawing.intersection(packages) else "the batches are the same"]
     if means:
-        effects.append("sums are computed in another order")
+        effects.append("sums are computed in a different order")
     elif computing.intersection(packages):
-        effects.append("sums may be computed in another order")
+        effects.append("sums may be computed in a different order")
     if "processes" in means:
         if trial.recipe.augmentation.mixup or trial.recipe.augmentation.cutmix:
             effects.append("mixup or CutMix pairs images differently")
@@ -53,8 +53,7 @@ def warn_of_other_means(
             effects.append(f"batches are normalized over {part} images")
     ends = "will not" if means else "may not"
     listener.warn(
-        f"the run resumes with {', '.join(changes)}: {', '.join(effects)}, "
-        f"and the result {ends} be the same to the last bit"
+        f"the run resumes with {', '.join(changes)}: {', '.join(effects)}, and the result {ends} be exactly the same"
     )
 
 

@@ -43,7 +43,7 @@ def start_from(
         if field in {*implied} - {*given, "classes"}:
             raise UserError(
                 f"the weights {origin} take images with {field}={before}, but {trial.data.name} has {field}={here}; "
-                "choose other data, or other weights"
+                "choose other data, or another weight file"
             )
     spec = trial.network
     if network is None or isinstance(network, str):
@@ -54,9 +54,13 @@ def start_from(
 def refuse_other_start(trial: Trial, weights: str | Path | None) -> None:
     """Refuse weights for a trial that starts from scratch, and none for one that starts from some."""
     if trial.start is None and weights is not None:
-        raise UserError(f"the trial starts from scratch, not from weights={weights}; leave weights= out")
+        raise UserError(
+            f"this trial starts from random weights, so weights={weights} cannot be used; leave out weights="
+        )
     if trial.start is not None and weights is None:
-        raise UserError(f"the trial starts from weights with digest {trial.start[:12]}; give weights=FILE")
+        raise UserError(
+            f"this trial starts from trained weights (digest {trial.start[:12]}); give their file with weights=FILE"
+        )
 
 
 def read_start(trial: Trial, weights: str | Path | None) -> Weights | None:
@@ -67,7 +71,8 @@ def read_start(trial: Trial, weights: str | Path | None) -> Weights | None:
     read = read_weights(weights, like=trial.network)
     if (found := seal({}, read.tensors)) != trial.start:
         raise UserError(
-            f"{weights} is not what the trial starts from: its digest is {found[:12]}, not {trial.start[:12]}"
+            f"{weights} is not the weight file that this trial starts from: its digest is {found[:12]}, not "
+            f"{trial.start[:12]}; give the file with that digest"
         )
     return read
 
@@ -79,7 +84,7 @@ def load_start(network: Network, trial: Trial, weights: str | Path | None) -> We
         adopt_weights(network, read, origin=str(weights))
         if culprit := find_not_finite(network.state_dict()):
             raise UserError(
-                f"training cannot start from weights={weights}: {culprit} is not finite; give other weights"
+                f"training cannot start from weights={weights}: {culprit} is not finite; give another weight file"
             )
     return read
 
@@ -100,4 +105,4 @@ def _find_remedy(before: Preprocess, preprocess: Preprocess) -> str:
     for centring, way in ways.items():
         if preprocess.crop and all(getattr(before, field) == getattr(way, field) for field in PIXELS):
             return f"set recipe.centring={centring} to prepare them the same way"
-    return "leave recipe.freeze out, so that every layer can adapt"
+    return "leave out recipe.freeze, so that every layer can adapt"

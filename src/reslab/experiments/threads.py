@@ -55,18 +55,18 @@ def _choose(trial: Trial, run: RunDirectory, usual: int, listener: Listener) -> 
     if had is None:
         if fastest < usual:
             listener.warn(
-                f"other programs are using this machine; the run computes with {_count(fastest)}, now {_times(gain)} "
-                f"as fast as with {usual}. To use {usual}, put OMP_NUM_THREADS={usual} before the command"
+                f"other programs are using this machine; the run uses {_count(fastest)}, now {_times(gain)} as fast as "
+                f"{usual}. To use {usual}, put OMP_NUM_THREADS={usual} before the command"
             )
         return fastest
     if threads < usual:
         listener.warn(
-            f"the run resumes with {_count(threads)}, as it began, so that its numbers stay the same to the last bit; "
+            f"the run resumes with {_count(threads)}, as at its start, so that its results stay exactly the same; "
             f"to use {usual}, put OMP_NUM_THREADS={usual} before the command"
         )
     if fastest < threads:
         listener.warn(
-            f"other programs are using this machine; the run resumes with {_count(threads)}, as it began, but "
+            f"other programs are using this machine; the run resumes with {_count(threads)}, as at its start, but "
             f"{_count(fastest)} would be {_times(gain)} as fast now: {_tell_remedy(fastest)}"
         )
     return threads
@@ -157,4 +157,4 @@ def _times(gain: float) -> str:
 
 
 def _tell_remedy(threads: int) -> str:
-    return f"put OMP_NUM_THREADS={threads} before the command that resumes it; the last bits of its numbers will differ"
+    return f"put OMP_NUM_THREADS={threads} before the command that resumes it; the results will differ slightly"

@@ -196,7 +196,7 @@ def _read_names() -> list[str]:
         if name not in TRACKERS:
             raise UserError(f"RESLAB_TRACK is '{name}'; give mlflow, wandb, or both: mlflow,wandb")
         if importlib.util.find_spec(name) is None:
-            raise UserError(f"RESLAB_TRACK={name} needs a package; install it with: pip install 'reslab[{name}]'")
+            raise UserError(f"RESLAB_TRACK={name} needs the package {name}; install it with `pip install {name}`")
     return list(dict.fromkeys(names))
 
 

@@ -178,19 +178,20 @@ def refuse_without_files(dataset: Dataset) -> None:
     """Refuse data.on_bad_image where there are no files that could be bad."""
     if not dataset.has_files:
         raise UserError(
-            f"data.on_bad_image is for folders of photographs; {dataset.name} has no files, so leave it out"
+            f"data.on_bad_image is only for folders of photographs, and {dataset.name} is not one; leave out "
+            "data.on_bad_image"
         )
 
 
 def _choose_data(dataset: Dataset, fields: dict[str, Any]) -> DataSpec:
     for field in ("name", "fingerprint"):
         if field in fields:
-            raise UserError(f"data.{field} follows from the data; write data=NAME|FOLDER")
+            raise UserError(f"data.{field} cannot be set, because the data determines it; write data=NAME|FOLDER")
     if "on_bad_image" in fields:
         refuse_without_files(dataset)
     data = override(DataSpec(name=dataset.name, fingerprint=dataset.fingerprint), fields, where="data.")
     if "held_out_seed" in fields and not dataset.held_out and not data.validation:
-        raise UserError(f"{dataset.name} has test images, so none are held out; leave data.held_out_seed out")
+        raise UserError(f"{dataset.name} has its own test images, so none are held out; leave out data.held_out_seed")
     return data
 
 

@@ -155,7 +155,9 @@ def _unwrap(network: Any) -> Network:
     while not isinstance(network, Network):
         inner = getattr(network, "_orig_mod", None) or getattr(network, "module", None)
         if inner is None:
-            raise UserError(f"a {type(network).__name__} has no spec to save; give a network of create_model or build")
+            raise UserError(
+                f"a {type(network).__name__} has no spec to save; give a network made by create_model or build"
+            )
         network = inner
     built = {name: tensor.shape for name, tensor in build(network.spec, device="meta").state_dict().items()}
     held = network.state_dict()
@@ -178,5 +180,5 @@ def _refuse_contradictions(asked: Spec, explicit: set[str], trained: Spec, *, or
         if said and field != "classes":
             raise UserError(
                 f"{where}{field}={wanted} contradicts {origin}, which was trained with {field}={found}; "
-                "leave the field out"
+                f"leave out {where}{field}"
             )

@@ -225,7 +225,8 @@ def find_run(word: str, root: Path) -> RunDirectory:
     matching = match_runs(word, root)
     if not matching:
         raise UserError(
-            f"there is no run '{word}' in {root}{suggest(word, [run.path.name for run in list_runs(root)])}"
+            f"there is no run '{word}' in {root}"
+            f"{suggest(word, [run.path.name for run in list_runs(root)]) or '; `reslab runs` lists the runs'}"
         )
     return only_run(word, matching)
 

@@ -25,5 +25,5 @@ def find_shipped(weights: str, network: str) -> Path:
     """Return the file of a network's weights in a set."""
     path = FOLDER / weights / f"{network}.safetensors"
     if not path.is_file():
-        raise UserError(f"{network} has no {weights} weights here; {', '.join(list_shipped(weights))} have")
+        raise UserError(f"there are no {weights} weights for {network}; choose {', '.join(list_shipped(weights))}")
     return path

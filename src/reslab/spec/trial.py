@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from reslab.errors import UserError, choices, suggest
+from reslab.errors import UserError, suggest
 from reslab.spec.catalogue import Spec, comparable, name_of, spec_from_dict, spec_to_dict
 from reslab.spec.codec import convert, decode, differing_leaves, encode, normalize, override
 from reslab.spec.recipe import Recipe, change_recipe
@@ -133,7 +133,10 @@ def trial_from_dict(data: Mapping[str, Any]) -> Trial:
     if missing == list(PARTS):
         raise UserError(f"this is not a trial, which has {', '.join(PARTS)}; `reslab train ... --dry-run` prints one")
     if missing:
-        raise UserError(f"the trial lacks {choices(missing)}")
+        remedy = f"add {'it' if len(missing) == 1 else 'them'}"
+        raise UserError(
+            f"the trial lacks {', '.join(missing)}; {remedy} (`reslab train ... --dry-run` prints a complete trial)"
+        )
     return Trial(
         data=decode(DataSpec, data["data"], where="data."),
         network=spec_from_dict(data["network"], where="network."),

@@ -75,11 +75,13 @@ class Task(abc.ABC):
         kind = type(self)
         if recipe.class_weights != "none" and kind.weigh is Task.weigh:
             raise UserError(
-                f"recipe.class_weights is {recipe.class_weights}, but the task has no classes; leave it out"
+                f"recipe.class_weights is {recipe.class_weights}, but the task has no classes; leave out "
+                "recipe.class_weights"
             )
         for name in ("mixup", "cutmix"):
             if getattr(recipe.augmentation, name) and kind.pose is not Task.pose:
-                raise UserError(f"recipe.augmentation.{name} mixes targets, which the task makes itself; leave it out")
+                field = f"recipe.augmentation.{name}"
+                raise UserError(f"{field} mixes targets, but this task makes its own targets; leave out {field}")
 
     def at(self, thresholds: tuple[float, ...] | None) -> Self:
         """Return the task as it is judged where a network has thresholds of its own; most tasks have none."""

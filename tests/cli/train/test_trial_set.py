@@ -101,7 +101,8 @@ def test_all_start_from_the_same_weights(reslab, tmp_path: Path) -> None:
     wrong = reslab("train", str(tuned), "--seeds", "2", f"weights={other}", "--runs", str(tmp_path / "wrong"))
     assert (wrong.code, wrong.out) == (2, "")
     assert re.search(
-        r"cifar-resnet-8-digits-\w{12}: .* is not what the trial starts from", wrong.err.replace("\n", " ")
+        r"cifar-resnet-8-digits-\w{12}: .* is not the weight file that this trial starts from",
+        wrong.err.replace("\n", " "),
     )
     scratch = tmp_path / "scratch.toml"
     scratch.write_text(reslab("train", *SMALL, "--dry-run").out)

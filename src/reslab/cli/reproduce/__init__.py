@@ -91,7 +91,7 @@ def reproduce(
         return
     claims = choose_claims(subjects, only)
     if measure:
-        raise UserError(f"--measure is only for {COUNTED}; leave it out")
+        raise UserError(f"--measure is only for {COUNTED}; leave out --measure")
     refuse_numbers(seeds=seeds, together=together)
     data = fields.pop("data", None)
     if from_ is None:
@@ -171,7 +171,7 @@ def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> 
     """Open what the claims are about, or say what to do where it is not here; `data` is a folder to use instead."""
     names = {setting.data.name for claim in claims for setting in claim.settings}
     if IMAGENET.name not in names and data is not None:
-        raise UserError(f"data= is only for tables that train on ImageNet; leave it out for {table}")
+        raise UserError(f"data= is only for tables that train on ImageNet; leave out data= for {table}")
     with progress_console.status("loading"):
         from reslab.data.catalogue import load_dataset
         from reslab.experiments.reproduce import open_imagenet

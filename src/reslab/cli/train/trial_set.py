@@ -137,7 +137,7 @@ def _warn_of_crowding(together: int, device: str) -> None:
     if device == "cpu" and together > 1 and together * threads > cores:
         warn(
             f"{together} trials at once with {threads} threads each overload {cores} cores and are many times slower "
-            f"than one after the other; leave --together out, or set OMP_NUM_THREADS={max(1, cores // together)}"
+            f"than one after the other; leave out --together, or set OMP_NUM_THREADS={max(1, cores // together)}"
         )
 
 

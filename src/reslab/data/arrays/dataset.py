@@ -102,10 +102,13 @@ class ArrayDataset:
                 off = str(type(value)(0)).lower()
                 raise UserError(f"recipe.augmentation.{name} is {value}, which is for images; set it to {off}")
         if recipe.centring != "mean-image":
-            raise UserError(f"recipe.centring is {recipe.centring}, which is for photographs; leave it out")
+            raise UserError(
+                f"recipe.centring is {recipe.centring}, which is only for photographs; leave out recipe.centring"
+            )
         if recipe.resizing.initial != 1:
             raise UserError(
-                f"recipe.resizing.initial is {recipe.resizing.initial:g}, which is for photographs; leave it out"
+                f"recipe.resizing.initial is {recipe.resizing.initial:g}, which is only for photographs; leave out "
+                "recipe.resizing.initial"
             )
         side = min(self.train.images.shape[2:])
         refuse_small_images(side, padding=augmentation.padding, edges=augmentation.edges, cutout=augmentation.cutout)

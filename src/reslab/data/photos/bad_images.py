@@ -74,9 +74,9 @@ class BadImages:
             told = f"{self.root / one.image} {one.trouble}"
             if len(self.skipped) > self.most:
                 raise UserError(
-                    f"more than {self.most:,} image{'s are' if self.most > 1 else ' is'} bad, but at most 1 % "
-                    f"of all images, or one, may be skipped; `reslab data check {self.root}` lists all of them; "
-                    f"the last one: {told}"
+                    f"more than {self.most:,} image{'s' * (self.most > 1)} cannot be read, but at most 1 % of all "
+                    "images (or one image) may be skipped; correct or remove the bad images, which "
+                    f"`reslab data check {self.root}` lists; the last one: {told}"
                 )
             if self.folder is not None:
                 write_skipped(self.folder, list(self.skipped.values()))
@@ -95,7 +95,7 @@ def read_skipped(folder: Path) -> list[Skipped]:
     except FileNotFoundError:
         return []
     except (UserError, OSError, ValueError, LookupError, TypeError) as error:
-        raise UserError(f"{path} is damaged ({error}); remove it to resume") from error
+        raise UserError(f"{path} is damaged ({error}); remove this file to resume the run") from error
 
 
 def write_skipped(folder: Path, skipped: Sequence[Skipped]) -> None:

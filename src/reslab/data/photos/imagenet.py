@@ -104,7 +104,9 @@ def prepare_imagenet(source: Path, out: Path, *, watch: Watch = lambda what, don
         if plan.val is not None:
             _bring_val(plan.val, out / "val", plan.kit, watch)
     except OSError as error:
-        raise UserError(f"cannot write {out}: {error.strerror}; correct that, and the same command resumes") from error
+        raise UserError(
+            f"cannot write {out}: {error.strerror}; correct this, then repeat the command to resume"
+        ) from error
     write_words(out, plan.kit.words)
     return Prepared(out, _count(out))
 

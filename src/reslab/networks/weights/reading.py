@@ -50,7 +50,7 @@ def read_weights(path: str | Path, *, like: Spec | None = None) -> Weights:
     if source is None and any(name.startswith(OUR_PREFIXES) for name in tensors):
         if like is None:
             raise UserError(
-                f"{path} is a plain state dict, which does not name its network; give the network's name too"
+                f"{path} is a plain state dict, which does not name its network; also give the network's name"
             )
         return Weights(spec=like, tensors=tensors)
     if source is None:
@@ -61,7 +61,9 @@ def read_weights(path: str | Path, *, like: Spec | None = None) -> Weights:
     try:
         spec, preprocess, renamed = from_foreign(source, tensors)
     except (UserError, LookupError, ValueError) as error:
-        raise UserError(f"{path} has {source}'s names, but cannot be read: {error}") from error
+        raise UserError(
+            f"{path} has the tensor names of {source}, but cannot be read ({error}); give another weight file"
+        ) from error
     if source == TORCHVISION:  # what it published is prepared as it says; of other files in its names this is a guess
         preprocess = find_preprocess(spec, digest_file(path)) or preprocess
     return Weights(spec=spec, tensors=renamed, preprocess=preprocess, source=source)
@@ -80,7 +82,7 @@ def _find_file(weights: str | Path, *, like: Spec | None) -> Path:
         return path
     if like is None:
         some = f": {choices(list_shipped(str(weights)))}" if weights in SETS else ""
-        raise UserError(f"{weights} has weights of several networks; give the name of one of them too{some}")
+        raise UserError(f"{weights} has weights for several networks; also give the name of the network{some}")
     return fetch_torchvision(like) if weights == TORCHVISION else find_shipped(str(weights), name_of(like).split()[0])
 
 
@@ -145,7 +147,8 @@ def _unwrap(data: Any, path: Path) -> dict[str, Tensor]:
         data = {name: value for name, value in data.items() if name != "n_averaged"}  # AveragedModel's counter
     if not isinstance(data, Mapping) or not data or not all(map(_is_weight, data.items())):
         raise UserError(
-            f"{path} has no state dict (names and dense float tensors, alone or under 'state_dict'); save state_dict()"
+            f"{path} has no state dict (names and dense float tensors, at the top or under 'state_dict'); "
+            "save one with torch.save(network.state_dict(), FILE)"
         )
     names = list(data)
     while prefix := next((prefix for prefix in PREFIXES if all(name.startswith(prefix) for name in names)), None):
@@ -182,5 +185,8 @@ def load_tensors(network: Network, tensors: Mapping[str, Tensor], *, origin: str
             more = f" and {len(names) - 5} more" if len(names) > 5 else ""
             problems.append(f"{what}: {', '.join(names[:5])}{more}")
     if problems:
-        raise UserError(f"{origin} does not fit the network; {'; '.join(problems)}")
+        raise UserError(
+            f"{origin} does not fit the network ({'; '.join(problems)}); give the weights of this network, "
+            "or the network of these weights"
+        )
     network.load_state_dict(given)

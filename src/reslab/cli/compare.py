@@ -53,7 +53,7 @@ def compare(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
 
 
 def _find_run(subject: str, root: Path) -> RunDirectory | None:
-    """Return the run that a subject names; a network's name means the network, and that it could mean more is told."""
+    """Return the run that a subject names; a network's name means the network, and a note says if runs match it too."""
     matching = match_runs(subject, root)
     if not matching:
         return None
@@ -106,7 +106,7 @@ def _print_differences(differing: Mapping[str, Sequence[Any]], names: Sequence[s
 
 
 def _name_digests(differing: Mapping[str, tuple[Any, Any]], runs: Sequence[RunRecord]) -> dict[str, Sequence[Any]]:
-    """Return the differences with what people call weights and data instead of their digests."""
+    """Return the differences, with names of weights and data instead of their digests."""
     named: dict[str, Sequence[Any]] = dict(differing)
     if named.pop(START, None):
         named["weights"] = [name_start(run.trial, run.directory) for run in runs]
@@ -175,7 +175,7 @@ def _numbers(run: RunRecord, names: Iterable[str]) -> dict[str, float]:
 def _print_pairs(
     groups: Sequence[Mapping[int, RunRecord]], paired: Mapping[str, PairedDifferences | None], words: Mapping[str, str]
 ) -> list[str]:
-    """Print the paired differences, and return what remains to be said of them."""
+    """Print the paired differences, and return sentences about them."""
     if len(groups) == 1:
         return [f"The runs differ only in the seed; finished seeds of this setting: {_list(groups[0])}."]
     found = next(iter(paired.values()))

@@ -61,7 +61,7 @@ def convert(subject: str, *words: str, to: str, out: Path | None = None, runs: R
 
 
 def _left_behind(wanted: Preprocess | None, assumed: Preprocess | None) -> str:
-    """Say what of the preprocessing a foreign form cannot carry, if anything."""
+    """Name the preprocessing that a foreign format cannot store, if any."""
     if wanted is None or wanted == assumed:
         return ""
     taken = f"Readers of this file will assume {assumed.describe()}" if assumed else "This file stores no preprocessing"

@@ -17,7 +17,7 @@ from reslab.spec.words import split_words
 if TYPE_CHECKING:
     from reslab.networks import LayerCost
 
-# Operators that are told together with the layer they follow.
+# Operators that are listed together with the layer they follow.
 TOLD_WITH = ("batch norm", "ReLU", "Dropout", "Tanh", "SiLU")
 
 

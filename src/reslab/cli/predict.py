@@ -86,7 +86,7 @@ def predict(
             warn=warn,
         )
     pictures: list[Path] = []
-    trouble: UserError | None = None  # told after the guesses, which need no pictures
+    trouble: UserError | None = None  # raised after the guesses are printed, which need no pictures
     if explain:
         try:
             if not isinstance(guesser, Predictor):

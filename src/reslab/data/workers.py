@@ -1,4 +1,4 @@
-"""Processes that prepare what is wanted of images ahead of its use, beside the one that computes."""
+"""Processes that prepare images ahead of their use, beside the process that computes."""
 
 import contextlib
 import os

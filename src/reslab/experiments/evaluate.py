@@ -77,7 +77,7 @@ def evaluate(
     if protocol not in PROTOCOLS:
         raise UserError(f"protocol is {protocol!r}; choose {choices(PROTOCOLS)}")
     precision = convert(Served, given.get("precision", "fp32"), where="precision")
-    listener = Listener(warn=cache(warn))  # what is said of several members is said once
+    listener = Listener(warn=cache(warn))  # each warning about several members is given once
     members = load_inputs([load_trained(one, given, runs) for one in subjects], given, listener=listener, device=device)
     if progress is not None:
         listener = listener.moved_by(lambda done, _: progress(done, len(members[0])))
@@ -139,7 +139,7 @@ def evaluate_ensemble(
 ) -> dict[str, Any]:
     """Score networks on the same images, each with its own preprocessing, and the average of their probabilities.
 
-    An image is read once, and shown to all of them; the listener is told of networks that are no better than chance.
+    Each image is read once, for all networks. The listener is warned of networks that are no better than chance.
     """
     first = members[0]
     for other in members[1:]:

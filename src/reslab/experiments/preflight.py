@@ -1,4 +1,4 @@
-"""What is looked at before a trial runs, from the command line and from Python alike: refusals, doubts, memory, disk.
+"""Checks before a trial runs, from the command line and from Python alike: refusals, doubts, memory, disk.
 
 What goes together, a trial with its data and a trained network with what it is shown, is decided here too. How long a
 trial will take is `estimate`'s to tell: that costs a second or two.

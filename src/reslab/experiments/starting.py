@@ -1,4 +1,4 @@
-"""What a training begins with: weights drawn by the trial's seed, or others to start from, known by their digest."""
+"""The initial weights of a training: drawn by the trial's seed, or trained weights, identified by their digest."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -36,7 +36,7 @@ def start_from(
 ) -> Trial:
     """Return the trial with these weights to start from; a network by name, or none, is what they were trained for.
 
-    Of its fields some were given, and others are implied by the data: nobody can leave those out.
+    Some of its fields were given by the user, and the rest are implied by the data, so the user cannot leave those out.
     """
     read, origin = read_weights(weights, like=trial.network), str(weights)
     for field, (here, before) in contradictions(trial.network, read.spec).items():
@@ -52,7 +52,7 @@ def start_from(
 
 
 def refuse_other_start(trial: Trial, weights: str | Path | None) -> None:
-    """Refuse weights for a trial that starts from scratch, and none for one that starts from some."""
+    """Refuse weights for a trial that starts from random ones; require them for one that starts from trained ones."""
     if trial.start is None and weights is not None:
         raise UserError(
             f"this trial starts from random weights, so weights={weights} cannot be used; leave out weights="
@@ -64,7 +64,7 @@ def refuse_other_start(trial: Trial, weights: str | Path | None) -> None:
 
 
 def read_start(trial: Trial, weights: str | Path | None) -> Weights | None:
-    """Read what a trial starts from, if anything; refuse what is not that."""
+    """Read the weights that a trial starts from, if any; refuse other weights."""
     refuse_other_start(trial, weights)
     if trial.start is None or weights is None:
         return None
@@ -90,7 +90,7 @@ def load_start(network: Network, trial: Trial, weights: str | Path | None) -> We
 
 
 def warn_of_other_preparation(started: Weights, preprocess: Preprocess, listener: Listener) -> None:
-    """Say where images will be prepared in another way than the weights to start from were trained with."""
+    """Warn if images will be prepared in another way than the weights to start from were trained with."""
     before = started.preprocess
     if before is not None and any(getattr(before, field) != getattr(preprocess, field) for field in PIXELS):
         listener.warn(
@@ -100,7 +100,7 @@ def warn_of_other_preparation(started: Weights, preprocess: Preprocess, listener
 
 
 def _find_remedy(before: Preprocess, preprocess: Preprocess) -> str:
-    """Say which recipe prepares photographs as the weights know them; where none does, what lets weights adapt."""
+    """Say which recipe prepares images as in the weights' training; if none does, how the weights can adapt."""
     ways = {"mean-image": PER_PIXEL_MEAN, "imagenet": Preprocess(mean=IMAGENET_MEAN, std=IMAGENET_STD)}
     for centring, way in ways.items():
         if preprocess.crop and all(getattr(before, field) == getattr(way, field) for field in PIXELS):

@@ -1,4 +1,4 @@
-"""How many threads a run on the CPU computes with, and what is said where other programs take the cores from them.
+"""How many threads a run on the CPU uses, and the warnings if other programs take the cores from them.
 
 Threads wait for each other many times an iteration, in convolutions (oneDNN) by spinning, which nothing can turn off:
 one that has no core stops all. Beside a busy program fewer threads are then many times faster. Another number of
@@ -31,7 +31,7 @@ SECONDS_BETWEEN_LOOKS = 30.0
 def suitable_threads(
     trial: Trial, run: RunDirectory, *, device: str, together: int = 1, listener: Listener
 ) -> Iterator[None]:
-    """Compute with as many threads as suit a run, where nobody has said how many; say so where they are not all.
+    """Compute with a suitable number of threads, unless the user set one; warn if it is not all of them.
 
     Of several trials `together` each has all of them.
     """

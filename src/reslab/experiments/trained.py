@@ -61,7 +61,7 @@ class Trained:
 
     @property
     def held_out_seed(self) -> int:
-        """What drew the test images of a folder that has none of its own: others were trained on."""
+        """The seed that drew the test images of a folder without its own; the rest were trained on."""
         return self.data.held_out_seed if self.data else 0
 
     @property
@@ -127,8 +127,8 @@ def choose_inputs(
     """Put the network on `device` and pair it with the images to test it on, the first `images` of them if given.
 
     By default they are the test images, or what a run on the tuning split held back. `preprocess` overrides fields of
-    the preprocessing that came with the weights. `skip_bad` passes over photographs that cannot be read, up to one in a
-    hundred, and the listener is told of each; by default, where the training did so on the same data.
+    the preprocessing that came with the weights. `skip_bad` skips photographs that cannot be read, up to 1 %,
+    and the listener is warned of each; the default is what the training did, on the same data.
     """
     network, data = trained.network, trained.data
     if data is not None and data.name != dataset.name:
@@ -220,7 +220,7 @@ def _last_place(trained: Trained) -> str:
 
 
 def refuse_other_draws(members: Sequence[Trained], dataset: Dataset) -> None:
-    """Refuse to test networks together on images drawn by the seed of one: others were trained on some of them."""
+    """Refuse to test networks together on images drawn by the seed of one: the others were trained on some of these."""
     drawn = {trained.held_out_seed: trained.origin for trained in members if trained.of_photographs}
     if len(drawn) > 1 and dataset.held_out:
         said = [f"{origin} was trained with data.held_out_seed={seed}" for seed, origin in drawn.items()]
@@ -231,13 +231,13 @@ def refuse_other_draws(members: Sequence[Trained], dataset: Dataset) -> None:
 
 
 def _find_remedy(trained: Trained, dataset: Dataset) -> str:
-    """Say what to give where data under the old name is other data; nothing if it can be tested on as any other."""
+    """Say what to give if data with the same name has changed; an empty string if it can be tested on anyway."""
     if trained.data is not None and dataset.find_trained(trained.data) is not None:
         return "an earlier version of reslab read this folder differently; test networks of both versions separately"
     if not dataset.has_files:
         of_folder = f"it was trained on a folder of photographs; write data=./{dataset.name} or the path of that folder"
         return of_folder if trained.of_photographs else "fetch the dataset again"
-    if dataset.held_out:  # by another name it would be drawn anew, and some of what was trained on be tested on
+    if dataset.held_out:  # a renamed folder would draw new test images, some of which were trained on
         return (
             f"restore the folder (data.held_out_seed={trained.held_out_seed} selects its test images), "
             "or give a folder that has a val folder"
@@ -283,7 +283,7 @@ def _refuse(trained: Trained, dataset: Dataset) -> None:
 
 @torch.no_grad()
 def _try_one(subject: Subject) -> None:
-    """Show the network one image, so that what does not pass, or gives no numbers, is told before the work begins."""
+    """Show the network one image, so that errors, and outputs that are not finite, are found before the work begins."""
     image, _ = next(subject.batches(1), (None, None))
     if image is None:
         raise UserError(f"none of the {len(subject):,} images of {subject.data} can be read; give other images")

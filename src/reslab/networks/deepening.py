@@ -30,7 +30,7 @@ def deepen(shallow: ResidualNetwork, spec: NetworkSpec) -> ResidualNetwork:
 
 
 def _refuse(shallow: NetworkSpec, spec: NetworkSpec) -> None:
-    """Refuse what is no deeper twin, and what no added block would leave unchanged."""
+    """Refuse a network that is not a deeper twin, and one whose outputs an added block would change."""
     other = [field for field in contradictions(shallow, spec) if not field.endswith(".blocks")]
     if spec.norm != shallow.norm:
         other.append("norm")

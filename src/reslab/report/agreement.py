@@ -61,7 +61,7 @@ def refuse_contradictions(
 
 
 def split_copies(records: Sequence[RunRecord]) -> tuple[list[RunRecord], dict[str, str]]:
-    """Return the records without copies that have another seed or network in their trial, and what to say of those.
+    """Return the records without copies whose trial has another seed or network, and a sentence about each copy.
 
     Trainings that differ in these never log the same. The one whose folder is named after its trial is the original.
     """

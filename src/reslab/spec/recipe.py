@@ -286,7 +286,7 @@ def space_evaluations(recipe: Recipe, base: Recipe) -> Recipe:
 
 
 def refuse_unheeded(augmentation: AugmentationSpec, heeded: tuple[str, ...], *, other: str) -> None:
-    """Refuse what would be recorded and not be done: all fields but those heeded are for the `other` kind of images."""
+    """Refuse fields that have no effect: all fields but `heeded` are for the `other` kind of images."""
     for name, usual in vars(AugmentationSpec()).items():
         if name not in heeded and (value := getattr(augmentation, name)) != usual:
             field = f"recipe.augmentation.{name}"

@@ -19,7 +19,7 @@ PARTS = ("task", "data", "network", "recipe", "seed")
 GROUPS = ("task", "data", "network", "recipe")
 START = "start"
 RECIPE_FIELDS = tuple(Recipe.__dataclass_fields__)
-USUAL_WORDS = {  # what others call fields of a trial
+USUAL_WORDS = {  # other libraries' names for fields of a trial
     "recipe.optimizer.learning_rate": ("lr", "learning_rate"),
     "recipe.optimizer.momentum": ("momentum",),
     "recipe.optimizer.weight_decay": ("weight_decay", "wd"),
@@ -153,7 +153,7 @@ def trial_differences(one: Trial, other: Trial) -> dict[str, tuple[Any, Any]]:
 
 
 def hint_at_field(word: str) -> str:
-    """Say which field a word means that others write for it; nothing where none is known."""
+    """Say which field is meant by another library's word for it; an empty string if none is known."""
     word = word.replace("-", "_")
     meant = (field for field, words in USUAL_WORDS.items() if word.removeprefix("recipe.") in words)
     field = word if word in (*GROUPS, "seed") else next(meant, "")

@@ -1,7 +1,7 @@
 """What a task is: what a network learns from the targets of images, and how it is judged by them.
 
-A task is a folder here with a module `task` that has `TASK`, named after the task's spec. What it is trained on and
-how is the business of others: a task is given outputs and targets.
+A task is a folder here with a module `task` that has `TASK`, named after the task's spec. It does not know
+the data or the training loop: a task receives outputs and targets.
 """
 
 import abc
@@ -71,7 +71,7 @@ class Task(abc.ABC):
     questions: ClassVar[int] = 1  # that are asked about every test image
 
     def refuse_recipe(self, recipe: Recipe) -> None:
-        """Refuse what this task cannot be trained with: what asks for targets it does not heed, or makes itself."""
+        """Refuse recipe fields that need classes this task does not have, or change targets that it makes itself."""
         kind = type(self)
         if recipe.class_weights != "none" and kind.weigh is Task.weigh:
             raise UserError(

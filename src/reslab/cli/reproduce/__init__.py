@@ -163,12 +163,12 @@ def choose_claims(tables: Sequence[str], only: str) -> list[Claim]:
 
 
 def _means(name: str, network: str) -> bool:
-    """Whether `name` means `network`: that very one, or any with these fields or others."""
+    """Whether `name` means `network`: with its fields, or without naming any fields."""
     return name in (network.lower(), network.split()[0])
 
 
 def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> Dataset | None:
-    """Open what the claims are about, or say what to do where it is not here; `data` is a folder to use instead."""
+    """Open the dataset of the claims, or say how to get it; `data` is a folder to use instead."""
     names = {setting.data.name for claim in claims for setting in claim.settings}
     if IMAGENET.name not in names and data is not None:
         raise UserError(f"data= is only for tables that train on ImageNet; leave out data= for {table}")
@@ -189,7 +189,7 @@ def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> 
 
 
 def _tell_of_other_photographs(claims: Sequence[Claim], judged: Judgement, root: Path) -> None:
-    """Say how runs on other photographs are judged, where a table about ImageNet finds none on that."""
+    """Say how to judge runs on other photographs, if a table about ImageNet finds no run on ImageNet."""
     asked = {setting.data.name for claim in claims for setting in claim.settings}
     if asked == {IMAGENET.name} and judged.data_names and IMAGENET.name not in judged.data_names:
         note(
@@ -199,7 +199,7 @@ def _tell_of_other_photographs(claims: Sequence[Claim], judged: Judgement, root:
 
 
 def _tell_plan(plan: Plan, *, refusing: bool) -> Estimate | None:
-    """Print which networks a plan trains, and return what that takes; nothing where all is there."""
+    """Print which networks a plan trains, and return its estimate; None if no run is missing."""
     missing = plan.missing
     if networks := dict.fromkeys(name_of(trial.network).removeprefix("cifar-") for trial in missing):
         numbers = sorted({trial.seed for trial in missing})
@@ -222,7 +222,7 @@ def _print_plan(plan: Plan, estimate: Estimate | None, *, json: bool) -> None:
 
 
 def _run(plan: Plan, *, compile: bool) -> None:
-    """Run what a plan lacks."""
+    """Run the missing trials of a plan."""
     from reslab.experiments.reproduce import reproduce as run_plan
 
     with StopSignals() as stop, make_bars() as progress:

@@ -1,4 +1,4 @@
-"""What a verb is told: subjects (a network's name, a weight file), field=value pairs, where runs are."""
+"""The words that verbs share: subjects (a network's name, a weight file), field=value pairs, the folder of runs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ def _read_whole(_: type, tokens: Sequence[Token]) -> int:
 
 WHOLE = Parameter(converter=_read_whole)  # without it 1.5 is 2
 
-# What several verbs take, with its help.
+# Parameters that several verbs share, with their help.
 Json = Annotated[bool, Parameter(help="Print JSON.")]
 RunsFolder = Annotated[Path | None, Parameter(help="Folder for runs. Default: RESLAB_RUNS if set, else 'runs'.")]
 SubjectWord = Annotated[

@@ -93,7 +93,7 @@ class ArrayDataset:
         return self.divide(before.split)[0] if self.fingerprint == before.fingerprint else None
 
     def refuse_trial(self, trial: Trial) -> None:
-        """Refuse on images of one size what is done to photographs only, and what they are too small for."""
+        """Refuse fields that are only for photographs, and fields that need larger images."""
         recipe = trial.recipe
         augmentation = recipe.augmentation
         refuse_unheeded(augmentation, HEEDED, other="photographs")

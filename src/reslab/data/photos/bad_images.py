@@ -1,4 +1,4 @@
-"""What to do about bad images: the first stops the work; or each is told once and left out, up to one in a hundred."""
+"""What happens to bad images: the first one stops the work; or each is skipped with one warning, up to 1 %."""
 
 import json
 import math
@@ -36,7 +36,7 @@ def count_skippable(images: int) -> int:
 
 
 class BadImages:
-    """Takes note of the bad images of a dataset; the listener is told of each that is skipped, once.
+    """Records the bad images of a dataset; the listener is warned once of each skipped image.
 
     `known` are those that were skipped before; a run's `folder` keeps all of them.
     """
@@ -59,14 +59,14 @@ class BadImages:
         return lambda index, error: self.note(error, part=part)
 
     def note(self, error: BadImage, *, part: Part) -> None:
-        """Tell of a bad image, or stop at it."""
+        """Warn of a bad image, or stop at it."""
         if not self.skip:
             raise error
         trouble = drop_advice(str(error)).removeprefix(f"{error.image} ")
         self.add([Skipped(part, error.image.removeprefix(f"{self.root}/"), trouble)])
 
     def add(self, skipped: Iterable[Skipped]) -> None:
-        """Skip images; those that were skipped before are not told again."""
+        """Skip images; images that were skipped before get no second warning."""
         for one in skipped:
             if one.image in self.skipped:
                 continue

@@ -1,6 +1,6 @@
 """What is found in a folder of photographs: an error stops a training, a warning may spoil what it measures.
 
-A note is dealt with by decoding. A training stops at the first error; who looks for all of them goes on.
+Decoding handles what a note names. Training stops at the first error; the check continues to find all of them.
 """
 
 from collections.abc import Callable
@@ -61,7 +61,7 @@ class Finding:
         return KINDS[self.kind].severity
 
 
-# Hears what is found, if that has a kind and a place, and the sentence that a training stops with, if it does.
+# Receives a finding, if it has a kind and a place, and the sentence that training stops with, if it stops.
 Tell = Callable[[Finding | None, str | None], None]
 
 

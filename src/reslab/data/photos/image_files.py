@@ -76,7 +76,7 @@ def find_photos(root: Path, *, tell: Tell = refuse) -> dict[str, Classes]:
 
 
 def _judge_classes(walk: _Walk, found: Mapping[str, Classes]) -> None:
-    """Tell what is wrong with the classes of splits; where there is nothing to train on, that stops no training."""
+    """Report what is wrong with the classes of splits; without training images, this stops nothing."""
     splits = list(found)
     train, trained, alone = walk.root / splits[0], found[splits[0]], splits[0] in VAL_NAMES
     val, tested, has_val = walk.root / splits[-1], found[splits[-1]], splits[-1] in VAL_NAMES
@@ -109,7 +109,7 @@ def _judge_classes(walk: _Walk, found: Mapping[str, Classes]) -> None:
 
 @dataclass
 class _Walk:
-    """A walk through folders of classes that tells what it cannot enter or use, and goes on unless that stops it."""
+    """A walk through folders of classes that reports what it cannot enter or use, and continues unless that raises."""
 
     root: Path
     tell: Tell

@@ -112,7 +112,7 @@ def prepare_imagenet(source: Path, out: Path, *, watch: Watch = lambda what, don
 
 
 def choose_place(source: Path) -> Path:
-    """Return where to bring `source` unless told: under the data root, or nowhere if its training is unpacked."""
+    """Return the default place for `source`: under the data root, or `source` if its training images are unpacked."""
     return source if _list_named(source / "train", WNID) else data_root() / "imagenet"
 
 

@@ -116,7 +116,7 @@ def _find_shards(root: Path) -> dict[str, str]:
 
 
 def _read_contents(root: Path, shards: tuple[str, ...]) -> Contents | None:
-    """Read what is told of the shards, if anything, and refuse others."""
+    """Read the file that describes the shards, if there is one, and refuse shards it does not list."""
     path = root / FILE
     try:
         told = json.loads(path.read_text(encoding="utf-8"))

@@ -107,14 +107,16 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 def _read_torch(path: Path) -> Any:
     try:
         with warnings.catch_warnings(), path.open("rb") as file:  # by its path, torch would go by the name's ending
-            warnings.filterwarnings("ignore", "Detected pickle protocol")  # torch's, and told here in a sentence
+            warnings.filterwarnings(
+                "ignore", "Detected pickle protocol"
+            )  # torch's warning; reslab raises a sentence instead
             return torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises nearly anything on a damaged file
         raise UserError(f"{path} {_say_what_else(path, error)}") from error
 
 
 def _say_what_else(path: Path, error: Exception) -> str:
-    """Say what a file is that torch does not read: a pickle of code, a pickle of something else, or neither."""
+    """Say what a file is that torch cannot read: a pickle with code, another pickle, or neither."""
     asked = re.search(r"GLOBAL (\S+)", str(error)) if isinstance(error, pickle.UnpicklingError) else None
     operations = _list_operations(path)
     if asked or operations & CODE:

@@ -196,7 +196,7 @@ def test_what_is_left_is_told_and_trials_that_crowd_each_other(reslab, tmp_path:
     outcome = reslab(*words, "--dry-run")
     assert "to run: 2 on cpu, 23 iterations in all" in outcome.err
     assert "interrupted at 1" in outcome.out
-    assert "leave --together out, or set OMP_NUM_THREADS=1" in outcome.err.replace("\n", " ")
+    assert "leave out --together, or set OMP_NUM_THREADS=1" in outcome.err.replace("\n", " ")
     monkeypatch.setattr("os.cpu_count", lambda: 64)
     assert "OMP_NUM_THREADS" not in reslab(*words, "--dry-run").err
 

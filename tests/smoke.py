@@ -121,7 +121,7 @@ def _try_verbs(smoke: Smoke, environment: Path) -> None:
     smoke.reslab("reproduce table-6 --from runs", shows="ResNet-110")
     smoke.reslab("report", shows="report/index.html")
     extra = smoke.run("python", "-c", FIND_EXTRA) == "True\n"
-    shows = ".onnx" if extra else "pip install 'reslab[export]'"
+    shows = ".onnx" if extra else "pip install onnx onnxruntime onnxscript"
     smoke.reslab("export resnet-18 photos/val", shows=shows, code=0 if extra else 2)
 
 

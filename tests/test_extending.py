@@ -206,7 +206,7 @@ def test_an_augmentation(tmp_path: Path) -> None:
     assert [other != log.read_bytes() for other in logs.values()] == [True]
     photos = make_photos(tmp_path / "photos")
     refused = copy.run("train", f"data={photos}", "network=resnet-18", "recipe.augmentation.contrast=0.5", code=2)
-    assert "recipe.augmentation.contrast is 0.5, which is for images of one size" in refused
+    assert "recipe.augmentation.contrast is 0.5, which is only for images of one size" in refused
 
 
 @pytest.mark.slow
@@ -285,4 +285,4 @@ def test_a_task_refuses_what_it_cannot_heed(tmp_path: Path) -> None:
     assert "recipe.class_weights is balanced, but the task has no classes" in refused
     photos = make_photos(tmp_path / "photos")
     refused = copy.run(*words, f"data={photos}", "recipe.augmentation.mixup=0.2", code=2)
-    assert "recipe.augmentation.mixup mixes targets, which the task makes itself" in refused
+    assert "recipe.augmentation.mixup mixes targets, but this task makes its own targets" in refused

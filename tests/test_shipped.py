@@ -129,11 +129,11 @@ def test_another_number_of_classes_gets_a_fresh_classifier() -> None:
 
 def test_what_is_not_shipped_is_told() -> None:
     """One sentence, with the networks that are."""
-    with pytest.raises(UserError, match=r"^there are no cifar10 weights of resnet-1202; choose plain-20, .*resnet-20"):
+    with pytest.raises(UserError, match=r"^there are no cifar10 weights for resnet-1202; choose plain-20, .*resnet-20"):
         create_model("resnet-1202", weights="cifar10")
     with pytest.raises(UserError, match="shortcut=C contradicts cifar10"):
         create_model("resnet-20", weights="cifar10", shortcut="C")
-    with pytest.raises(UserError, match="cifar10 has weights of several networks; give the name of one"):
+    with pytest.raises(UserError, match="cifar10 has weights for several networks; also give the name"):
         load_model("cifar10")
 
 

@@ -147,7 +147,7 @@ def test_a_networks_name_means_the_network(reslab, runs, tmp_path: Path) -> None
     """That runs begin so too is told; a run and a network are not compared."""
     told = reslab("compare", "plain-20", "resnet-20", "--runs", str(tmp_path))
     assert "Cost" in told.out
-    assert "plain-20 is read as a network" in told.err
+    assert "comparing the network plain-20" in told.err
     outcome = reslab("compare", "plain-20", runs["resnet-20", 1].path.name, "--runs", str(tmp_path))
     assert outcome.code == 2
     assert "is a run, but 'plain-20' is not" in outcome.err

@@ -43,7 +43,7 @@ def test_the_file_is_read_once(reslab, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("to", "sentence"), [("keras", "choose reslab, torchvision"), ("torchvision", "something different")]
+    ("to", "sentence"), [("keras", "choose reslab, torchvision"), ("torchvision", "other outputs")]
 )
 def test_what_cannot_be_said_is_not_written(to: str, sentence: str, reslab, tmp_path: Path) -> None:
     """An unknown form, or one that would compute something different: one sentence and no file."""
@@ -107,4 +107,4 @@ def test_runs_and_named_networks_are_converted(reslab, run: Path, tmp_path: Path
     assert "is the input file" in reslab(*words, "akamaster", "--out", str(own)).err
     assert reslab("convert", "resnet-20", f"weights={own}", "--to", "akamaster", "--out", "n.safetensors").code == 0
     assert own.read_bytes() == before
-    assert "takes one subject and weights=FILE, not 'data'" in reslab(*words, "timm", "data=x").err
+    assert "takes one subject and weights=FILE, but also got 'data'" in reslab(*words, "timm", "data=x").err

@@ -57,7 +57,10 @@ def test_a_name_with_weights(reslab, run: Path, tmp_path: Path) -> None:
     torch.save(network.state_dict(), tmp_path / "bare.pth")
     subject, weights = "cifar-resnet-8 shortcut=B channels=1", f"weights={tmp_path / 'bare.pth'}"
     assert "write data=" in reslab("evaluate", subject, weights).err
-    assert "give preprocess.mean=" in reslab("evaluate", subject, weights, "data=digits").err
+    assert (
+        "give the mean and standard deviation of each channel"
+        in reslab("evaluate", subject, weights, "data=digits").err
+    )
     said = ["data=digits", "preprocess.mean=[0.3]", "preprocess.std=[0.4]"]
     told = reslab("evaluate", subject, weights, *said, "--json")
     assert json.loads(told.out)["preprocess"] == "pixels 0-1, mean 0.3, std 0.4"
@@ -195,8 +198,10 @@ def test_one_network_prints_its_calibration(reslab, folder: Path, monkeypatch) -
     worse.write_bytes(bytes(worse.stat().st_size))
     outcome = reslab(*words, "data.on_bad_image=skip")
     assert (outcome.code, outcome.out) == (2, "")
-    assert "more than 1 image is bad, but at most 1 % of all images, or one, may be skipped" in outcome.err
-    assert "; `reslab data check insects` lists all of them; the last one: insects/val/bees/0.png" in outcome.err
+    assert (
+        "more than 1 image cannot be read, but at most 1 % of all images (or one image) may be skipped" in outcome.err
+    )
+    assert ", which `reslab data check insects` lists; the last one: insects/val/bees/0.png" in outcome.err
 
 
 def test_a_folder_must_be_given(reslab, folder: Path, monkeypatch) -> None:
@@ -261,7 +266,7 @@ def test_networks_that_held_out_others_are_not_tested_together(reslab, tmp_path:
         told = reslab("evaluate", a, b, f"data={folder}")
         assert told.code == 2
         assert f"{a} was trained with data.held_out_seed=0 and {b} was trained with data.held_out_seed=1" in told.err
-        assert "test them one by one, or give a folder with a val folder" in told.err
+        assert "test them in separate commands, or give a folder that has a val folder" in told.err
         assert reslab("evaluate", b, c, f"data={folder}").code == 0
         assert reslab("evaluate", b, f"data={folder}").code == 0
     assert reslab("evaluate", a, b, f"data={tmp_path / 'photos'}").code == 0

@@ -59,7 +59,7 @@ def test_a_program(reslab, here: Path) -> None:
         (["mine.safetensors", "--format", "keras"], "--format is 'keras'; choose onnx, torch-export or torchvision"),
         (["mine.safetensors", "--out", "x.pth"], "--format onnx needs a file that ends in .onnx"),
         (["mine.safetensors", "--format", "torchvision", "--int8"], "--int8 needs --format onnx"),
-        (["mine.safetensors", "--format", "torchvision"], "something different in torchvision's format"),
+        (["mine.safetensors", "--format", "torchvision"], "other outputs in torchvision's format"),
         (["mine.safetensors", "--int8", "data=nowhere"], "'nowhere'"),
         (["mine.safetensors", "--int8", "data=digits"], "has 2 outputs, but digits has 10 classes"),
         (["mine.safetensors", "--int8"], "write data=NAME|FOLDER"),
@@ -97,7 +97,7 @@ def test_places_are_looked_at_before_the_work(
 def test_without_onnx(reslab, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What to install is named before anything is done."""
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    assert "install it with `pip install 'reslab[export]'`" in reslab("export", "mine.safetensors").err
+    assert "run `pip install onnx onnxruntime onnxscript`" in reslab("export", "mine.safetensors").err
 
 
 def test_on_images_given(reslab, here: Path) -> None:

@@ -86,7 +86,7 @@ def test_what_takes_long_is_told_and_wants_a_yes(reslab, tmp_path: Path, monkeyp
     assert not (tmp_path / "runs").exists()
     one = ["resnet-20" if word == "resnet-20,plain-20" else word for word in words]
     assert reslab(*one, "--yes").code == 0
-    assert "--from judges existing runs" in reslab("reproduce", "fig-7", "--from", "runs", "--yes").err
+    assert "--from compares existing runs" in reslab("reproduce", "fig-7", "--from", "runs", "--yes").err
 
 
 @pytest.mark.usefixtures("small")
@@ -276,11 +276,11 @@ def test_judging_needs_no_torch(tmp_path: Path) -> None:
         (["fig-1", "--together", "0"], "--together is 0; give a whole number from 1 to 32"),
         (["fig-1", "--together", "33"], "--together is 33"),
         (["fig-1"], "fetch it with `reslab data fetch cifar10`"),
-        (["fig-1", "data=photos"], "data= is only for tables that train on ImageNet; leave it out for fig-1"),
+        (["fig-1", "data=photos"], "data= is only for tables that train on ImageNet; leave out data= for fig-1"),
         (["table-2", "data=nowhere"], "there is no folder nowhere"),
         (["fig-1", "--from", "nowhere"], "there is no folder nowhere"),
-        (["fig-1", "--from", ".", "recipe.batch=4"], "--from judges existing runs"),
-        (["fig-1", "--from", ".", "--seeds", "2"], "leave out every field except data=, and every flag about training"),
+        (["fig-1", "--from", ".", "recipe.batch=4"], "--from compares existing runs"),
+        (["fig-1", "--from", ".", "--seeds", "2"], "with it, give only data=, --only and --json"),
         (["fig-1", "--from", ".", "data=photos"], "data= is only for tables that train on ImageNet"),
         (["table-2", "--from", ".", "data=nowhere"], "there is no folder nowhere"),
     ],

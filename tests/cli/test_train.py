@@ -101,10 +101,10 @@ def test_a_finished_run_without_its_weights_is_mended(reslab, run: Path) -> None
         (["network=resnet-20", "data.split=half"], "choose full or tuning"),
         (["network=resnet-20", "recipe.batch=16", "--processes", "3"], "which 3 processes cannot share evenly"),
         (["network=resnet-20", "--processes", "0"], "--processes is 0"),
-        (["network=resnet-20", "data.name=x"], "data.name follows from the data"),
+        (["network=resnet-20", "data.name=x"], "data.name cannot be set, because the data determines it"),
         (
             ["network=resnet-20", "recipe.resizing.initial=0.5", "--dry-run"],
-            "0.5, which is for photographs",
+            "0.5, which is only for photographs",
         ),
     ],
 )
@@ -142,7 +142,7 @@ def test_a_saved_trial_and_its_place_are_checked_before_timing(
     saved = ["train", str(tmp_path / "trial.toml"), "--runs"]
     for dry in ([], ["--dry-run"]):
         started = reslab(*saved, str(tmp_path / "runs"), "weights=cifar10", *dry)
-        assert "the trial starts from scratch, not from weights=cifar10" in started.err
+        assert "this trial starts from random weights, so weights=cifar10 cannot be used" in started.err
     closed = reslab(*saved, str(tmp_path / "trial.toml"))
     assert closed.code == 2
     assert "trial.toml is a file, not a folder for runs; give --runs a folder" in closed.err

@@ -90,7 +90,7 @@ def test_bad_photographs_stop_or_are_skipped(tmp_path: Path) -> None:
     assert [sentence.split("/")[-1] for sentence in told] == [
         f"{number}.png is not an image that can be read; remove it" for number in (1, 2, 3)
     ]
-    with pytest.raises(UserError, match=r"more than 1 image is bad, .* the last one: .*2\.png is not an image"):
+    with pytest.raises(UserError, match=r"more than 1 image cannot be read, .* the last one: .*2\.png is not an image"):
         list(read_in_order(split, 2, on_bad=BadImages(dataset, skip=True).noting("test")))
 
 

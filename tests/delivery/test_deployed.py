@@ -104,7 +104,8 @@ def test_what_cannot_be_exported_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
         make_deployed(crop=None)
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     with pytest.raises(
-        UserError, match=r"ONNX files need onnxscript; install it with `pip install 'reslab\[export\]'`"
+        UserError,
+        match=r"ONNX files need onnxscript, which is not installed; run `pip install onnx onnxruntime onnxscript`",
     ):
         require_onnx()
 
@@ -150,7 +151,7 @@ def test_torchvision_takes_it(ending: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("resnet-18", "would compute something different in torchvision's format"),
+        ("resnet-18", "would give other outputs in torchvision's format"),
         ("resnet-18", "; for that format train network=resnet-18-v1.5, or keep"),
         ("cifar-resnet-8", "; for that format train a network with network.shortcut=B, or keep"),
         ("cifar-resnet-8 shortcut=B stride_in=3x3", "torchvision has no network like"),

@@ -194,7 +194,10 @@ def test_members_are_tested_on_the_same_images() -> None:
     """Or nothing would be compared."""
     trained = untrained(0, Preprocess(mean=(0.3,)), channels=1, input_size=8)
     members = [choose_inputs(trained, DIGITS), choose_inputs(trained, DIGITS, split="tuning")]
-    with pytest.raises(UserError, match=r"on data\.split=tuning; write data.split= to set one for all"):
+    with pytest.raises(
+        UserError,
+        match=r"on data\.split=tuning; add data\.split=full or data\.split=tuning to test all on the same images",
+    ):
         evaluate_ensemble(members)
 
 
@@ -260,7 +263,7 @@ def test_bad_photographs_are_counted(photos: PhotoDataset) -> None:
         evaluate_subject(choose_inputs(went_past, replace(photos, name="others")))
     for index in range(6):
         photos.test.path(index).write_bytes(b"")
-    with pytest.raises(UserError, match="more than 1 image is bad"):
+    with pytest.raises(UserError, match="more than 1 image cannot be read"):
         choose_inputs(trained, photos, skip_bad=True)
 
 

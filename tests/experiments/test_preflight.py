@@ -114,11 +114,11 @@ def test_another_task_is_refused(tmp_path: Path) -> None:
     ("fields", "sentence"),
     [
         ({"recipe": "cifar-paper"}, "crop is padded, which is for images of one size"),
-        ({"data__split": "tuning"}, r"data\.split is tuning"),
+        ({"data__split": "tuning"}, r"data\.split=tuning"),
         ({"network__classes": "5"}, "has 5 outputs, but photos has 2 classes"),
         (
             {"recipe__augmentation__cutout": "8"},
-            r"augmentation\.cutout is 8, which is for images of one size; leave it out",
+            r"augmentation\.cutout is 8, which is only for images of one size; leave out recipe\.augmentation\.cutout",
         ),
         (
             {"network": "vit-b-16", "network__input_size": "224", "recipe__resizing__initial": "0.5"},
@@ -126,7 +126,7 @@ def test_another_task_is_refused(tmp_path: Path) -> None:
         ),
         (
             {"network__input_size": "64", "recipe__resizing__initial": "0.9"},
-            r"resizing\.initial is 0\.9, but no multiple of 32 .* than crops of 64",
+            r"resizing\.initial is 0\.9, which gives crops of 64 pixels, the full size \(sizes are multiples of 32\)",
         ),
         ({"network": "resnet-18", "network__input_size": "1"}, r"shape \(3, 1, 1\) do not pass through this network"),
         (
@@ -157,7 +157,7 @@ def test_what_does_not_fit_photographs_is_told(fields: dict[str, str], sentence:
 def test_what_does_not_fit_arrays_is_told(field: str, value: str) -> None:
     """Mixing, crops, other centring and growing crops are for photographs."""
     trial = read_trial({"network": "cifar-resnet-8", f"recipe.{field}": value}, DIGITS)
-    with pytest.raises(UserError, match=rf"recipe\.{field} is {value}, which is for photographs"):
+    with pytest.raises(UserError, match=rf"recipe\.{field} is {value}, which is only for photographs"):
         refuse_unfit_trial(trial, DIGITS)
 
 

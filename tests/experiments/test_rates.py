@@ -66,7 +66,7 @@ def test_it_ends_where_the_loss_explodes(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(found.losses) < 30
     assert all(map(math.isfinite, found.losses))
     monkeypatch.setitem(rates.RANGES, "sgd", (1e30, 1e38))
-    with pytest.raises(UserError, match="is not finite or explodes at once"):
+    with pytest.raises(UserError, match="is not finite or rises steeply"):
         sweep_rates(trial, DIGITS)
     with pytest.raises(Stopped):
         sweep_rates(trial, DIGITS, listener=Listener(should_stop=lambda: True))

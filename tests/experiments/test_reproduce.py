@@ -54,7 +54,9 @@ def test_fields_can_be_changed() -> None:
     assert trial.recipe.iterations == 20 * 640 // 128
     with pytest.raises(UserError, match=r"recipe\.schedule\.final has no effect with recipe\.schedule\.kind=steps"):
         expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides={"recipe.schedule.final": "0.1"})
-    with pytest.raises(UserError, match=r"data\.on_bad_image is for folders of photographs; cifar10 has no files"):
+    with pytest.raises(
+        UserError, match=r"data\.on_bad_image is only for folders of photographs, and cifar10 is not one"
+    ):
         expand(CLAIMS["fig-1"], DATASET, seeds=1, overrides={"data.on_bad_image": "skip"})
 
 

@@ -71,13 +71,13 @@ def test_going_on_by_other_means_is_told(before: dict[str, Any], changes: str | 
     """Another device, other kernels, other processes or threads: what was recorded of the last sitting is compared."""
     warnings = go_on(make_trial(), DIGITS, tmp_path, before)
     assert [warning.partition(":")[0] for warning in warnings] == [f"the run resumes with {changes}"][: bool(changes)]
-    assert all("will not be the same to the last bit" in warning for warning in warnings)
+    assert all("will not be exactly the same" in warning for warning in warnings)
 
 
 @pytest.mark.parametrize(
     ("versions", "told"),
     [
-        ({"torch": "0.1"}, f"{now('torch')}: the batches are the same, sums may be computed in another order"),
+        ({"torch": "0.1"}, f"{now('torch')}: the batches are the same, sums may be computed in a different order"),
         ({"numpy": "0.1"}, f"{now('numpy')}: the batches may differ"),
         ({"pillow": "0.1", "simplejpeg": "0.1", "torchvision": "0.1", "safetensors": "0.1", "reslab": "0.0"}, None),
     ],
@@ -87,7 +87,7 @@ def test_other_versions_are_told_where_they_may_change_bits(
 ) -> None:
     """Of arrays, nothing is decoded."""
     warnings = go_on(make_trial(), DIGITS, tmp_path, {"versions": versions})
-    expected = f"the run resumes with {told}, and the result may not be the same to the last bit"
+    expected = f"the run resumes with {told}, and the result may not be exactly the same"
     assert warnings == [expected][: bool(told)]
 
 
@@ -95,7 +95,7 @@ def test_other_versions_are_told_where_they_may_change_bits(
     ("policy", "packages", "effects"),
     [
         ("none", ("pillow", "simplejpeg"), "the batches may differ"),
-        ("none", ("torch",), "the batches may differ, sums may be computed in another order"),
+        ("none", ("torch",), "the batches may differ, sums may be computed in a different order"),
         ("trivial", ("torchvision",), "the batches may differ"),
         ("none", (), None),
     ],
@@ -107,7 +107,7 @@ def test_of_photographs_other_decoders_are_told_too(
     trial = make_photo_trial(photos, recipe__augmentation__policy=policy)
     old = dict.fromkeys(packages or ("torchvision",), "0.1")
     changes = ", ".join(map(now, packages))
-    expected = f"the run resumes with {changes}: {effects}, and the result may not be the same to the last bit"
+    expected = f"the run resumes with {changes}: {effects}, and the result may not be exactly the same"
     assert go_on(trial, photos, tmp_path / "runs", {"versions": old}) == [expected][: bool(effects)]
 
 

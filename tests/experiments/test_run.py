@@ -527,7 +527,7 @@ def test_nothing_skipped_leaves_no_file(photos: PhotoDataset, tmp_path: Path) ->
     assert not (found.path / "skipped.json").exists()
     (found.path / "result.json").unlink()
     (found.path / "skipped.json").write_text('{"images": [{"part": "somewhere"}]}')
-    with pytest.raises(UserError, match=r"skipped\.json is damaged .*; remove it to resume"):
+    with pytest.raises(UserError, match=r"skipped\.json is damaged .*; remove this file to resume the run"):
         train_alone(trial, photos, tmp_path / "runs")
 
 

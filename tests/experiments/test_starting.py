@@ -129,9 +129,11 @@ def test_a_trial_knows_its_start_by_content(photos: PhotoDataset, weights: str, 
     assert start(photos, other).id != trial.id
     assert make_photo_trial(photos).id != trial.id
     assert trial_from_dict(trial_to_dict(trial)) == trial
-    with pytest.raises(UserError, match=r"other\.safetensors is not what the trial starts from"):
+    with pytest.raises(UserError, match=r"other\.safetensors is not the weight file that this trial starts from"):
         run_trial(trial, photos, tmp_path / "runs", weights=other)
-    with pytest.raises(UserError, match=r"starts from weights with digest .*; give weights=FILE"):
+    with pytest.raises(
+        UserError, match=r"starts from trained weights \(digest .*\); give their file with weights=FILE"
+    ):
         run_trial(trial, photos, tmp_path / "runs")
 
 
@@ -158,7 +160,7 @@ def test_a_file_that_changes_after_the_trial_is_named_is_noticed(
         file.write_bytes(other.read_bytes())
     else:
         file.unlink()
-    sentence = "there is no weight file" if change == "gone" else "is not what the trial starts from"
+    sentence = "there is no weight file" if change == "gone" else "is not the weight file that this trial starts from"
     with pytest.raises(UserError, match=sentence):
         run_trial(trial, photos, tmp_path / "runs", weights=weights)
 
@@ -180,7 +182,7 @@ def test_from_the_command_line(photos: PhotoDataset, tmp_path: Path, capsys: pyt
     main(["train", "weights=cifar10", "recipe.centring=imagenet", *words])
     told = capsys.readouterr().err
     assert "the weights to start from were trained with pixels 0-1, per-pixel mean, but this run" in told
-    assert "; leave recipe.centring out to prepare them the same way" in told
+    assert "; leave out recipe.centring to prepare them the same way" in told
     (run,) = list_runs(tmp_path / "runs")
     assert RunDirectory(run.path).trial().start
     main(["runs", "--runs", str(tmp_path / "runs")])
@@ -192,9 +194,9 @@ def test_from_the_command_line(photos: PhotoDataset, tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("before", "crop", "remedy"),
     [
-        (TORCHVISION, 32, "leave recipe.centring out to prepare them the same way"),
-        (TORCHVISION, None, "leave recipe.freeze out, so that every layer can adapt"),
-        (AUTHORS, 32, "leave recipe.centring out to prepare them the same way"),
+        (TORCHVISION, 32, "leave out recipe.centring to prepare them the same way"),
+        (TORCHVISION, None, "leave out recipe.freeze, so that every layer can adapt"),
+        (AUTHORS, 32, "leave out recipe.centring to prepare them the same way"),
     ],
 )
 def test_other_preparation_comes_with_a_remedy(before: Preprocess, crop: int | None, remedy: str) -> None:
@@ -207,7 +209,7 @@ def test_other_preparation_comes_with_a_remedy(before: Preprocess, crop: int | N
 
 def test_weights_are_not_passed_over(photos: PhotoDataset, weights: str, tmp_path: Path) -> None:
     """A trial that starts from scratch says so to whoever gives it weights."""
-    with pytest.raises(UserError, match="the trial starts from scratch, not from weights="):
+    with pytest.raises(UserError, match="this trial starts from random weights, so weights="):
         run_trial(make_photo_trial(photos), photos, tmp_path / "runs", weights=weights)
 
 
@@ -218,7 +220,7 @@ def test_what_the_data_implies_is_nobodys_mistake(network: str | NetworkSpec, we
         read_trial({"network": network}, DIGITS, weights=weights)
     assert str(caught.value) == (
         f"the weights {weights} take images with channels=3, but digits has channels=1; "
-        "choose other data, or other weights"
+        "choose other data, or another weight file"
     )
 
 
@@ -226,7 +228,7 @@ def test_what_the_data_implies_is_nobodys_mistake(network: str | NetworkSpec, we
 def test_what_was_given_is_told_as_it_was_given(field: str, found: str, photos: PhotoDataset, weights: str) -> None:
     """With its whole name, where weights contradict it."""
     name, value = field.split("=")
-    sentence = rf"^network\.{field} contradicts .*, which was trained with {found}; leave the field out$"
+    sentence = rf"^network\.{field} contradicts .*, which was trained with {found}; leave out network\.{name}$"
     with pytest.raises(UserError, match=sentence):
         start(photos, weights, **{f"network__{name}": value})
 

@@ -70,7 +70,7 @@ def test_beside_other_programs_the_fastest_are_taken(machine: Machine) -> None:
     assert machine.choose() == 1
     assert machine.timed == [2, 1]
     assert machine.told == [
-        "other programs are using this machine; the run computes with 1 thread, now many times as fast as with 2. "
+        "other programs are using this machine; the run uses 1 thread, now many times as fast as 2. "
         "To use 2, put OMP_NUM_THREADS=2 before the command"
     ]
 
@@ -107,7 +107,7 @@ def test_a_run_keeps_the_threads_it_began_with(machine: Machine) -> None:
     machine.waiting = IDLE
     assert machine.choose() == 1
     (sentence,) = machine.told
-    assert sentence.startswith("the run resumes with 1 thread, as it began") and "OMP_NUM_THREADS=2" in sentence
+    assert sentence.startswith("the run resumes with 1 thread, as at its start") and "OMP_NUM_THREADS=2" in sentence
     machine.told.clear()
     machine.leave(2)
     assert (machine.choose(), machine.told) == (2, [])
@@ -162,7 +162,7 @@ def test_a_collapse_on_the_way_is_told_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert told == [
         "other programs are using this machine: the run does 0.1 iterations per second instead of 2.0, because its 4 "
         "threads wait for cores. To speed it up, stop it with Ctrl-C and put OMP_NUM_THREADS=2 before the command "
-        "that resumes it; the last bits of its numbers will differ"
+        "that resumes it; the results will differ slightly"
     ]
     assert heard == list(range(1, step + 1))
 

@@ -201,7 +201,7 @@ def test_a_run_that_fails_is_failed_there_too(store: Store, tmp_path: Path) -> N
     ("wanted", "sentence"),
     [
         ("mlflo", r"RESLAB_TRACK is 'mlflo'; give mlflow, wandb, or both: mlflow,wandb"),
-        ("wandb", r"RESLAB_TRACK=wandb needs a package; install it with: pip install 'reslab\[wandb\]'"),
+        ("wandb", r"RESLAB_TRACK=wandb needs the package wandb; install it with `pip install wandb`"),
     ],
 )
 def test_what_cannot_hear_is_refused(

@@ -120,7 +120,7 @@ def test_other_data_under_the_old_name_is_refused(run: RunDirectory) -> None:
     changed = DIGITS.train.images.copy()
     changed[0, 0, 0, 0] += 1
     other = replace(DIGITS, train=ArraySplit(changed, DIGITS.train.targets))
-    with pytest.raises(UserError, match=r"digits is not what .* was trained on"):
+    with pytest.raises(UserError, match=r"digits is not the data that .* was trained on"):
         choose_inputs(load_run(run), other)
 
 
@@ -136,7 +136,7 @@ def test_a_fresh_classifier_is_not_tested(run: RunDirectory) -> None:
         ({"classes": 7}, {}, "has 7 outputs, but digits has 10 classes"),
         ({"channels": 3}, {}, "takes inputs of 3 x 8 x 8, but digits has images of 1 channel;"),
         ({"dimensions": 1}, {}, "takes inputs of 1 x 8, but digits"),
-        ({"preprocess": None}, {}, r"give preprocess.mean=\[...\]"),
+        ({"preprocess": None}, {}, r"give the mean and standard deviation of each channel"),
         ({}, {"images": 9999}, "images is 9,999, but digits has 355"),
         ({}, {"preprocess": {"means": "[1]"}}, "there is no field 'preprocess.means'; did you mean 'preprocess.mean'"),
         ({}, {"preprocess": {"std": "[0]"}}, r"^preprocess\.std is \(0.0,\); every value"),
@@ -197,17 +197,17 @@ def test_photographs_need_a_crop_and_have_no_tuning_split(tmp_path: Path) -> Non
     assert next(choose_inputs(trained, photos).batches(500))[0].shape == (len(photos.test), 3, 8, 8)
     with pytest.raises(UserError, match=r"x\.pth does not say how large its crops are; give preprocess"):
         choose_inputs(untrained(Preprocess(), channels=3, classes=2), photos)
-    with pytest.raises(UserError, match=r"data\.split=tuning is for named datasets"):
+    with pytest.raises(UserError, match=r"data\.split=tuning is only for named datasets"):
         choose_inputs(trained, photos, split="tuning")
     with pytest.raises(UserError, match=r"takes inputs of 1 x 8 x 8, but photos has images of 3 channels"):
         choose_inputs(untrained(crop, classes=2), photos)
     changed = replace(trained, data=DataSpec(name="photos", fingerprint="0" * 64, held_out_seed=4))
-    with pytest.raises(UserError, match=r"give that folder unchanged \(data\.held_out_seed=4 draws its test images\)"):
+    with pytest.raises(UserError, match=r"restore the folder \(data\.held_out_seed=4 selects its test images\)"):
         choose_inputs(changed, photos)
     warned: list[str] = []
     subject = choose_inputs(changed, replace(photos, held_out=False), listener=Listener(warn=warned.append))
     assert len(subject) == len(photos.test)
-    assert warned == ["photos is not what x.pth was trained on; the test images are those there are now"]
+    assert warned == ["photos is not the data that x.pth was trained on; testing on the current test images of photos"]
 
 
 def test_a_folder_named_like_a_dataset_is_not_to_be_fetched() -> None:
@@ -216,7 +216,7 @@ def test_a_folder_named_like_a_dataset_is_not_to_be_fetched() -> None:
     trained = replace(untrained(Preprocess(resize=9, crop=8)), data=data)
     with pytest.raises(UserError, match=r"it was trained on a folder of photographs; write data=\./digits or the path"):
         choose_inputs(trained, DIGITS)
-    with pytest.raises(UserError, match="fetch it again"):
+    with pytest.raises(UserError, match="fetch the dataset again"):
         choose_inputs(replace(untrained(Preprocess()), data=data), DIGITS)
 
 
@@ -225,9 +225,7 @@ def test_what_another_version_read_otherwise_is_told(tmp_path: Path) -> None:
     flat = make_photos(tmp_path / "photos", train=20) / "train"
     then = read_folder(flat, edition=Edition.FIRST)
     run = run_trial(make_photo_trial(then, recipe__iterations="1"), then, tmp_path / "runs")
-    with pytest.raises(
-        UserError, match=r"an earlier version of this package read the folder differently; test its networks"
-    ):
+    with pytest.raises(UserError, match=r"an earlier version of reslab read this folder differently; test networks"):
         choose_inputs(load_run(run), read_folder(flat))
 
 

@@ -70,7 +70,7 @@ def test_weights_say_which_network_is_trained(tmp_path: Path) -> None:
     assert f"on 24 x 24 pixels, the network of weights={file}" in tell_of_network({}, trial, weights=file)
     with pytest.raises(UserError, match=r"network\.shortcut=C contradicts .*mine.safetensors"):
         read_trial({"network.shortcut": "C"}, photos, weights=file)
-    with pytest.raises(UserError, match=r"give the name of one of them too: plain-20, .* or resnet-56"):
+    with pytest.raises(UserError, match=r"also give the name of the network: plain-20, .* or resnet-56"):
         read_trial({}, photos, weights="cifar10")
 
 
@@ -237,10 +237,10 @@ def test_a_network_must_be_a_table(file: Path) -> None:
 
 def test_fields_without_effect_are_refused(tmp_path: Path) -> None:
     """They would give the same run another id: no files to be bad, nothing to hold out."""
-    with pytest.raises(UserError, match=r"data\.on_bad_image is for folders of photographs"):
+    with pytest.raises(UserError, match=r"data\.on_bad_image is only for folders of photographs"):
         read_trial({"network": "cifar-resnet-8", "data.on_bad_image": "skip"}, DIGITS)
     photos = read_folder(make_photos(tmp_path / "photos", train=2, val=2))
-    with pytest.raises(UserError, match=r"photos has test images.* leave data\.held_out_seed out"):
+    with pytest.raises(UserError, match=r"photos has its own test images.* leave out data\.held_out_seed"):
         read_trial({"network": "cifar-resnet-8", "data.held_out_seed": "3"}, photos)
 
 

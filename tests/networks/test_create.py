@@ -118,7 +118,7 @@ def test_other_classes_are_no_excuse_for_another_body() -> None:
     spec = find("cifar-resnet-8")
     weights = Weights(spec=spec, tensors=build(spec).state_dict())
     network = build(override(spec, {"classes": 7, "stages.2.width": 48}))
-    with pytest.raises(UserError, match=r"wide\.pth does not fit the network; of the wrong shape: blocks\.conv4"):
+    with pytest.raises(UserError, match=r"wide\.pth does not fit the network \(of the wrong shape: blocks\.conv4"):
         adopt_weights(network, weights, origin="wide.pth")
 
 

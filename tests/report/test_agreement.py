@@ -49,7 +49,7 @@ def test_a_folder_named_after_another_trial_is_told(tmp_path: Path) -> None:
             run = RunDirectory(run.path.rename(tmp_path / name.format(run.path.name)))
             assert read_one(tmp_path).id == run.path.name
             change_trial(run, weigh_everything)
-            assert f"trial.json is of {run.trial().id}, but the folder has the name of another" in refused(tmp_path)
+            assert f"trial.json describes {run.trial().id}, but the folder has the name of another" in refused(tmp_path)
             shutil.rmtree(run.path)
 
 
@@ -121,7 +121,7 @@ def test_what_contradicts_itself_is_told(
     read_one(tmp_path)
     change(run)
     assert sentence in refused(tmp_path)
-    assert refused(tmp_path).endswith("; undo the change, or remove the run and train it again")
+    assert refused(tmp_path).endswith("; restore the changed file, or remove the run and train it again")
 
 
 @pytest.mark.parametrize("other", ["resnet-20", "resnet-56"])

@@ -40,7 +40,7 @@ def test_a_lost_entry_is_told(tmp_path: Path) -> None:
     """A checkpoint that has seen more than the log is not gone on from in silence."""
     log = StepLog(tmp_path / "metrics.jsonl")
     log.append({"step": 10})
-    with pytest.raises(UserError, match=r"metrics\.jsonl lacks the entry of iteration 20"):
+    with pytest.raises(UserError, match=r"metrics\.jsonl has no entry for iteration 20"):
         log.rewind(25, last=20)
 
 

@@ -84,7 +84,7 @@ def test_mistakes_are_named(changes: dict[str, Any], sentence: str) -> None:
         ({"classes": "ten"}, "network.classes is 'ten'; give a whole number"),
         ({"stem.width": "x"}, "network.stem.width is 'x'; give a whole number"),
         ({"stem.width": 0}, "network.stem.width is 0; it must be at least 1 and at most 10,000,000"),
-        ({"stages": '[{"blocks": 1}]'}, "network.stages.0 lacks width"),
+        ({"stages": '[{"blocks": 1}]'}, "network.stages.0 lacks width; add it"),
         ({"dropout": 2}, "network.dropout is 2.0; it is a probability, from 0 up to but not including 1"),
         (
             {"order": "bn-after-addition", "norm": "none"},

@@ -118,10 +118,16 @@ class Posing(ClassificationTask):
     [
         (
             {"class_weights": "balanced"},
-            r"recipe\.class_weights is balanced, but the task has no classes; leave it out",
+            r"recipe\.class_weights is balanced, but the task has no classes; leave out recipe\.class_weights",
         ),
-        ({"augmentation.mixup": "0.2"}, r"recipe\.augmentation\.mixup mixes targets, which the task makes itself"),
-        ({"augmentation.cutmix": "1"}, r"recipe\.augmentation\.cutmix mixes targets, which the task makes itself"),
+        (
+            {"augmentation.mixup": "0.2"},
+            r"recipe\.augmentation\.mixup mixes targets, but this task makes its own targets",
+        ),
+        (
+            {"augmentation.cutmix": "1"},
+            r"recipe\.augmentation\.cutmix mixes targets, but this task makes its own targets",
+        ),
     ],
 )
 def test_what_asks_for_targets_that_a_task_has_not_is_refused(fields: dict[str, str], sentence: str) -> None:

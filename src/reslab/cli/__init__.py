@@ -26,7 +26,7 @@ from reslab.errors import UserError
 app = App(
     name="reslab",
     help="Every network, table and figure of the ResNet paper, in PyTorch; and training on your own images.\n\n"
-    "Write what describes a network or a run as field=value. `reslab VERB --help` explains a verb.",
+    "Settings are written field=value, for example recipe.epochs=10. `reslab VERB --help` explains a verb.",
     version=reslab.__version__,
     suppress_keyboard_interrupt=False,  # `main` says that it has heard it
     default_parameter=Parameter(negative=(), show_default=lambda value: value or None, completer=complete),
@@ -51,14 +51,14 @@ def _register_verbs() -> None:
         if found := re.search(rf'^def {name}\(.*?"""(.*?)(?:\n *Parameters\n|""")', text, re.MULTILINE | re.DOTALL):
             app.command(f"reslab.cli.{name}:{name}", name=name, help=inspect.cleandoc(found[1]))
         elif found := re.search(r'^app = App\(.*help="(.*)"\)', text, re.MULTILINE):
-            app.command(f"reslab.cli.{name}:app", name=name, help=found[1])
+            app.command(f"reslab.cli.{name}:app", name=name, help=found[1].replace(r"\n", "\n"))
 
 
 _register_verbs()
 app.command(
     create_install_completion_command(partial(install_completion, app), add_to_startup=True),
     name="--install-completion",
-    help="Let the shell complete words at TAB. Adds a line to its startup file; with --output, only writes the script.",
+    help="Install shell completion. Adds a line to the shell's startup file; with --output, only writes the script.",
 )
 
 

@@ -22,11 +22,11 @@ def analyze(*words: str, only: str | None = None, runs: RunsFolder = None, json:
     Parameters
     ----------
     words
-        One or more runs (an id, the start of an id, or a folder), weight files, or network names with
+        One or more of: a run (its id, the start of its id, or its folder), a weight file, or a network's name with
         weights=FILE|cifar10. Then fields: data=NAME|FOLDER, data.split=full|tuning, data.on_bad_image=stop|skip,
         images=N (use the first N images), preprocess.FIELD=value.
     only
-        Run one instrument only: responses.
+        Run only this instrument. Only 'responses' exists.
     """
     subjects, fields = split_words(words)
     refuse_unknown("analyze", fields, ("weights", "data", "data.split", "data.on_bad_image", "images"))

@@ -25,15 +25,15 @@ def compare(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
 
         reslab compare resnet-50 'resnet-50 shortcut=C'
 
-    For networks, print the fields that differ and what each network costs. For runs, print the fields that differ and
-    the errors. Finished runs that differ from one of the two only in the seed join that side, and the difference is
-    tested for significance over the seeds that both sides have.
+    For networks, print the fields that differ and the cost of each network. For runs, print the fields that differ and
+    the errors. If the same two settings are finished with other seeds, the differences are paired by seed and tested
+    for significance.
 
     Parameters
     ----------
     words
         Two networks, then fields for both as field=value. Quote a network that has fields of its own:
-        `'resnet-34 shortcut=C'`. Or two runs, each by its folder, its id or the start of its id.
+        `'resnet-34 shortcut=C'`. Or two runs, each by its id, the start of its id, or its folder.
     """
     subjects, fields = split_words(words)
     if len(subjects) != 2:
@@ -53,15 +53,15 @@ def compare(*words: str, runs: RunsFolder = None, json: Json = False) -> None:
 
 
 def _find_run(subject: str, root: Path) -> RunDirectory | None:
-    """Return the run that a subject names; a network's name means the network, and that it could mean more is told."""
+    """Return the run that a subject names; a network's name means the network, and a note says if runs match it too."""
     matching = match_runs(subject, root)
     if not matching:
         return None
     if is_run(Path(subject)) or not _is_network(subject):
         return only_run(subject, matching)
     note(
-        f"{subject} is read as a network; runs in {root} whose ids start with it: {len(matching)}; "
-        "give more of an id to compare runs"
+        f"comparing the network {subject}; {len(matching)} run{'s' * (len(matching) > 1)} in {root} also "
+        f"start{'s' * (len(matching) == 1)} with that name: to compare runs, give more of the id"
     )
     return None
 
@@ -106,7 +106,7 @@ def _print_differences(differing: Mapping[str, Sequence[Any]], names: Sequence[s
 
 
 def _name_digests(differing: Mapping[str, tuple[Any, Any]], runs: Sequence[RunRecord]) -> dict[str, Sequence[Any]]:
-    """Return the differences with what people call weights and data instead of their digests."""
+    """Return the differences, with names of weights and data instead of their digests."""
     named: dict[str, Sequence[Any]] = dict(differing)
     if named.pop(START, None):
         named["weights"] = [name_start(run.trial, run.directory) for run in runs]
@@ -175,7 +175,7 @@ def _numbers(run: RunRecord, names: Iterable[str]) -> dict[str, float]:
 def _print_pairs(
     groups: Sequence[Mapping[int, RunRecord]], paired: Mapping[str, PairedDifferences | None], words: Mapping[str, str]
 ) -> list[str]:
-    """Print the paired differences, and return what remains to be said of them."""
+    """Print the paired differences, and return sentences about them."""
     if len(groups) == 1:
         return [f"The runs differ only in the seed; finished seeds of this setting: {_list(groups[0])}."]
     found = next(iter(paired.values()))

@@ -30,7 +30,8 @@ def convert(subject: str, *words: str, to: str, out: Path | None = None, runs: R
     """
     others, fields = split_words(words)
     if others or fields.keys() - {"weights"}:
-        raise UserError(f"convert takes one subject and weights=FILE, not '{[*others, *fields][0]}'; leave it out")
+        word = [*others, *fields][0]
+        raise UserError(f"convert takes one subject and weights=FILE, but also got '{word}'; leave out '{word}'")
     with progress_console.status("converting"):
         from reslab.experiments.subjects import load_trained, refuse_overwriting
         from reslab.networks import foreign_state_dict, save_model
@@ -60,7 +61,7 @@ def convert(subject: str, *words: str, to: str, out: Path | None = None, runs: R
 
 
 def _left_behind(wanted: Preprocess | None, assumed: Preprocess | None) -> str:
-    """Say what of the preprocessing a foreign form cannot carry, if anything."""
+    """Name the preprocessing that a foreign format cannot store, if any."""
     if wanted is None or wanted == assumed:
         return ""
     taken = f"Readers of this file will assume {assumed.describe()}" if assumed else "This file stores no preprocessing"

@@ -38,7 +38,7 @@ def demo(*, runs: Path | None = None, dry_run: bool = False) -> None:
     runs
         Folder for runs. Default: RESLAB_RUNS if set, else 'runs'.
     dry_run
-        Print what would be trained and what that would take, and train nothing.
+        Print what would be trained, and how long it takes. Do nothing.
     """
     root = runs_root(runs) if dry_run else writable_root(runs)
     with progress_console.status("loading"):
@@ -64,7 +64,7 @@ def demo(*, runs: Path | None = None, dry_run: bool = False) -> None:
         from reslab.report.reporting import report_runs
 
         index = report_runs(root).index
-    say(f"Curves, responses and confusion are in {index}: open it in a browser.")
+    say(f"The report with curves, layer responses and confusion matrices is {index}. Open it in a browser.")
     console.print(f"The runs are in {root}; `reslab runs` lists them, `reslab draw plain-20 resnet-20` draws two.")
 
 

@@ -17,7 +17,7 @@ from reslab.spec.words import split_words
 if TYPE_CHECKING:
     from reslab.networks import LayerCost
 
-# Operators that are told together with the layer they follow.
+# Operators that are listed together with the layer they follow.
 TOLD_WITH = ("batch norm", "ReLU", "Dropout", "Tanh", "SiLU")
 
 
@@ -35,7 +35,7 @@ def describe(subject: str, *fields: str, layers: bool = False, time: bool = Fals
     layers
         Print every layer, not only the stages.
     time
-        Also build the network and time it on this machine: float32, and bfloat16 with channels last.
+        Also time the network on this machine, in float32 and in bfloat16.
     json
         Print JSON, with all layers.
     """

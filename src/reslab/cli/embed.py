@@ -17,7 +17,7 @@ def embed(subject: SubjectWord, *words: ImageWord, out: Path, layer: str = "pool
 
         reslab embed resnet-20 photos/ weights=cifar10 --out features.safetensors
 
-    Features are averaged over the map. Each image is one row.
+    The feature map is averaged, so each image is one row of numbers.
 
     Parameters
     ----------

@@ -45,8 +45,8 @@ def predict(
     Parameters
     ----------
     subject
-        A run's id (or a beginning of it) or directory, a weight file, an ONNX file of `reslab export`, or a network's
-        name with weights=FILE|cifar10.
+        A run (its id, the start of its id, or its folder), a weight file, an ONNX file written by `reslab export`, or a
+        network's name with weights=FILE|cifar10.
     words
         Images and folders of images. '-' reads paths from standard input, one per line. Then fields:
         weights=FILE|cifar10, preprocess.FIELD=value, and data.on_bad_image=skip to skip images that cannot be read.
@@ -56,7 +56,7 @@ def predict(
         For several labels per image: print labels with at least this probability. Default: 0.5, or the threshold of
         each label if `reslab evaluate --tune-thresholds` wrote the weights.
     csv
-        Write a CSV file: image, guess, probability, then the other guesses. - prints it instead of the table.
+        Write a CSV file: image, guess, probability, then the other guesses. '-' prints the CSV instead of the table.
     sheet
         Write a contact sheet (.html, .jpg or .png): thumbnails by predicted class, with probabilities.
     explain
@@ -65,7 +65,7 @@ def predict(
     paths, fields = read_image_words("predict", words, ("weights", "data.on_bad_image"))
     to_stdout = str(csv) == "-"
     if json and to_stdout:
-        raise UserError("--json and --csv - both print to standard output; give --csv a file, or leave one of them out")
+        raise UserError("--json and --csv - both print to standard output; give --csv a file, or leave out --json")
     if explain:
         refuse_closed_place(explain, folder=True)
     with loading_bar("looking") as progress:
@@ -86,7 +86,7 @@ def predict(
             warn=warn,
         )
     pictures: list[Path] = []
-    trouble: UserError | None = None  # told after the guesses, which need no pictures
+    trouble: UserError | None = None  # raised after the guesses are printed, which need no pictures
     if explain:
         try:
             if not isinstance(guesser, Predictor):

@@ -32,7 +32,7 @@ def probe(
     ----------
     words
         data=NAME|FOLDER, a dataset or a folder with one subfolder per class. Then fields: weights=FILE|cifar10,
-        preprocess.FIELD=value, seed=N (draws the fifth of the training images on which the penalty is chosen), and
+        preprocess.FIELD=value, seed=N (chooses the fifth of the training images used to select the penalty), and
         data.on_bad_image=skip to skip images that cannot be read.
     layer
         One layer or stage by name. Default: the stem, every stage, and the classifier's input.

@@ -26,7 +26,7 @@ from reslab.scores import list_columns, list_spare
 from reslab.spec import name_of
 from reslab.tasks.catalogue import list_shown
 
-app = App(name="runs", help="List, show and prune runs.")
+app = App(name="runs", help="List, show and prune runs.\n\n    reslab runs")
 
 
 @app.default
@@ -70,7 +70,7 @@ def show(run: str, *, runs: RunsFolder = None, json: Json = False) -> None:
     Parameters
     ----------
     run
-        The run's id, or the start of it if no other run starts the same.
+        The run's id, the start of its id if only one run starts with it, or its folder.
     """
     found = find_run(run, existing_root(runs))
     record = read_whole(found)
@@ -99,19 +99,19 @@ def show(run: str, *, runs: RunsFolder = None, json: Json = False) -> None:
 
 @app.command(name="prune")
 def prune_all(*, interrupted: bool = False, yes: bool = False, runs: RunsFolder = None, json: Json = False) -> None:
-    """List what runs no longer need: checkpoints of finished runs, leftover temporary files. Delete it with --yes.
+    """Show files that can be deleted: checkpoints of finished runs and leftover temporary files. --yes deletes them.
 
-        reslab runs prune --yes
+        reslab runs prune
 
-    A run that is training is never touched. Checkpoints stay if the run's weights are missing, damaged or from another
-    run.
+    To delete the files: `reslab runs prune --yes`. Runs that are training are never changed. Checkpoints are kept if
+    the run's weights are missing, damaged or from another run.
 
     Parameters
     ----------
     interrupted
         Also delete whole runs that did not finish.
     yes
-        Delete, instead of only listing.
+        Delete the files instead of only listing them.
     """
     root, rows, total = existing_root(runs), [], 0
     found = [*list_runs(root), *list_bare(root)]

@@ -155,7 +155,8 @@ def count_validation(images: int, data: DataSpec) -> int:
     count = max(1, round(data.validation * images)) if data.validation else 0
     if count and count >= images:
         raise UserError(
-            f"data.validation is {data.validation:g}, which leaves none of {images:,} images to train on; lower it"
+            f"data.validation is {data.validation:g}, which leaves none of {images:,} images to train on; give a "
+            "smaller fraction"
         )
     return count
 

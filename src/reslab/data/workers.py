@@ -1,4 +1,4 @@
-"""Processes that prepare what is wanted of images ahead of its use, beside the one that computes."""
+"""Processes that prepare images ahead of their use, beside the process that computes."""
 
 import contextlib
 import os
@@ -60,7 +60,8 @@ def work_ahead(items: Dataset[Any], wanted: Iterable[Any], *, workers: int) -> I
         if isinstance(error, RuntimeError) and "DataLoader worker" not in str(error):
             raise
         raise UserError(
-            "a process that decodes images was killed, perhaps for lack of memory; set RESLAB_WORKERS to fewer"
+            "a process that decodes images was killed, perhaps because memory ran out; use fewer of these processes, "
+            "for example with RESLAB_WORKERS=2"
         ) from error
 
 

@@ -134,8 +134,8 @@ def write_torchvision(deployed: Deployed, path: Path, pictures: Iterable[Picture
         theirs.load_state_dict(tensors)
     except RuntimeError as error:
         raise UserError(
-            f"torchvision has no network of the shape of {name_of(deployed.network.spec)}; "
-            "`reslab convert FILE --to torchvision` still writes a file with its names"
+            f"torchvision cannot build {name_of(deployed.network.spec)}; to write only the weights with torchvision's "
+            "names, run `reslab convert FILE --to torchvision`"
         ) from error
     theirs.eval()
     parity = check_parity(deployed, lambda pixels: theirs(deployed.prepare(pixels)), pictures)
@@ -156,7 +156,9 @@ def check_parity(deployed: Deployed, run: Runner, pictures: Iterable[Picture]) -
             ours.append(deployed.network(deployed.intake.prepare(picture)))
             theirs.append(run(frame.contiguous()))
     if not ours:
-        raise UserError("none of the images to check on can be read; give others, or none to check on synthetic ones")
+        raise UserError(
+            "none of the images to check the file with can be read; give other images, or none to use synthetic ones"
+        )
     wanted, found = torch.cat(ours).double(), torch.cat(theirs).double()
     if bad := int(rows_not_finite(wanted).sum()):
         raise tell_not_finite(deployed.network, f"for {bad:,} of {len(wanted):,} images")
@@ -193,7 +195,9 @@ def require_onnx() -> tuple[Any, Any]:
         import onnxruntime
         import onnxscript  # noqa: F401  # torch's exporter needs it
     except ImportError as error:
-        raise UserError(f"ONNX files need {error.name}; install it with `pip install 'reslab[export]'`") from error
+        raise UserError(
+            f"ONNX files need {error.name}, which is not installed; run `pip install onnx onnxruntime onnxscript`"
+        ) from error
     return onnx, onnxruntime
 
 

@@ -87,7 +87,7 @@ def embed(
         labels += [picture.label for picture in held]
         listener.progress(len(names), {})
     if not names:
-        raise UserError("none of the images can be read; give others")
+        raise UserError("none of the images can be read; give other images")
     features = {name: torch.cat(parts[name]) for name in wanted}
     for layer in layers:
         if bad := int(rows_not_finite(features[known[layer]]).sum()):

@@ -95,7 +95,8 @@ class Guesser(abc.ABC):
             raise UserError(
                 f"threshold is {threshold:g}; give a probability from 0 to 1"
                 if several
-                else "threshold is for multi-label networks, but this one predicts one class per image; leave it out"
+                else "threshold is for multi-label networks, but this one predicts one class per image; leave out "
+                "threshold"
             )
         least = torch.tensor(self.thresholds or THRESHOLD) if threshold is None else torch.tensor(threshold)
         predictions: list[Prediction] = []

@@ -65,7 +65,7 @@ def evaluate(
 ) -> Evaluation:
     """Test trained networks on labelled images, as `reslab evaluate` does; several are tested together as an ensemble.
 
-    A subject is a run, its directory or the beginning of its id, a weight file, or a network's name with `weights`.
+    A subject is a run, its folder or the start of its id, a weight file, or a network's name with `weights`.
     `data` is a dataset or a folder, by default what the networks were trained on; `fields` are those of the command
     line, such as {"protocol": "10-crop", "preprocess.resize": 256}. `progress` is given how many images are done, and
     of how many.
@@ -77,7 +77,7 @@ def evaluate(
     if protocol not in PROTOCOLS:
         raise UserError(f"protocol is {protocol!r}; choose {choices(PROTOCOLS)}")
     precision = convert(Served, given.get("precision", "fp32"), where="precision")
-    listener = Listener(warn=cache(warn))  # what is said of several members is said once
+    listener = Listener(warn=cache(warn))  # each warning about several members is given once
     members = load_inputs([load_trained(one, given, runs) for one in subjects], given, listener=listener, device=device)
     if progress is not None:
         listener = listener.moved_by(lambda done, _: progress(done, len(members[0])))
@@ -139,14 +139,14 @@ def evaluate_ensemble(
 ) -> dict[str, Any]:
     """Score networks on the same images, each with its own preprocessing, and the average of their probabilities.
 
-    An image is read once, and shown to all of them; the listener is told of networks that are no better than chance.
+    Each image is read once, for all networks. The listener is warned of networks that are no better than chance.
     """
     first = members[0]
     for other in members[1:]:
         if other.split != first.split:
             raise UserError(
                 f"{first.origin} is tested on data.split={first.split} and {other.origin} on "
-                f"data.split={other.split}; write data.split= to set one for all"
+                f"data.split={other.split}; add data.split=full or data.split=tuning to test all on the same images"
             )
     judges = [Judge(one.network, one.viewing(protocol), one.execution, precision=precision) for one in members]
     meters = [*[_make_meter(one, one.task) for one in members], _make_meter(first, first.task.at(None))]

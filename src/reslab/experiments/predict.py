@@ -38,7 +38,7 @@ def predict(
 ) -> list[Prediction]:
     """Say what pictures show, the `top` most probable classes of each first, as `reslab predict` does.
 
-    `subject` is a run, its directory or the beginning of its id, a weight file, an ONNX file of `export`, a network's
+    `subject` is a run, its folder or the start of its id, a weight file, an ONNX file of `export`, a network's
     name with `weights`, or a Predictor. `images` are files, folders, Pillow images or arrays, one or several. `csv`
     and `sheet` are files to write: a table, and a contact sheet (.html, .jpg or .png). `fields` are those of the
     command line, such as {"data.on_bad_image": "skip"}. `progress` is given how many images are done, and of how many.

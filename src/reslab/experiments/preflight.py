@@ -1,4 +1,4 @@
-"""What is looked at before a trial runs, from the command line and from Python alike: refusals, doubts, memory, disk.
+"""Checks before a trial runs, from the command line and from Python alike: refusals, doubts, memory, disk.
 
 What goes together, a trial with its data and a trained network with what it is shown, is decided here too. How long a
 trial will take is `estimate`'s to tell: that costs a second or two.
@@ -172,13 +172,13 @@ def _refuse_small_crops(trial: Trial) -> None:
     channels, whole, _ = trial.network.input_shape
     if (side := crop_side(trial.recipe, 0, whole=whole)) == whole:
         raise UserError(
-            f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, but no multiple of {SIDE_MULTIPLE} pixels "
-            f"near that is smaller than crops of {whole}; set it to 1, or closer to 0"
+            f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, which gives crops of {side} pixels, the "
+            f"full size (sizes are multiples of {SIDE_MULTIPLE}); give a smaller fraction, or 1 to turn resizing off"
         )
     try:
         build(trial.network, device="meta").eval()(torch.empty(1, channels, side, side, device="meta"))
     except (RuntimeError, AssertionError) as error:
         raise UserError(
             f"recipe.resizing.initial is {trial.recipe.resizing.initial:g}, but crops of {side} pixels are too "
-            f"small for {name_of(trial.network)}; set it to 1, or closer to 1"
+            f"small for {name_of(trial.network)}; give a larger fraction, or 1 to turn resizing off"
         ) from error

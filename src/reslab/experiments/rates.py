@@ -116,7 +116,8 @@ def sweep_rates(
                 break
     if len(losses) <= 2 * NEAR:
         raise UserError(
-            f"the loss of {name_of(trial.network)} is not finite or explodes at once; check the data and weights="
+            f"the loss of {name_of(trial.network)} is not finite or rises steeply from the first iterations; check "
+            "the data and weights="
         )
     rates = tuple(rate(step) for step in range(len(losses)))
     return RateSweep(network=name_of(trial.network).split()[0], rates=rates, losses=tuple(losses))

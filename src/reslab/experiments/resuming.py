@@ -1,4 +1,4 @@
-"""A run that goes on by other means than it had, or is made whole again: what is told before, and what after.
+"""Runs that resume with other means, and finished runs that get lost weights back: the warnings before and after.
 
 Means are the device, kernels, processes and threads, which change the order of sums, and the versions of what computes,
 draws and decodes, which may. What an old record does not tell is not compared. The record of a finished run whose
@@ -28,7 +28,7 @@ MEANS = ("device", *[field.name for field in fields(Runtime)], "processes", "thr
 def warn_of_other_means(
     run: RunDirectory, sitting: Mapping[str, Any], *, trial: Trial, dataset: Dataset, listener: Listener
 ) -> None:
-    """Say what changes where a run goes on by other means than in its last sitting."""
+    """Warn what changes if a run resumes with other means than in its last sitting."""
     if not newest_step(run.checkpoints):
         return
     before = {"processes": 1, "lanes": 1, "versions": {}} | run.read("provenance")["sittings"][-1]
@@ -42,9 +42,9 @@ def warn_of_other_means(
     changes += [f"{name} {sitting['versions'][name]} ({before['versions'][name]} before)" for name in packages]
     effects = ["the batches may differ" if drawing.intersection(packages) else "the batches are the same"]
     if means:
-        effects.append("sums are computed in another order")
+        effects.append("sums are computed in a different order")
     elif computing.intersection(packages):
-        effects.append("sums may be computed in another order")
+        effects.append("sums may be computed in a different order")
     if "processes" in means:
         if trial.recipe.augmentation.mixup or trial.recipe.augmentation.cutmix:
             effects.append("mixup or CutMix pairs images differently")
@@ -53,8 +53,7 @@ def warn_of_other_means(
             effects.append(f"batches are normalized over {part} images")
     ends = "will not" if means else "may not"
     listener.warn(
-        f"the run resumes with {', '.join(changes)}: {', '.join(effects)}, "
-        f"and the result {ends} be the same to the last bit"
+        f"the run resumes with {', '.join(changes)}: {', '.join(effects)}, and the result {ends} be exactly the same"
     )
 
 
@@ -64,7 +63,7 @@ def _find_changed(names: Iterable[str], before: Mapping[str, Any], now: Mapping[
 
 
 def find_loss(run: RunDirectory, trial: Trial) -> str:
-    """Say what became of a finished run's weights, gone or damaged; nothing where they match their digest.
+    """Say whether a finished run's weights are missing or damaged; an empty string if they match their digest.
 
     Those of another run are refused: they may be the only ones it has, and are not written over.
     """
@@ -79,7 +78,7 @@ def find_loss(run: RunDirectory, trial: Trial) -> str:
 
 
 def announce_mending(run: RunDirectory, trial: Trial, lost: str, listener: Listener) -> None:
-    """Say what is done about weights that are lost."""
+    """Say how lost weights are restored."""
     step = newest_step(run.checkpoints)
     if step >= run.result().get("step", trial.recipe.iterations):  # which early stopping may have ended before
         how = "restoring them from its last checkpoint"
@@ -89,7 +88,7 @@ def announce_mending(run: RunDirectory, trial: Trial, lost: str, listener: Liste
 
 
 def compare_mended(run: RunDirectory, recorded: Mapping[str, Any], listener: Listener) -> None:
-    """Say where a run that was made again came to other numbers than were recorded, as on another device it may."""
+    """Warn if a restored run has other results than were recorded, as can happen on another device."""
     result = run.result()
     other = [
         f"{name} is {result[name]:.6g}, was {value:.6g}"

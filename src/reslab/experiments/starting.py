@@ -1,4 +1,4 @@
-"""What a training begins with: weights drawn by the trial's seed, or others to start from, known by their digest."""
+"""The initial weights of a training: drawn by the trial's seed, or trained weights, identified by their digest."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -37,15 +37,15 @@ def start_from(
 ) -> Trial:
     """Return the trial with these weights to start from; a network by name, or none, is what they were trained for.
 
-    Of its fields some were given, and others are implied by the data: nobody can leave those out. If it `prepares`
-    images as the weights know them, it says how.
+    Some of its fields were given by the user, and the rest are implied by the data, so the user cannot leave those out.
+    If it `prepares` images as the weights know them, it says how.
     """
     read, origin = read_weights(weights, like=trial.network), str(weights)
     for field, (here, before) in contradictions(trial.network, read.spec).items():
         if field in {*implied} - {*given, "classes"}:
             raise UserError(
                 f"the weights {origin} take images with {field}={before}, but {trial.data.name} has {field}={here}; "
-                "choose other data, or other weights"
+                "choose other data, or another weight file"
             )
     spec = trial.network
     if network is None or isinstance(network, str):
@@ -74,22 +74,27 @@ def keep_preparation(trial: Trial, read: Weights) -> Preprocess | None:
 
 
 def refuse_other_start(trial: Trial, weights: str | Path | None) -> None:
-    """Refuse weights for a trial that starts from scratch, and none for one that starts from some."""
+    """Refuse weights for a trial that starts from random ones; require them for one that starts from trained ones."""
     if trial.start is None and weights is not None:
-        raise UserError(f"the trial starts from scratch, not from weights={weights}; leave weights= out")
+        raise UserError(
+            f"this trial starts from random weights, so weights={weights} cannot be used; leave out weights="
+        )
     if trial.start is not None and weights is None:
-        raise UserError(f"the trial starts from weights with digest {trial.start[:12]}; give weights=FILE")
+        raise UserError(
+            f"this trial starts from trained weights (digest {trial.start[:12]}); give their file with weights=FILE"
+        )
 
 
 def read_start(trial: Trial, weights: str | Path | None) -> Weights | None:
-    """Read what a trial starts from, if anything; refuse what is not that."""
+    """Read the weights that a trial starts from, if any; refuse other weights."""
     refuse_other_start(trial, weights)
     if trial.start is None or weights is None:
         return None
     read = read_weights(weights, like=trial.network)
     if (found := seal({}, read.tensors)) != trial.start:
         raise UserError(
-            f"{weights} is not what the trial starts from: its digest is {found[:12]}, not {trial.start[:12]}"
+            f"{weights} is not the weight file that this trial starts from: its digest is {found[:12]}, not "
+            f"{trial.start[:12]}; give the file with that digest"
         )
     return read
 
@@ -101,18 +106,18 @@ def load_start(network: Network, trial: Trial, weights: str | Path | None) -> We
         adopt_weights(network, read, origin=str(weights))
         if culprit := find_not_finite(network.state_dict()):
             raise UserError(
-                f"training cannot start from weights={weights}: {culprit} is not finite; give other weights"
+                f"training cannot start from weights={weights}: {culprit} is not finite; give another weight file"
             )
     return read
 
 
 def warn_of_other_preparation(started: Weights, preprocess: Preprocess, listener: Listener) -> None:
-    """Say where images will be prepared in another way than the weights to start from were trained with."""
+    """Warn if images will be prepared in another way than the weights to start from were trained with."""
     before = started.preprocess
     if before is not None and any(getattr(before, field) != getattr(preprocess, field) for field in PIXELS):
-        remedy = "leave recipe.freeze out, so that every layer can adapt"
+        remedy = "leave out recipe.freeze, so that every layer can adapt"
         if preprocess.crop:  # photographs, which are prepared so only where that is asked for
-            remedy = "leave recipe.centring out to prepare them the same way"
+            remedy = "leave out recipe.centring to prepare them the same way"
         listener.warn(
             f"the weights to start from were trained with {before.describe()}, but this run prepares images with "
             f"{preprocess.describe()}; {remedy}"

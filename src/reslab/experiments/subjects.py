@@ -1,6 +1,6 @@
 """What a user points at becomes trained networks with images to test them on, for the command line and Python alike.
 
-A subject is a run (its directory or the beginning of its id), a weight file, or a network's name with weights.
+A subject is a run (its folder or the start of its id), a weight file, or a network's name with weights.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""How many threads a run on the CPU computes with, and what is said where other programs take the cores from them.
+"""How many threads a run on the CPU uses, and the warnings if other programs take the cores from them.
 
 Threads wait for each other many times an iteration, in convolutions (oneDNN) by spinning, which nothing can turn off:
 one that has no core stops all. Beside a busy program fewer threads are then many times faster. Another number of
@@ -32,7 +32,7 @@ SECONDS_BETWEEN_LOOKS = 30.0
 def suitable_threads(
     trial: Trial, run: RunDirectory | None = None, *, device: str, together: int = 1, listener: Listener
 ) -> Iterator[None]:
-    """Compute with as many threads as suit a run, where nobody has said how many; say so where they are not all.
+    """Compute with a suitable number of threads, unless the user set one; warn if it is not all of them.
 
     Of several trials or processes `together` each has all of them. Without a `run` there is none to resume.
     """
@@ -56,18 +56,18 @@ def _choose(trial: Trial, run: RunDirectory | None, usual: int, listener: Listen
     if had is None:
         if fastest < usual:
             listener.warn(
-                f"other programs are using this machine; the run computes with {_count(fastest)}, now {_times(gain)} "
-                f"as fast as with {usual}. To use {usual}, put OMP_NUM_THREADS={usual} before the command"
+                f"other programs are using this machine; the run uses {_count(fastest)}, now {_times(gain)} as fast as "
+                f"{usual}. To use {usual}, put OMP_NUM_THREADS={usual} before the command"
             )
         return fastest
     if threads < usual:
         listener.warn(
-            f"the run resumes with {_count(threads)}, as it began, so that its numbers stay the same to the last bit; "
+            f"the run resumes with {_count(threads)}, as at its start, so that its results stay exactly the same; "
             f"to use {usual}, put OMP_NUM_THREADS={usual} before the command"
         )
     if fastest < threads:
         listener.warn(
-            f"other programs are using this machine; the run resumes with {_count(threads)}, as it began, but "
+            f"other programs are using this machine; the run resumes with {_count(threads)}, as at its start, but "
             f"{_count(fastest)} would be {_times(gain)} as fast now: {_tell_remedy(fastest)}"
         )
     return threads
@@ -160,4 +160,4 @@ def _times(gain: float) -> str:
 
 
 def _tell_remedy(threads: int) -> str:
-    return f"put OMP_NUM_THREADS={threads} before the command that resumes it; the last bits of its numbers will differ"
+    return f"put OMP_NUM_THREADS={threads} before the command that resumes it; the results will differ slightly"

@@ -1,4 +1,4 @@
-"""MLflow and Weights & Biases, told what a run logs where `RESLAB_TRACK` asks for it: `mlflow`, `wandb`, or both.
+"""MLflow and Weights & Biases, which receive what a run logs if `RESLAB_TRACK` is `mlflow`, `wandb`, or both.
 
 Where they are and who one is, each reads from its own variables (`MLFLOW_TRACKING_URI`, `WANDB_MODE=offline`). They are
 spoken to by a thread of their own: a server that is slow or gone neither slows nor ends a training, and is told of
@@ -26,12 +26,12 @@ from reslab.training.loop import Stopped
 
 Ending = Literal["finished", "stopped", "failed"]
 PROJECT = "reslab"  # unless its variable names another
-SECONDS_TO_END = 10.0  # for what was not told yet, when a run ends
+SECONDS_TO_END = 10.0  # for what was not sent yet, when a run ends
 MOST_PARAMS = 100  # that MLflow takes at a time
 
 
 class Tracker(Protocol):
-    """A service that is told of a run; whatever it raises is its end in this sitting."""
+    """A service that receives a run's logs; after any exception it receives no more in this sitting."""
 
     def begin(self) -> None: ...
 
@@ -93,7 +93,7 @@ class MLflow:
 
 
 class WeightsAndBiases:
-    """A run of the project that WANDB_PROJECT names; it ignores steps that it has been told of."""
+    """A run of the project that WANDB_PROJECT names; it ignores steps that it has received before."""
 
     def __init__(self, run: RunDirectory, trial: Trial) -> None:
         self.run, self.trial = run, trial
@@ -130,7 +130,7 @@ TRACKERS: dict[str, tuple[str, type[MLflow] | type[WeightsAndBiases]]] = {
 
 
 class Courier:
-    """Tells one tracker, from a thread of its own, what it is given; the first failure is its last."""
+    """Sends everything to one tracker, from a thread of its own; stops at the first failure."""
 
     def __init__(self, title: str, tracker: Tracker, listener: Listener) -> None:
         self.title, self.tracker, self.listener = title, tracker, listener
@@ -182,7 +182,7 @@ class Courier:
 
 @contextlib.contextmanager
 def tracked(run: RunDirectory, trial: Trial, *, processes: Processes, listener: Listener) -> Iterator[list[Courier]]:
-    """Give whoever is to hear of a run, in the first of its processes; at its end they are told how it went."""
+    """Yield the trackers of a run, in the first of its processes; at the end they receive how the run ended."""
     names = _read_names() if processes.first else []
     couriers = [Courier(title, kind(run, trial), listener) for title, kind in (TRACKERS[name] for name in names)]
     ending: Ending = "failed"
@@ -198,13 +198,13 @@ def tracked(run: RunDirectory, trial: Trial, *, processes: Processes, listener: 
 
 
 def _read_names() -> list[str]:
-    """Return which trackers are wanted; refuse one that there is not, or that is not installed."""
+    """Return the wanted trackers; refuse an unknown one, or one that is not installed."""
     names = [name for name in os.environ.get("RESLAB_TRACK", "").replace(" ", "").split(",") if name]
     for name in names:
         if name not in TRACKERS:
             raise UserError(f"RESLAB_TRACK is '{name}'; give mlflow, wandb, or both: mlflow,wandb")
         if importlib.util.find_spec(name) is None:
-            raise UserError(f"RESLAB_TRACK={name} needs a package; install it with: pip install 'reslab[{name}]'")
+            raise UserError(f"RESLAB_TRACK={name} needs the package {name}; install it with `pip install {name}`")
     return list(dict.fromkeys(names))
 
 

@@ -61,7 +61,7 @@ class Trained:
 
     @property
     def held_out_seed(self) -> int:
-        """What drew the test images of a folder that has none of its own: others were trained on."""
+        """The seed that drew the test images of a folder without its own; the rest were trained on."""
         return self.data.held_out_seed if self.data else 0
 
     @property
@@ -101,7 +101,7 @@ def load_file(path: str | Path, *, name: str | None = None, overrides: Mapping[s
     if network.spec.classes != read.spec.classes:
         raise UserError(
             f"{path} was trained for {read.spec.classes} classes, so the classifier would be random with "
-            f"classes={network.spec.classes}; leave it out"
+            f"classes={network.spec.classes}; leave out classes="
         )
     origin = f"{name} weights={path}" if name else str(path)
     return Trained(
@@ -127,20 +127,20 @@ def choose_inputs(
     """Put the network on `device` and pair it with the images to test it on, the first `images` of them if given.
 
     By default they are the test images, or what a run on the tuning split held back. `preprocess` overrides fields of
-    the preprocessing that came with the weights. `skip_bad` passes over photographs that cannot be read, up to one in a
-    hundred, and the listener is told of each; by default, where the training did so on the same data.
+    the preprocessing that came with the weights. `skip_bad` skips photographs that cannot be read, up to 1 %,
+    and the listener is warned of each; the default is what the training did, on the same data.
     """
     network, data = trained.network, trained.data
     if data is not None and data.name != dataset.name:
         data = None
     if data is not None and data.fingerprint != (here := dataset.fingerprint):
-        other = f"{dataset.name} is not what {trained.origin} was trained on"
+        other = f"{dataset.name} is not the data that {trained.origin} was trained on"
         if trained.run is not None and dataset.has_files:
             other = describe_change(trained.run, dataset)
         if remedy := _find_remedy(trained, dataset):
             prints = f"its fingerprint is {here[:12]}, not {data.fingerprint[:12]}"
             raise UserError(f"{other}: {prints}; {remedy}")
-        listener.warn(f"{other}; the test images are those there are now")
+        listener.warn(f"{other}; testing on the current test images of {dataset.name}")
         data = None
     _refuse(trained, dataset)
     prepared = choose_preprocess(trained, preprocess or {})
@@ -155,7 +155,8 @@ def choose_inputs(
     _, tested = dataset.divide(split)
     if images is not None and images > len(tested):
         raise UserError(
-            f"images is {images:,}, but {dataset.name} has {len(tested):,} test images; leave it out to test on all"
+            f"images is {images:,}, but {dataset.name} has {len(tested):,} test images; leave out images= to use "
+            "all of them"
         )
     chosen = tested if images is None else tested.take(slice(images))
     if overlap := describe_overlap(trained.seen, dataset, chosen, weights=trained.origin):
@@ -219,27 +220,27 @@ def _last_place(trained: Trained) -> str:
 
 
 def refuse_other_draws(members: Sequence[Trained], dataset: Dataset) -> None:
-    """Refuse to test networks together on images drawn by the seed of one: others were trained on some of them."""
+    """Refuse to test networks together on images drawn by the seed of one: the others were trained on some of these."""
     drawn = {trained.held_out_seed: trained.origin for trained in members if trained.of_photographs}
     if len(drawn) > 1 and dataset.held_out:
         said = [f"{origin} was trained with data.held_out_seed={seed}" for seed, origin in drawn.items()]
         raise UserError(
             f"{said[0]} and {said[1]}, so each was trained on test images of the other; "
-            f"test them one by one, or give a folder with a val folder ({dataset.name} has none)"
+            f"test them in separate commands, or give a folder that has a val folder ({dataset.name} has none)"
         )
 
 
 def _find_remedy(trained: Trained, dataset: Dataset) -> str:
-    """Say what to give where data under the old name is other data; nothing if it can be tested on as any other."""
+    """Say what to give if data with the same name has changed; an empty string if it can be tested on anyway."""
     if trained.data is not None and dataset.find_trained(trained.data) is not None:
-        return "an earlier version of this package read the folder differently; test its networks in a separate command"
+        return "an earlier version of reslab read this folder differently; test networks of both versions separately"
     if not dataset.has_files:
         of_folder = f"it was trained on a folder of photographs; write data=./{dataset.name} or the path of that folder"
-        return of_folder if trained.of_photographs else "fetch it again"
-    if dataset.held_out:  # by another name it would be drawn anew, and some of what was trained on be tested on
+        return of_folder if trained.of_photographs else "fetch the dataset again"
+    if dataset.held_out:  # a renamed folder would draw new test images, some of which were trained on
         return (
-            f"give that folder unchanged (data.held_out_seed={trained.held_out_seed} draws its test images), "
-            "or a folder with a val folder"
+            f"restore the folder (data.held_out_seed={trained.held_out_seed} selects its test images), "
+            "or give a folder that has a val folder"
         )
     return ""
 
@@ -248,15 +249,16 @@ def choose_preprocess(trained: Trained, fields: Mapping[str, Any]) -> Preprocess
     """Return the preprocessing that came with the weights, with fields of it overridden."""
     if trained.network.preprocess is None and not fields:
         raise UserError(
-            f"{trained.origin} does not say how to prepare images; "
-            "give preprocess.mean=[...] and preprocess.std=[...], on a scale where white is 1"
+            f"{trained.origin} does not say how to prepare images; give the mean and standard deviation of each "
+            "channel for pixels from 0 to 1, "
+            "such as preprocess.mean=[0.485,0.456,0.406] preprocess.std=[0.229,0.224,0.225]"
         )
     chosen = override(trained.network.preprocess or Preprocess(), fields, where="preprocess.")
     for name in ("pixel_range", "channel_order"):
         if chosen.per_pixel_mean and getattr(chosen, name) != getattr(trained.network.preprocess or Preprocess(), name):
             raise UserError(
-                f"preprocess.{name} contradicts the mean image of {trained.origin}; leave it out, "
-                "or give preprocess.mean=[...] and preprocess.per_pixel_mean=false too"
+                f"preprocess.{name} contradicts the mean image of {trained.origin}; leave out preprocess.{name}, "
+                "or also give preprocess.mean=[...] and preprocess.per_pixel_mean=false"
             )
     return chosen
 
@@ -281,7 +283,7 @@ def _refuse(trained: Trained, dataset: Dataset) -> None:
 
 @torch.no_grad()
 def _try_one(subject: Subject) -> None:
-    """Show the network one image, so that what does not pass, or gives no numbers, is told before the work begins."""
+    """Show the network one image, so that errors, and outputs that are not finite, are found before the work begins."""
     image, _ = next(subject.batches(1), (None, None))
     if image is None:
         raise UserError(f"none of the {len(subject):,} images of {subject.data} can be read; give other images")

@@ -106,7 +106,7 @@ def _has_begun(trials: Iterable[Trial], root: Path) -> bool:
 
 
 def _tell_of_earlier_network(trial: Trial, root: Path, listener: Listener) -> None:
-    """Say where an earlier version, by which pre-activation meant something else, has begun what looks the same."""
+    """Warn if an earlier version, with another definition of pre-activation, has begun a run that looks the same."""
     if isinstance(trial.network, NetworkSpec) and trial.network.pre_revision == PRE_REVISION:
         before = RunDirectory.of(replace(trial, network=replace(trial.network, pre_revision=1)), root)
         if before.path.exists() and not _has_begun([trial], root):
@@ -155,13 +155,13 @@ def _make_spec(network: str | Spec | None, weights: str | Path | None, fields: M
 
 
 def read_held_out_seed(fields: Mapping[str, Any]) -> int:
-    """Return what is to draw the images held out, which decides what the data is."""
+    """Return the seed that draws the held-out images; it is part of the data's identity."""
     return convert(int, fields.get("data.held_out_seed", "0"), where="data.held_out_seed")
 
 
 def take_epochs(fields: dict[str, Any]) -> float | None:
     """Take out of the fields how many epochs they ask for, if they do: data turns them into iterations."""
-    for name in SLIPS:  # epochs are no field of recipes, whose own hint would not know them
+    for name in SLIPS:  # recipes have no field for epochs, so their own hint does not know it
         if name in fields:
             raise UserError(f"there is no field '{name}'; did you mean 'recipe.epochs'?")
     if "recipe.epochs" not in fields:
@@ -188,19 +188,20 @@ def refuse_without_files(dataset: Dataset) -> None:
     """Refuse data.on_bad_image where there are no files that could be bad."""
     if not dataset.has_files:
         raise UserError(
-            f"data.on_bad_image is for folders of photographs; {dataset.name} has no files, so leave it out"
+            f"data.on_bad_image is only for folders of photographs, and {dataset.name} is not one; leave out "
+            "data.on_bad_image"
         )
 
 
 def _choose_data(dataset: Dataset, fields: dict[str, Any]) -> DataSpec:
     for field in ("name", "fingerprint"):
         if field in fields:
-            raise UserError(f"data.{field} follows from the data; write data=NAME|FOLDER")
+            raise UserError(f"data.{field} cannot be set, because the data determines it; write data=NAME|FOLDER")
     if "on_bad_image" in fields:
         refuse_without_files(dataset)
     data = override(DataSpec(name=dataset.name, fingerprint=dataset.fingerprint), fields, where="data.")
     if "held_out_seed" in fields and not dataset.held_out and not data.validation:
-        raise UserError(f"{dataset.name} has test images, so none are held out; leave data.held_out_seed out")
+        raise UserError(f"{dataset.name} has its own test images, so none are held out; leave out data.held_out_seed")
     return data
 
 

@@ -115,7 +115,7 @@ def foreign_state_dict(network: Network, target: str) -> dict[str, Any]:
 
 
 def adopt_weights(network: Network, weights: Weights, *, origin: str) -> None:
-    """Load weights into a network as they were trained for; for other classes, only its classifier stays its own."""
+    """Load weights into a network of the same kind; if the classes differ, the network keeps its own classifier."""
     tensors = dict(weights.tensors)
     if network.spec.classes != weights.spec.classes:
         drawn = network.state_dict()
@@ -124,7 +124,7 @@ def adopt_weights(network: Network, weights: Weights, *, origin: str) -> None:
 
 
 def _spec_fields(overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a spec that `create_model` is asked for, two of which have the words of other libraries."""
+    """Return the fields that `create_model` was given as fields of a spec; two have other libraries' names."""
     words = {"num_classes": "classes", "in_chans": "channels"}
     fields = {field: value for field, value in overrides.items() if field not in words}
     for word, field in words.items():
@@ -155,7 +155,9 @@ def _unwrap(network: Any) -> Network:
     while not isinstance(network, Network):
         inner = getattr(network, "_orig_mod", None) or getattr(network, "module", None)
         if inner is None:
-            raise UserError(f"a {type(network).__name__} has no spec to save; give a network of create_model or build")
+            raise UserError(
+                f"a {type(network).__name__} has no spec to save; give a network made by create_model or build"
+            )
         network = inner
     built = {name: tensor.shape for name, tensor in build(network.spec, device="meta").state_dict().items()}
     held = network.state_dict()
@@ -168,7 +170,7 @@ def _unwrap(network: Any) -> Network:
 
 
 def _refuse_contradictions(asked: Spec, explicit: set[str], trained: Spec, *, origin: str, where: str = "") -> None:
-    """Refuse a request that differs from what the file was trained as, where it was explicit or structural."""
+    """Refuse fields that differ from the trained network's, if they were given or change its structure."""
     for field, (wanted, found) in contradictions(asked, trained).items():
         said = any(field == name or field.startswith(f"{name}.") for name in explicit)
         if field.startswith(STRUCTURE) or (field == "shortcut" and {wanted, found} & {"none", "gated"}):
@@ -178,5 +180,5 @@ def _refuse_contradictions(asked: Spec, explicit: set[str], trained: Spec, *, or
         if said and field != "classes":
             raise UserError(
                 f"{where}{field}={wanted} contradicts {origin}, which was trained with {field}={found}; "
-                "leave the field out"
+                f"leave out {where}{field}"
             )

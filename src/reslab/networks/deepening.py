@@ -30,14 +30,15 @@ def deepen(shallow: ResidualNetwork, spec: NetworkSpec) -> ResidualNetwork:
 
 
 def _refuse(shallow: NetworkSpec, spec: NetworkSpec) -> None:
-    """Refuse what is no deeper twin, and what no added block would leave unchanged."""
+    """Refuse a network that is not a deeper twin, and one whose outputs an added block would change."""
     other = [field for field in contradictions(shallow, spec) if not field.endswith(".blocks")]
     if spec.norm != shallow.norm:
         other.append("norm")
     fewer = any(new.blocks < old.blocks for new, old in zip(spec.stages, shallow.stages, strict=False))
     if other or fewer:
         reason = f"{other[0]} differs" if other else "a stage has fewer blocks"
-        raise UserError(f"{name_of(spec)} is not a deeper {name_of(shallow)}: {reason}")
+        remedy = "choose a network that differs only in more blocks"
+        raise UserError(f"{name_of(spec)} is not a deeper {name_of(shallow)}: {reason}; {remedy}")
     normed = spec.norm in ("batch", "frozen")
     if spec.shortcut == "none":
         possible = normed and (spec.order, spec.maxout, spec.squeeze_excitation) == ("post", 0, 0)

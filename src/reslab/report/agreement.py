@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reslab.report.records import Result, RunRecord
 
 HASH = re.compile(r"(?<=-)[0-9a-f]{12}(?![0-9a-f])")  # what a trial's id ends with
-REMEDY = "undo the change, or remove the run and train it again"
+REMEDY = "restore the changed file, or remove the run and train it again"
 ROUNDING = 1e-6  # of a percentage that is computed again
 
 
@@ -32,7 +32,10 @@ def refuse_other_name(name: str, trial: Trial) -> None:
     """Refuse a folder that is named after another trial; a name of one's own, without a trial's digits, is fine."""
     digits = [found for found in HASH.findall(name) if not found.isdecimal()]  # which may be a date
     if digits and HASH.findall(trial.id)[-1] not in digits:
-        raise UserError(f"trial.json is of {trial.id}, but the folder has the name of another trial; {REMEDY}")
+        raise UserError(
+            f"trial.json describes {trial.id}, but the folder has the name of another trial; restore trial.json, "
+            "or remove the run and train it again"
+        )
 
 
 def refuse_contradictions(
@@ -58,7 +61,7 @@ def refuse_contradictions(
 
 
 def split_copies(records: Sequence[RunRecord]) -> tuple[list[RunRecord], dict[str, str]]:
-    """Return the records without copies that have another seed or network in their trial, and what to say of those.
+    """Return the records without copies whose trial has another seed or network, and a sentence about each copy.
 
     Trainings that differ in these never log the same. The one whose folder is named after its trial is the original.
     """

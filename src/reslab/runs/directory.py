@@ -72,7 +72,7 @@ class RunDirectory:
         return is_locked(self.path / "lock")
 
     def refuse_held(self) -> None:
-        """Refuse to begin what `working` would refuse, before time is spent on it."""
+        """Raise what `working` would raise, before time is spent on the run."""
         if self.held:
             raise UserError(self._refusal)
 
@@ -231,7 +231,8 @@ def find_run(word: str, root: Path) -> RunDirectory:
     matching = match_runs(word, root)
     if not matching:
         raise UserError(
-            f"there is no run '{word}' in {root}{suggest(word, [run.path.name for run in list_runs(root)])}"
+            f"there is no run '{word}' in {root}"
+            f"{suggest(word, [run.path.name for run in list_runs(root)]) or '; `reslab runs` lists the runs'}"
         )
     return only_run(word, matching)
 
@@ -244,7 +245,7 @@ def match_runs(word: str, root: Path) -> list[RunDirectory]:
 
 
 def only_run(word: str, matching: Sequence[RunDirectory], *, finished: bool = False) -> RunDirectory:
-    """Return the one run that matched `word`, with `finished` the one that is; of several, ask for more of the id."""
+    """Return the one run that matched `word` (with `finished`, the finished one); if several match, raise."""
     if finished:
         matching = [run for run in matching if run.state == "finished"] or matching
     if len(matching) > 1:

@@ -51,7 +51,9 @@ class StepLog:
                     raise ValueError(f"step is {entry['step']}")
             except (ValueError, LookupError, TypeError, RecursionError) as error:
                 if strict and line.endswith("\n"):
-                    raise UserError(f"{self.path} has a line that cannot be read ({error}); remove the run") from error
+                    raise UserError(
+                        f"{self.path} has a line that cannot be read ({error}); correct the line, or remove the run"
+                    ) from error
                 continue
             entries.append(entry)
         return entries
@@ -61,8 +63,8 @@ class StepLog:
         kept = [entry for entry in self.read() if entry["step"] <= step]
         if (kept[-1]["step"] if kept else 0) != last:
             raise UserError(
-                f"{self.path} lacks the entry of iteration {last}, although the checkpoint is newer; "
-                "restore the file, or remove the run to train it again"
+                f"{self.path} has no entry for iteration {last}, although a checkpoint was saved there; restore the "
+                f"file from a copy, or remove the folder {self.path.parent} and train the run again"
             )
         if self.path.exists():
             write_text(self.path, "".join(to_json(entry) + "\n" for entry in kept))

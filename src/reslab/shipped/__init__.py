@@ -38,7 +38,7 @@ def place_of(weights: str, network: str) -> Path:
 def find_weights(weights: str, network: str) -> Path:
     """Return the file of a network's weights in a set."""
     if network not in (known := list_networks(weights)):
-        raise UserError(f"there are no {weights} weights of {network}; choose {', '.join(known)}")
+        raise UserError(f"there are no {weights} weights for {network}; choose {', '.join(known)}")
     path = place_of(weights, network)
     if not path.is_file():
         raise UserError(f"the {weights} weights of {network} are not here; run: reslab weights fetch {network}")

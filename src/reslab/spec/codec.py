@@ -61,7 +61,8 @@ def decode(cls: type[T], data: Mapping[str, Any], *, where: str = "") -> T:
     values = {key: convert(hints[key], value, where=f"{where}{key}") for key, value in data.items()}
     required = [field.name for field in declared if field.default is MISSING and field.default_factory is MISSING]
     if missing := [name for name in required if name not in values]:
-        raise UserError(f"{where.rstrip('.') or cls.__name__} lacks {choices(missing)}")
+        remedy = f"add {'it' if len(missing) == 1 else 'them'}"
+        raise UserError(f"{where.rstrip('.') or cls.__name__} lacks {', '.join(missing)}; {remedy}")
     before = {field.name: field.metadata[BEFORE] for field in declared if BEFORE in field.metadata}
     outer = _place.set(where)
     try:

@@ -310,10 +310,11 @@ def space_evaluations(recipe: Recipe, base: Recipe) -> Recipe:
 
 
 def refuse_unheeded(augmentation: AugmentationSpec, heeded: tuple[str, ...], *, other: str) -> None:
-    """Refuse what would be recorded and not be done: all fields but those heeded are for the `other` kind of images."""
+    """Refuse fields that have no effect: all fields but `heeded` are for the `other` kind of images."""
     for name, usual in vars(AugmentationSpec()).items():
         if name not in heeded and (value := getattr(augmentation, name)) != usual:
-            raise UserError(f"recipe.augmentation.{name} is {value}, which is for {other}; leave it out")
+            field = f"recipe.augmentation.{name}"
+            raise UserError(f"{field} is {value}, which is only for {other}; leave out {field}")
 
 
 def _read_recipe(path: Path) -> Recipe:

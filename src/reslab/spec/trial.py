@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from reslab.errors import UserError, choices, suggest
+from reslab.errors import UserError, suggest
 from reslab.spec.catalogue import Spec, comparable, name_of, spec_from_dict, spec_to_dict
 from reslab.spec.codec import convert, decode, differing_leaves, encode, normalize, override
 from reslab.spec.preprocess import Preprocess
@@ -20,7 +20,7 @@ PARTS = ("task", "data", "network", "recipe", "seed")
 GROUPS = ("task", "data", "network", "recipe")
 START, PREPARED = "start", "preprocess"
 RECIPE_FIELDS = tuple(Recipe.__dataclass_fields__)
-USUAL_WORDS = {  # what others call fields of a trial
+USUAL_WORDS = {  # other libraries' names for fields of a trial
     "recipe.optimizer.learning_rate": ("lr", "learning_rate"),
     "recipe.optimizer.momentum": ("momentum",),
     "recipe.optimizer.weight_decay": ("weight_decay", "wd"),
@@ -137,7 +137,10 @@ def trial_from_dict(data: Mapping[str, Any]) -> Trial:
     if missing == list(PARTS):
         raise UserError(f"this is not a trial, which has {', '.join(PARTS)}; `reslab train ... --dry-run` prints one")
     if missing:
-        raise UserError(f"the trial lacks {choices(missing)}")
+        remedy = f"add {'it' if len(missing) == 1 else 'them'}"
+        raise UserError(
+            f"the trial lacks {', '.join(missing)}; {remedy} (`reslab train ... --dry-run` prints a complete trial)"
+        )
     return Trial(
         data=decode(DataSpec, data["data"], where="data."),
         network=spec_from_dict(data["network"], where="network."),
@@ -155,7 +158,7 @@ def trial_differences(one: Trial, other: Trial) -> dict[str, tuple[Any, Any]]:
 
 
 def hint_at_field(word: str) -> str:
-    """Say which field a word means that others write for it; nothing where none is known."""
+    """Say which field is meant by another library's word for it; an empty string if none is known."""
     word = word.replace("-", "_")
     meant = (field for field, words in USUAL_WORDS.items() if word.removeprefix("recipe.") in words)
     field = word if word in (*GROUPS, "seed") else next(meant, "")

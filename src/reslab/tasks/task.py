@@ -1,7 +1,7 @@
 """What a task is: what a network learns from the targets of images, and how it is judged by them.
 
-A task is a folder here with a module `task` that has `TASK`, named after the task's spec. What it is trained on and
-how is the business of others: a task is given outputs and targets.
+A task is a folder here with a module `task` that has `TASK`, named after the task's spec. It does not know
+the data or the training loop: a task receives outputs and targets.
 """
 
 import abc
@@ -71,15 +71,17 @@ class Task(abc.ABC):
     questions: ClassVar[int] = 1  # that are asked about every test image
 
     def refuse_recipe(self, recipe: Recipe) -> None:
-        """Refuse what this task cannot be trained with: what asks for targets it does not heed, or makes itself."""
+        """Refuse recipe fields that need classes this task does not have, or change targets that it makes itself."""
         kind = type(self)
         if recipe.class_weights != "none" and kind.weigh is Task.weigh:
             raise UserError(
-                f"recipe.class_weights is {recipe.class_weights}, but the task has no classes; leave it out"
+                f"recipe.class_weights is {recipe.class_weights}, but the task has no classes; leave out "
+                "recipe.class_weights"
             )
         for name in ("mixup", "cutmix"):
             if getattr(recipe.augmentation, name) and kind.pose is not Task.pose:
-                raise UserError(f"recipe.augmentation.{name} mixes targets, which the task makes itself; leave it out")
+                field = f"recipe.augmentation.{name}"
+                raise UserError(f"{field} mixes targets, but this task makes its own targets; leave out {field}")
 
     def at(self, thresholds: tuple[float, ...] | None) -> Self:
         """Return the task as it is judged where a network has thresholds of its own; most tasks have none."""

@@ -26,7 +26,7 @@ def test_findings_are_read_as_they_are_stored() -> None:
 
 def test_what_lacks_a_number_is_refused() -> None:
     """By the name of what it lacks."""
-    with pytest.raises(UserError, match="Layer lacks std, low or high"):
+    with pytest.raises(UserError, match="Layer lacks std, low, high; add them"):
         Responses.read(FOUND | {"layers": [{"name": "conv1"}]})
     with pytest.raises(UserError, match="Responses lacks images"):
         Responses.read({name: value for name, value in FOUND.items() if name != "images"})

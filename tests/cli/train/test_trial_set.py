@@ -101,7 +101,8 @@ def test_all_start_from_the_same_weights(reslab, tmp_path: Path) -> None:
     wrong = reslab("train", str(tuned), "--seeds", "2", f"weights={other}", "--runs", str(tmp_path / "wrong"))
     assert (wrong.code, wrong.out) == (2, "")
     assert re.search(
-        r"cifar-resnet-8-digits-\w{12}: .* is not what the trial starts from", wrong.err.replace("\n", " ")
+        r"cifar-resnet-8-digits-\w{12}: .* is not the weight file that this trial starts from",
+        wrong.err.replace("\n", " "),
     )
     scratch = tmp_path / "scratch.toml"
     scratch.write_text(reslab("train", *SMALL, "--dry-run").out)
@@ -195,7 +196,7 @@ def test_what_is_left_is_told_and_trials_that_crowd_each_other(reslab, tmp_path:
     outcome = reslab(*words, "--dry-run")
     assert "to run: 2 on cpu, 23 iterations in all" in outcome.err
     assert "interrupted at 1" in outcome.out
-    assert "leave --together out, or set OMP_NUM_THREADS=1" in outcome.err.replace("\n", " ")
+    assert "leave out --together, or set OMP_NUM_THREADS=1" in outcome.err.replace("\n", " ")
     monkeypatch.setattr("os.cpu_count", lambda: 64)
     assert "OMP_NUM_THREADS" not in reslab(*words, "--dry-run").err
 

@@ -28,8 +28,8 @@ def test_quoted_names_bring_their_fields() -> None:
     ("subject", "fields", "sentence"),
     [
         ("resnet-34 resnet-50", {}, "names two things"),
-        ("resnet-50", {"weights": ""}, "needs a network name"),
-        ("x.pth", {"weights": "y.pth"}, "needs a network name"),
+        ("resnet-50", {"weights": ""}, "is not a network's name and a file"),
+        ("x.pth", {"weights": "y.pth"}, "is not a network's name and a file"),
         ("x" * 5000, {}, "there is no network"),
     ],
 )

@@ -98,10 +98,10 @@ def test_what_was_trained_on_is_known_by_the_fingerprint() -> None:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"augmentation.mixup": 0.2}, r"recipe\.augmentation\.mixup is 0\.2, which is for photographs; leave it out"),
-        ({"augmentation.crop": "resized"}, r"recipe\.augmentation\.crop is resized, which is for photographs"),
-        ({"centring": "imagenet"}, r"recipe\.centring is imagenet, which is for photographs; leave it out"),
-        ({"resizing.initial": 0.5}, r"recipe\.resizing\.initial is 0\.5, which is for photographs; leave it out"),
+        ({"augmentation.mixup": 0.2}, r"recipe\.augmentation\.mixup is 0\.2, which is only for photographs; leave out"),
+        ({"augmentation.crop": "resized"}, r"recipe\.augmentation\.crop is resized, which is only for photographs"),
+        ({"centring": "imagenet"}, r"recipe\.centring is imagenet, which is only for photographs; leave out"),
+        ({"resizing.initial": 0.5}, r"recipe\.resizing\.initial is 0\.5, which is only for photographs; leave out"),
         ({"augmentation.padding": 8, "augmentation.edges": "reflect"}, "edges=reflect needs a padding smaller than"),
         ({"augmentation.cutout": 9}, r"recipe\.augmentation\.cutout is 9, but the images are 8 pixels wide"),
     ],

@@ -24,7 +24,7 @@ def test_an_image_is_told_once_whatever_is_said_of_it(photos: PhotoDataset) -> N
     assert (bad.count("train"), bad.count("test")) == (1, 0)
     bad.add([Skipped("train", photos.train.files[0], "is damaged")])
     assert len(told) == 1
-    with pytest.raises(UserError, match=r"more than 1 image is bad.*000\.jpg cannot be read"):
+    with pytest.raises(UserError, match=r"more than 1 image cannot be read.*000\.jpg cannot be read"):
         bad.note(BadImage(f"{(other := str(photos.test.path(0)))} cannot be read", image=other), part="test")
 
 
@@ -65,5 +65,5 @@ def test_what_was_skipped_is_written_and_read_back(tmp_path: Path) -> None:
     assert read_skipped(tmp_path) == skipped
     for content in ("", "[]", '{"images": [{"part": "somewhere"}]}', '{"images": 3}'):
         (tmp_path / "skipped.json").write_text(content)
-        with pytest.raises(UserError, match=r"skipped\.json is damaged \(.*\); remove it to resume"):
+        with pytest.raises(UserError, match=r"skipped\.json is damaged \(.*\); remove this file to resume the run"):
             read_skipped(tmp_path)

@@ -72,7 +72,7 @@ def test_images_on_lists_are_looked_at(tmp_path: Path) -> None:
     counts = np.stack([dataset.train.targets.sum(0), dataset.test.targets.sum(0)], 1)
     assert checked.counts == {name: tuple(row) for name, row in zip(dataset.class_names, counts.tolist(), strict=True)}
     found = {(finding.kind, finding.path) for finding in checked.findings if finding.kind != "tiny"}
-    assert found == {("unreadable", "images/val-001.png"), ("passed over", "images/stray.png")}
+    assert found == {("unreadable", "images/val-001.png"), ("ignored", "images/stray.png")}
     (root / "val.csv").write_text("image,square,disc,bar\nimages/val-000.png,1,0,0\n")
     assert ("class not in val", "disc", "") in told(root)
     (root / "train.csv").write_text("image,square\nimages/none.png,1\n")
@@ -107,7 +107,7 @@ def test_copies_are_found_across_splits_and_classes(photos: Path) -> None:
     expected = {
         ("in train and val", "val/ant/leak.bmp", "same as train/ant/0.png"),
         ("two labels", "train/bee/ant.png", "same as train/ant/1.png"),
-        ("repeated", "train/ant/2b.png", "same as train/ant/2.png"),
+        ("duplicate", "train/ant/2b.png", "same as train/ant/2.png"),
         ("in train and val", "val/ant/bee.png", "same as train/bee/0.png"),
         ("two labels", "val/ant/bee.png", "same as train/bee/0.png"),
     }
@@ -124,7 +124,7 @@ def test_the_number_of_workers_changes_nothing(photos: Path) -> None:
     save(photos / "val" / "bee" / "broken.jpg", exif=b"Exif\0\0II*\0\xff\xff\xff\xff")
     one, many = check_folder(photos, workers=1), check_folder(photos, workers=5)
     assert one == many
-    assert [finding.kind for finding in one.findings] == ["broken EXIF"] + ["turned by EXIF"] * 20
+    assert [finding.kind for finding in one.findings] == ["broken EXIF"] + ["rotated by EXIF"] * 20
     assert one.findings[1].path < one.findings[2].path
 
 
@@ -213,7 +213,7 @@ def test_the_images_are_those_of_read_folder(val: str | None, tmp_path: Path) ->
         file: dataset.class_names[label] for file, label in files.items()
     }
     assert not any("/." in file for file in files)
-    assert {finding.kind for finding in scan.findings} == {"passed over"}
+    assert {finding.kind for finding in scan.findings} == {"ignored"}
 
 
 def test_links_are_followed_as_read_folder_does_and_told(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_links_are_followed_as_read_folder_does_and_told(tmp_path: Path) -> None
     scan, dataset = scan_photos(tmp_path), read_folder(tmp_path)
     assert sorted(photo.path for photo in scan.photos) == sorted(dataset.train.files + dataset.test.files)
     assert (len(scan.photos), scan.classes) == (6, dataset.class_names)
-    expected = [("linked again", path, "") for path in ("train/a/loop", "train/a/up", "train/c", "val/b/to")]
+    expected = [("duplicate link", path, "") for path in ("train/a/loop", "train/a/up", "train/c", "val/b/to")]
     assert sorted(map(astuple, scan.findings)) == expected
 
 
@@ -234,10 +234,10 @@ def test_every_trouble_is_told(tmp_path: Path) -> None:
     fill(tmp_path, "val/a/1.jpg", "val/c/1.jpg", "README.md", "train/a/.DS_Store")
     (tmp_path / "train" / "d").mkdir()
     assert set(map(astuple, scan_photos(tmp_path).findings)) == {
-        ("passed over", "train/a/x.heic", ".heic"),
-        ("passed over", "train/stray.jpg", "not in a class"),
-        ("passed over", "other", "beside train and val"),
-        ("passed over", "loose.png", "beside train and val"),
+        ("ignored", "train/a/x.heic", ".heic"),
+        ("ignored", "train/stray.jpg", "not in a class"),
+        ("ignored", "other", "beside train and val"),
+        ("ignored", "loose.png", "beside train and val"),
         ("class not in val", "train/b", ""),
         ("class only in val", "val/c", ""),
         ("empty class", "train/d", ""),

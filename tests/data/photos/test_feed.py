@@ -186,11 +186,13 @@ def test_bad_images_stop_or_are_skipped_up_to_a_limit(photos: PhotoDataset) -> N
     )
     assert (skipping.share_skipped(), skipping.num_skipped_tests) == (1, 0)
     photos.test.path(0).write_bytes(b"")
-    with pytest.raises(UserError, match=r"more than 1 image is bad, but at most 1 % of all images.*; remove it$"):
+    with pytest.raises(
+        UserError, match=r"more than 1 image cannot be read, but at most 1 % of all images.*; remove it$"
+    ):
         list(skipping.tests())
     for index in range(len(photos.train)):
         photos.train.path(index).write_bytes(b"")
-    with pytest.raises(UserError, match="more than 1 image is bad"):
+    with pytest.raises(UserError, match="more than 1 image cannot be read"):
         make(photos, on_bad_image="skip").load(0, 1)
 
 

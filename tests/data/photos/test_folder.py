@@ -39,7 +39,7 @@ def photos(tmp_path: Path) -> Path:
 
 
 def test_train_and_val(photos: Path) -> None:
-    """Classes by name, files by name, labels beside them; other files are passed over."""
+    """Classes by name, files by name, labels beside them; other files are ignored."""
     (photos / "train" / "ant" / "notes.txt").write_text("not an image")
     fill(photos / "train" / "ant" / "more", 1, suffix=".JPG")
     dataset = read_folder(photos)
@@ -211,17 +211,21 @@ def test_a_trial_for_other_images_is_refused(photos: Path) -> None:
     augmentation = trial.recipe.augmentation
     for changes, sentence in (
         ({"crop": "padded"}, r"crop is padded, which is for images of one size; choose shorter-side or resized"),
-        ({"cutout": 8}, r"recipe\.augmentation\.cutout is 8, which is for images of one size; leave it out"),
-        ({"edges": "reflect"}, r"recipe\.augmentation\.edges is reflect, which is for images of one size"),
+        (
+            {"cutout": 8},
+            r"recipe\.augmentation\.cutout is 8, which is only for images of one size; leave out",
+        ),
+        ({"edges": "reflect"}, r"recipe\.augmentation\.edges is reflect, which is only for images of one size"),
     ):
         other = replace(trial.recipe, augmentation=replace(augmentation, **changes))
         with pytest.raises(UserError, match=sentence):
             dataset.refuse_trial(replace(trial, recipe=other))
     with pytest.raises(
-        UserError, match=r"data\.split is tuning, which is for named datasets; leave it out: a folder of photographs"
+        UserError,
+        match=r"data\.split=tuning is only for named datasets; leave out data\.split: a folder of photographs",
     ):
         dataset.refuse_trial(replace(trial, data=replace(trial.data, split="tuning")))
-    with pytest.raises(UserError, match=r"data\.split=tuning is for named datasets; leave it out"):
+    with pytest.raises(UserError, match=r"data\.split=tuning is only for named datasets; leave out data\.split"):
         dataset.divide("tuning")
     with pytest.raises(UserError, match=r"has test images but no training images; add them as train/<class>/"):
         replace(dataset, train=dataset.train.take(slice(0))).refuse_trial(trial)

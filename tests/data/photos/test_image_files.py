@@ -27,14 +27,14 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
     found = list(walk_images(tmp_path, set(), tell=lambda *what: told.append(what)))
     assert found == [tmp_path / "b.PNG", tmp_path / "deep/er/a.jpg"]
     assert told == [
-        ("linked again", tmp_path / "deep/back", ""),
-        ("passed over", tmp_path / "notes", "no suffix"),
-        ("passed over", tmp_path / "x.heic", ".heic"),
+        ("duplicate link", tmp_path / "deep/back", ""),
+        ("ignored", tmp_path / "notes", "no suffix"),
+        ("ignored", tmp_path / "x.heic", ".heic"),
     ]
 
 
 def test_guesses_are_of_what_would_be_trained_on(tmp_path: Path) -> None:
-    """Linked folders included; a link that leads nowhere is named, not passed over, when it is read."""
+    """Linked folders included; a link that leads nowhere is named, not ignored, when it is read."""
     fill(tmp_path, "photos/a/1.jpg", "photos/b/1.jpg", "photos/b/2.jpg", "elsewhere/3.jpg", "elsewhere/4.jpg")
     for link, target in (("a/more", "../../elsewhere"), ("b/loop", "."), ("a/gone.jpg", "nowhere.jpg")):
         (tmp_path / "photos" / link).symlink_to(target)

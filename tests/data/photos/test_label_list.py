@@ -135,7 +135,7 @@ def test_it_is_known_by_content(tmp_path: Path) -> None:
         ("image,cat\na.jpg,1\nb.jpg,0\n./a.jpg,1\n", r"line 4: a\.jpg is already on line 2; keep one"),
         ("image,cat,dog\na.jpg,1,0\nb.jpg,1,0\n", "has the label 'dog'; add one, or remove the column"),
         ("image,labels\na.jpg,\n", "no image of .* has a label"),
-        ("image,cat\na.jpg,1\n", r"no image could be held out of .* give val\.csv too"),
+        ("image,cat\na.jpg,1\n", r"no image could be held out of .* add a list val\.csv"),
         ("image,cat\n\xff.jpg,1\n", "is not CSV in UTF-8"),
     ],
 )

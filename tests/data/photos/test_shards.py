@@ -150,7 +150,7 @@ def test_what_does_not_fit_is_told(shards: Path, tmp_path: Path) -> None:
     [
         ({0: 2, 1: 2}, {2: 1}, r"val-0\.tar/2-0\.jpg has the label 2, but the 2 training classes are numbered from 0"),
         ({0: 2, 999_999_999: 2}, {0: 1}, "has no training images of class 1"),
-        ({0: 2, 2: 2}, {0: 1}, "has no training images of class 1; add some, or leave no gap in the labels"),
+        ({0: 2, 2: 2}, {0: 1}, "has no training images of class 1; add some, or number the classes without gaps"),
         ({0: 2}, {0: 1}, "has images of 1 class; at least two classes are needed"),
         ({}, {0: 1}, "the train shards of .* have no images"),
         ({0: 2, 1: 2}, {}, "the test shards of .* have no images"),

@@ -54,7 +54,7 @@ def test_weights_that_are_not_here_are_told(package: Path) -> None:
         reslab.create_model("resnet-50", weights="imagenet")
     with pytest.raises(UserError, match="are not here; run: reslab weights fetch resnet-50"):
         check_release("resnet-50")
-    with pytest.raises(UserError, match="there are no imagenet weights of resnet-18; choose resnet-50"):
+    with pytest.raises(UserError, match="there are no imagenet weights for resnet-18; choose resnet-50"):
         reslab.create_model("resnet-18", weights="imagenet")
 
 

@@ -121,7 +121,7 @@ def test_wide_and_grouped_networks_are_refused(tmp_path: Path) -> None:
     """Wide ResNets and ResNeXts share the names but not the network: shapes tell."""
     sentences = {
         "wide_resnet50_2": "of the wrong shape",
-        "resnext50_32x4d": "in 32 groups, as in ResNeXt, which reslab does not have",
+        "resnext50_32x4d": "have 32 groups, as in ResNeXt, which reslab cannot build",
     }
     for architecture, sentence in sentences.items():
         torch.save(torchvision.models.get_model(architecture).state_dict(), tmp_path / "theirs.pth")

@@ -14,9 +14,9 @@ from reslab.errors import UserError, choices, suggest
 from reslab.files import data_root, exists, remove_abandoned
 from reslab.numbers import count, write_size
 
-app = App(name="data", help="Fetch, check, list and shard datasets.")
+app = App(name="data", help="Fetch, prepare, check, list and shard datasets.")
 
-DryRun = Annotated[bool, Parameter(help="Print what would be written, and where; write nothing.")]
+DryRun = Annotated[bool, Parameter(help="Print what would be written, and where. Write nothing.")]
 MOST_WORKERS = 256
 UNITS = {"MB": 10**6, "GB": 10**9}
 
@@ -100,14 +100,14 @@ def shard(
     size: Annotated[str, Parameter(allow_leading_hyphen=True)] = "512MB",
     dry_run: DryRun = False,
 ) -> None:
-    """Write a folder of photographs as tar shards, for training like the folder or for webdataset.
+    """Write a folder of photographs as tar shards, which reslab and webdataset can train on.
 
         reslab data shard photos/ shards/
 
     Parameters
     ----------
     source
-        A folder of photographs, or of shards to write again.
+        A folder of photographs, or of shards to write with another size.
     out
         The folder to write; it must be new.
     size
@@ -151,7 +151,7 @@ def check(name: str, *, workers: Annotated[int | None, WHOLE] = None, json: bool
     workers
         How many images to check in parallel. Default: the number of cores, up to 8.
     json
-        Print JSON, for a folder with all findings.
+        Print JSON. For a folder, it has all findings.
     """
     from reslab.data.catalogue import LOADERS, load_dataset
 
@@ -180,7 +180,7 @@ def check(name: str, *, workers: Annotated[int | None, WHOLE] = None, json: bool
 
 @app.command(name="list")
 def list_datasets(*, json: Json = False) -> None:
-    """List the datasets, and which are on this machine.
+    """List the datasets, and show which are on this machine.
 
     reslab data list
     """

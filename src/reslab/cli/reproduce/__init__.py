@@ -51,7 +51,7 @@ def reproduce(
     dry_run: bool = False,
     json: Json = False,
 ) -> None:
-    """Train what is missing of a table or figure, and compare with the paper.
+    """Train the missing runs of a table or figure, and compare the results with the paper.
 
         reslab reproduce table-6 --only resnet-20,resnet-56
 
@@ -62,25 +62,26 @@ def reproduce(
     Parameters
     ----------
     words
-        table-1 to table-6, fig-1, fig-4, fig-6, fig-7 or shortcuts; several if they train on the same images. Then
-        fields to change, such as recipe.iterations=2000 (a reduced setting). For ImageNet, data=FOLDER is the folder of
-        ImageNet or of other photographs (also with --from), and data.on_bad_image=skip skips images that cannot be
-        read. table-1 only counts; it trains nothing.
+        table-1 to table-6, fig-1, fig-4, fig-6, fig-7 or shortcuts. Give several if they train on the same images.
+        table-1 counts parameters and multiply-adds and trains nothing. Then fields to change, such as
+        recipe.iterations=2000 (a reduced setting). For ImageNet tables: data=FOLDER is a folder
+        with ImageNet, or with other photographs (then the verdict is 'reduced setting'). data.on_bad_image=skip skips
+        images that cannot be read.
     seeds
-        Train seeds 1 to N. Default: seed 1.
+        Train with the seeds 1 to N. Default: seed 1.
     only
         Only these networks, separated by commas.
     from_
-        Compare the runs in this folder, and train nothing.
+        Compare the runs in this folder. Train nothing.
     together
         Train up to N runs at once, as memory allows. Default: up to 8 on a GPU; 1 on a CPU or for photographs.
     measure
         For table-1: also time the networks on this machine. On a GPU, also measure their memory and the largest batch
         that fits.
     yes
-        Start without asking, however long it takes; needed for long training where there is no terminal.
+        Start without asking. Without a terminal, this is required if training takes more than 5 minutes.
     dry_run
-        Print what would be trained or timed and how long that would take, and do neither.
+        Print what would be trained or timed, and how long it takes. Do nothing.
     """
     subjects, fields = split_words(words)
     if subjects == [COUNTED]:
@@ -90,7 +91,7 @@ def reproduce(
         return
     claims = choose_claims(subjects, only)
     if measure:
-        raise UserError(f"--measure is only for {COUNTED}; leave it out")
+        raise UserError(f"--measure is only for {COUNTED}; leave out --measure")
     refuse_numbers(seeds=seeds, together=together)
     data = fields.pop("data", None)
     if from_ is None:
@@ -110,9 +111,7 @@ def reproduce(
         if dry_run:
             return
     elif fields or runs or seeds or together or compile or yes or dry_run:
-        raise UserError(
-            "--from judges existing runs; leave out every field except data=, and every flag about training"
-        )
+        raise UserError("--from compares existing runs and trains nothing; with it, give only data=, --only and --json")
     elif not from_.is_dir():
         raise UserError(f"there is no folder {from_}; give --from a folder of runs")
     elif (from_ / "trial.json").exists():
@@ -164,15 +163,15 @@ def choose_claims(tables: Sequence[str], only: str) -> list[Claim]:
 
 
 def _means(name: str, network: str) -> bool:
-    """Whether `name` means `network`: that very one, or any with these fields or others."""
+    """Whether `name` means `network`: with its fields, or without naming any fields."""
     return name in (network.lower(), network.split()[0])
 
 
 def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> Dataset | None:
-    """Open what the claims are about, or say what to do where it is not here; `data` is a folder to use instead."""
+    """Open the dataset of the claims, or say how to get it; `data` is a folder to use instead."""
     names = {setting.data.name for claim in claims for setting in claim.settings}
     if IMAGENET.name not in names and data is not None:
-        raise UserError(f"data= is only for tables that train on ImageNet; leave it out for {table}")
+        raise UserError(f"data= is only for tables that train on ImageNet; leave out data= for {table}")
     with progress_console.status("loading"):
         from reslab.data.catalogue import load_dataset
         from reslab.experiments.reproduce import open_imagenet
@@ -190,7 +189,7 @@ def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> 
 
 
 def _tell_of_other_photographs(claims: Sequence[Claim], judged: Judgement, root: Path) -> None:
-    """Say how runs on other photographs are judged, where a table about ImageNet finds none on that."""
+    """Say how to judge runs on other photographs, if a table about ImageNet finds no run on ImageNet."""
     asked = {setting.data.name for claim in claims for setting in claim.settings}
     if asked == {IMAGENET.name} and judged.data_names and IMAGENET.name not in judged.data_names:
         note(
@@ -200,7 +199,7 @@ def _tell_of_other_photographs(claims: Sequence[Claim], judged: Judgement, root:
 
 
 def _tell_plan(plan: Plan, *, refusing: bool) -> Estimate | None:
-    """Print which networks a plan trains, and return what that takes; nothing where all is there."""
+    """Print which networks a plan trains, and return its estimate; None if no run is missing."""
     missing = plan.missing
     if networks := dict.fromkeys(name_of(trial.network).removeprefix("cifar-") for trial in missing):
         numbers = sorted({trial.seed for trial in missing})
@@ -223,7 +222,7 @@ def _print_plan(plan: Plan, estimate: Estimate | None, *, json: bool) -> None:
 
 
 def _run(plan: Plan, *, compile: bool) -> None:
-    """Run what a plan lacks."""
+    """Run the missing trials of a plan."""
     from reslab.experiments.reproduce import reproduce as run_plan
 
     with StopSignals() as stop, make_bars() as progress:

@@ -67,26 +67,26 @@ def train(
     Parameters
     ----------
     fields
-        data=NAME|FOLDER network=NAME recipe=NAME|FILE.toml seed=N, and fields of each, such as network.shortcut=B or
+        data=NAME|FOLDER network=NAME recipe=NAME|FILE.toml seed=N, and their fields, such as network.shortcut=B or
         recipe.epochs=10. weights=FILE|cifar10|torchvision starts from trained weights and replaces the classifier if
         the classes differ. recipe.freeze=conv3 keeps the layers up to conv3 fixed. data.on_bad_image=skip skips images
-        that cannot be read. One or more TOML files before the fields are complete trials.
+        that cannot be read. To train saved trials, write their TOML files first: `reslab train a.toml b.toml seed=2`.
     seeds
-        Train seeds 1 to N, and print their mean.
+        Train with the seeds 1 to N, and print the mean of the results.
     together
         Train up to N trials at once, as memory allows. Default: up to 8 on a GPU; 1 on a CPU or for photographs.
     processes
-        Share each batch among N processes on this machine, one GPU each. For several machines, start
+        Split each batch among N processes on this machine, one GPU each. For several machines, start
         `torchrun -m reslab train`.
     snapshots
         Also keep the weights after these iterations (1000,2000) or fractions of the run (0.1,0.5), in the run's folder
         'snapshots'. This does not change the training.
     find_rate
-        Search for a learning rate instead of training: raise it over 100 iterations on a copy, print the losses,
-        suggest a rate, and write the plot to the current folder.
+        Do not train: try rising learning rates for 100 iterations, print the losses, suggest a rate, and write a plot
+        to the current folder.
     dry_run
-        Print the complete trial as TOML and what it needs, and train nothing. For several trials, print what they need
-        and how far they are.
+        Do not train: print the complete trial as TOML, and the time, memory and disk space it needs. For several
+        trials, print what they need and how many iterations are done.
     """
     for word in fields:
         if word.startswith("-"):  # let through, to say what it may mean

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
     from reslab.experiments.estimate import Estimate
 
-MOST_SEEDS = 1_000  # of each trial: all are written down before the first begins
+MOST_SEEDS = 1_000  # all trials are written to disk before the first begins
 MOST_TOGETHER = 32  # torch has so many streams of a kind
 
 
@@ -51,7 +51,7 @@ def train_several(
     snapshots: str | None,
     dry_run: bool,
 ) -> None:
-    """Train what is not finished of `trials`, some at once, and print how all of them ended."""
+    """Train the trials that are not finished, several at once, and print the results of all."""
     with progress_console.status("loading"):
         from reslab.experiments.resuming import find_loss
         from reslab.experiments.together import most_together, refuse_failures, run_together
@@ -130,19 +130,19 @@ def tell_needs(
 
 
 def _warn_of_crowding(together: int, device: str) -> None:
-    """Say where trials at once have more threads than there are cores: they then mostly wait for each other."""
+    """Warn if trials at once have more threads than there are cores: they then mostly wait for each other."""
     import torch
 
     threads, cores = torch.get_num_threads(), os.cpu_count() or 1
     if device == "cpu" and together > 1 and together * threads > cores:
         warn(
             f"{together} trials at once with {threads} threads each overload {cores} cores and are many times slower "
-            f"than one after the other; leave --together out, or set OMP_NUM_THREADS={max(1, cores // together)}"
+            f"than one after the other; leave out --together, or set OMP_NUM_THREADS={max(1, cores // together)}"
         )
 
 
 def _refuse_unfit(missing: Mapping[Trial, RunDirectory], dataset: Dataset, weights: str | Path | None) -> None:
-    """Refuse, before any runs, trials that do not go with the data, and weights that are not what each starts from."""
+    """Refuse, before any run starts, trials that do not fit the data, and weights that a trial does not start from."""
     from reslab.experiments.preflight import refuse_unfit_trial
     from reslab.experiments.starting import read_start
 
@@ -167,7 +167,7 @@ def _name_origins(runs: Mapping[Trial, RunDirectory], weights: str | Path | None
 
 
 def print_runs(runs: Mapping[Trial, RunDirectory], root: Path, *, weights: str | Path | None = None) -> None:
-    """Print a row for each run, under those that differ in their seed alone their mean, and what was left out."""
+    """Print a row for each run, a mean under runs that differ only in the seed, and the runs left out."""
     labels, results = label_each(list(runs), _name_origins(runs, weights)), _read_results(runs)
     damaged = [trial for trial, run in runs.items() if run.state == "finished" and trial not in results]
     shown = list_columns(score for trial in results for score in find_shown(trial).scores)
@@ -193,7 +193,7 @@ def print_runs(runs: Mapping[Trial, RunDirectory], root: Path, *, weights: str |
 
 
 def _read_results(runs: Mapping[Trial, RunDirectory]) -> dict[Trial, dict[str, Any]]:
-    """Return the results of finished runs; a record that contradicts itself is told, and has none."""
+    """Return the results of finished runs; a record that contradicts itself gets a warning and no result."""
     results = {}
     for trial, run in runs.items():
         if run.state == "finished":

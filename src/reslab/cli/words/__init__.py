@@ -1,1 +1,1 @@
-"""What a verb is told: subjects and fields."""
+"""The words of a command: subjects and fields."""

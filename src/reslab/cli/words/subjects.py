@@ -1,4 +1,4 @@
-"""What a verb is told: subjects (a network's name, a weight file), field=value pairs, where runs are."""
+"""The words that verbs share: subjects (a network's name, a weight file), field=value pairs, the folder of runs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ def _read_whole(_: type, tokens: Sequence[Token]) -> int:
 
 WHOLE = Parameter(converter=_read_whole)  # without it 1.5 is 2
 
-# What several verbs take, with its help.
+# Parameters that several verbs share, with their help.
 Json = Annotated[bool, Parameter(help="Print JSON.")]
 RunsFolder = Annotated[Path | None, Parameter(help="Folder for runs. Default: RESLAB_RUNS if set, else 'runs'.")]
 SubjectWord = Annotated[
@@ -36,8 +36,8 @@ SubjectWord = Annotated[
 Compile = Annotated[
     bool,
     Parameter(
-        help="Train with torch.compile instead of reslab's own kernels. It starts slower, and is faster for networks "
-        "without own kernels."
+        help="Train with torch.compile instead of reslab's own kernels. Training starts later, but is faster for "
+        "networks that have no own kernels."
     ),
 ]
 
@@ -84,7 +84,8 @@ def read_spec(subject: str, fields: Mapping[str, Any]) -> Spec:
         from reslab.networks import create_model
 
         if is_file(name) or not weights:
-            raise UserError(f"weights={weights} needs a network name before it and a file after the =")
+            words = f"'{name} weights={weights}'"
+            raise UserError(f"{words} is not a network's name and a file; write, for example, resnet-20 weights=FILE")
         return create_model(name, weights=weights, **fields).spec
     if is_file(name):
         from reslab.networks import load_model

@@ -1,4 +1,4 @@
-"""What verbs about trained networks are told: images, and who hears how far the work is."""
+"""What verbs about trained networks share: images as arguments, and progress bars."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class ArrayDataset:
         return self.divide(before.split)[0] if self.fingerprint == before.fingerprint else None
 
     def refuse_trial(self, trial: Trial) -> None:
-        """Refuse on images of one size what is done to photographs only, and what they are too small for."""
+        """Refuse fields that are only for photographs, and fields that need larger images."""
         recipe = trial.recipe
         augmentation = recipe.augmentation
         refuse_unheeded(augmentation, HEEDED, other="photographs")
@@ -102,10 +102,13 @@ class ArrayDataset:
                 off = str(type(value)(0)).lower()
                 raise UserError(f"recipe.augmentation.{name} is {value}, which is for images; set it to {off}")
         if recipe.centring != "mean-image":
-            raise UserError(f"recipe.centring is {recipe.centring}, which is for photographs; leave it out")
+            raise UserError(
+                f"recipe.centring is {recipe.centring}, which is only for photographs; leave out recipe.centring"
+            )
         if recipe.resizing.initial != 1:
             raise UserError(
-                f"recipe.resizing.initial is {recipe.resizing.initial:g}, which is for photographs; leave it out"
+                f"recipe.resizing.initial is {recipe.resizing.initial:g}, which is only for photographs; leave out "
+                "recipe.resizing.initial"
             )
         side = min(self.train.images.shape[2:])
         refuse_small_images(side, padding=augmentation.padding, edges=augmentation.edges, cutout=augmentation.cutout)

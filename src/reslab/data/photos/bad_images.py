@@ -1,4 +1,4 @@
-"""What to do about bad images: the first stops the work; or each is told once and left out, up to one in a hundred."""
+"""What happens to bad images: the first one stops the work; or each is skipped with one warning, up to 1 %."""
 
 import json
 import math
@@ -36,7 +36,7 @@ def count_skippable(images: int) -> int:
 
 
 class BadImages:
-    """Takes note of the bad images of a dataset; the listener is told of each that is skipped, once.
+    """Records the bad images of a dataset; the listener is warned once of each skipped image.
 
     `known` are those that were skipped before; a run's `folder` keeps all of them.
     """
@@ -59,14 +59,14 @@ class BadImages:
         return lambda index, error: self.note(error, part=part)
 
     def note(self, error: BadImage, *, part: Part) -> None:
-        """Tell of a bad image, or stop at it."""
+        """Warn of a bad image, or stop at it."""
         if not self.skip:
             raise error
         trouble = drop_advice(str(error)).removeprefix(f"{error.image} ")
         self.add([Skipped(part, error.image.removeprefix(f"{self.root}/"), trouble)])
 
     def add(self, skipped: Iterable[Skipped]) -> None:
-        """Skip images; those that were skipped before are not told again."""
+        """Skip images; images that were skipped before get no second warning."""
         for one in skipped:
             if one.image in self.skipped:
                 continue
@@ -74,9 +74,9 @@ class BadImages:
             told = f"{self.root / one.image} {one.trouble}"
             if len(self.skipped) > self.most:
                 raise UserError(
-                    f"more than {self.most:,} image{'s are' if self.most > 1 else ' is'} bad, but at most 1 % "
-                    f"of all images, or one, may be skipped; `reslab data check {self.root}` lists all of them; "
-                    f"the last one: {told}"
+                    f"more than {self.most:,} image{'s' * (self.most > 1)} cannot be read, but at most 1 % of all "
+                    "images (or one image) may be skipped; correct or remove the bad images, which "
+                    f"`reslab data check {self.root}` lists; the last one: {told}"
                 )
             if self.folder is not None:
                 write_skipped(self.folder, list(self.skipped.values()))
@@ -95,7 +95,7 @@ def read_skipped(folder: Path) -> list[Skipped]:
     except FileNotFoundError:
         return []
     except (UserError, OSError, ValueError, LookupError, TypeError) as error:
-        raise UserError(f"{path} is damaged ({error}); remove it to resume") from error
+        raise UserError(f"{path} is damaged ({error}); remove this file to resume the run") from error
 
 
 def write_skipped(folder: Path, skipped: Sequence[Skipped]) -> None:

@@ -121,7 +121,7 @@ def scan_photos(root: Path) -> Scan:
             scan = _scan_dataset(read_labelled(root, tell=tell))
             listed = {photo.path for photo in scan.photos}
             found = (path.relative_to(root).as_posix() for path in sorted(root.rglob("*")) if is_image(path))
-            findings += [Finding("passed over", path, "not on a list") for path in found if path not in listed]
+            findings += [Finding("ignored", path, "not on a list") for path in found if path not in listed]
         elif has_shards(root):
             scan = _scan_dataset(read_shards(root, tell=tell))
         else:
@@ -191,5 +191,5 @@ def _compare(photos: Sequence[Photo], looks: Sequence[Look]) -> Iterator[Finding
             if photo.labels != first.labels:
                 yield Finding("two labels", photo.path, word)
             if (photo.split, photo.labels) in places:
-                yield Finding("repeated", photo.path, word)
+                yield Finding("duplicate", photo.path, word)
             places.add((photo.split, photo.labels))

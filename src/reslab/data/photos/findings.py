@@ -1,6 +1,6 @@
 """What is found in a folder of photographs: an error stops a training, a warning may spoil what it measures.
 
-A note is dealt with by decoding. A training stops at the first error; who looks for all of them goes on.
+Decoding handles what a note names. Training stops at the first error; the check continues to find all of them.
 """
 
 from collections.abc import Callable
@@ -34,16 +34,16 @@ KINDS = {
     "animated": Kind("warning", "only its first frame is used"),
     "transparent": Kind("warning", "transparency is dropped"),
     "tiny": Kind("warning", f"its shorter side is less than {LEAST_SIDE} pixels"),
-    "passed over": Kind("warning", "not used: not an image, not in a class or not on a list"),
-    "linked again": Kind("warning", "a link to a folder that is already read; it is read once"),
+    "ignored": Kind("warning", "not used: not an image, not in a class or not on a list"),
+    "duplicate link": Kind("warning", "a link to a folder that is already read; it is read once"),
     "uneven classes": Kind("note", "recipe.class_weights=balanced gives rare classes more weight"),
-    "repeated": Kind("note", "the same pixels with the same label"),
+    "duplicate": Kind("note", "the same pixels with the same label"),
     "misnamed": Kind("note", "its content decides the format, not its name"),
     "CMYK": Kind("note", "converted to RGB"),
     "grey": Kind("note", "repeated in three channels"),
     "16 bits": Kind("note", "only the upper 8 bits are used"),
     "broken EXIF": Kind("note", "what cannot be read of it is ignored"),
-    "turned by EXIF": Kind("note", "decoded upright"),
+    "rotated by EXIF": Kind("note", "decoded upright"),
 }
 
 
@@ -61,7 +61,7 @@ class Finding:
         return KINDS[self.kind].severity
 
 
-# Hears what is found, if that has a kind and a place, and the sentence that a training stops with, if it does.
+# Receives a finding, if it has a kind and a place, and the sentence that training stops with, if it stops.
 Tell = Callable[[Finding | None, str | None], None]
 
 

@@ -138,7 +138,7 @@ class PhotoDataset:
         """Return what to train and test on."""
         if split != "full":
             raise UserError(
-                f"data.split={split} is for named datasets; leave it out: "
+                f"data.split={split} is only for named datasets; leave out data.split: "
                 f"{self.root} is tested on its val images or on held-out ones"
             )
         return self.train, self.test
@@ -194,7 +194,7 @@ class PhotoDataset:
         refuse_unheeded(trial.recipe.augmentation, HEEDED, other="images of one size")
         if trial.data.split != "full":
             raise UserError(
-                f"data.split is {trial.data.split}, which is for named datasets; leave it out: "
+                f"data.split={trial.data.split} is only for named datasets; leave out data.split: "
                 "a folder of photographs is tested on its val images or on held-out ones"
             )
 

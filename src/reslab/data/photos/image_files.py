@@ -40,7 +40,7 @@ def walk_images(
     out, with its kind and a detail.
     """
     if _identify(folder) in passed:
-        tell("linked again", folder, "")
+        tell("duplicate link", folder, "")
         return
     passed.add(_identify(folder))
     for path in enter(folder):
@@ -51,7 +51,7 @@ def walk_images(
         elif is_image(path):
             yield path
         else:
-            tell("passed over", path, path.suffix or "no suffix")
+            tell("ignored", path, path.suffix or "no suffix")
 
 
 def find_photos(root: Path, *, tell: Tell = refuse) -> dict[str, Classes]:
@@ -69,14 +69,14 @@ def find_photos(root: Path, *, tell: Tell = refuse) -> dict[str, Classes]:
     if "train" in splits:
         for path in inside:
             if path.name not in splits and (path.is_dir() or is_image(path)):
-                walk.note("passed over", path, "beside " + " and ".join(splits))
+                walk.note("ignored", path, "beside " + " and ".join(splits))
     found = {split: walk.read_split(root / split) for split in splits}
     _judge_classes(walk, found)
     return found
 
 
 def _judge_classes(walk: _Walk, found: Mapping[str, Classes]) -> None:
-    """Tell what is wrong with the classes of splits; where there is nothing to train on, that stops no training."""
+    """Report what is wrong with the classes of splits; without training images, this stops nothing."""
     splits = list(found)
     train, trained, alone = walk.root / splits[0], found[splits[0]], splits[0] in VAL_NAMES
     val, tested, has_val = walk.root / splits[-1], found[splits[-1]], splits[-1] in VAL_NAMES
@@ -109,7 +109,7 @@ def _judge_classes(walk: _Walk, found: Mapping[str, Classes]) -> None:
 
 @dataclass
 class _Walk:
-    """A walk through folders of classes that tells what it cannot enter or use, and goes on unless that stops it."""
+    """A walk through folders of classes that reports what it cannot enter or use, and continues unless that raises."""
 
     root: Path
     tell: Tell
@@ -135,9 +135,9 @@ class _Walk:
                 continue
             if not path.is_dir():
                 if is_image(path):
-                    self.note("passed over", path, "not in a class")
+                    self.note("ignored", path, "not in a class")
             elif _identify(path) in passed:
-                self.note("linked again", path)
+                self.note("duplicate link", path)
             else:
                 found[path.name] = list(walk_images(path, set(passed), enter=self.enter, tell=self.note))
         return found

@@ -103,13 +103,15 @@ def prepare_imagenet(source: Path, out: Path, *, watch: Watch = lambda what, don
         if plan.val is not None:
             _bring_val(plan.val, out / "val", plan.kit, watch)
     except OSError as error:
-        raise UserError(f"cannot write {out}: {error.strerror}; correct that, and the same command resumes") from error
+        raise UserError(
+            f"cannot write {out}: {error.strerror}; correct this, then repeat the command to resume"
+        ) from error
     write_words(out, plan.kit.words)
     return Prepared(out, _count(out))
 
 
 def choose_place(source: Path) -> Path:
-    """Return where to bring `source` unless told: under the data root, or nowhere if its training is unpacked."""
+    """Return the default place for `source`: under the data root, or `source` if its training images are unpacked."""
     return source if _list_named(source / "train", WNID) else data_root() / "imagenet"
 
 

@@ -26,7 +26,7 @@ from reslab.spec.task import Target
 
 LISTS, VAL_LIST = ("train.csv", "labels.csv"), "val.csv"
 LABEL_SEPARATOR = ";"
-COLUMNS = "image,CLASS,CLASS with 0 or 1 below, or image,labels with semicolons between labels"
+COLUMNS = "image,CLASS,CLASS with 0 or 1 in each line, or image,labels with semicolons between labels"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,9 @@ def find_list(root: Path) -> Path | None:
     with contextlib.suppress(OSError):  # a folder that may not be entered, which reading it tells
         found = [root / name for name in LISTS if (root / name).is_file()]
     if len(found) > 1:
-        raise UserError(f"{root} has both {LISTS[0]} and {LISTS[1]}; keep one of them, and {VAL_LIST} for the test")
+        raise UserError(
+            f"{root} has both {LISTS[0]} and {LISTS[1]}; keep one of them, and list test images in {VAL_LIST}"
+        )
     return found[0] if found else None
 
 
@@ -65,7 +67,7 @@ def read_labelled(root: Path, *, seed: int = 0, edition: Edition = CURRENT, tell
         lost = [name for name, count in zip(given.classes, train.targets.sum(0), strict=True) if not count]
         if lost or not len(test):
             what = f"all images of '{lost[0]}' were" if lost else "no image could be"
-            raise UserError(f"{what} held out of {path}; try another data.held_out_seed, or give {VAL_LIST} too")
+            raise UserError(f"{what} held out of {path}; try another data.held_out_seed, or add a list {VAL_LIST}")
     else:
         test = _gather(root, _read_val(root / VAL_LIST, given, tell, edition))
     if not test.targets.any():
@@ -140,7 +142,10 @@ def _refuse_header(path: Path, header: Sequence[str]) -> None:
             "(if folders are the classes, rename the file)"
         )
     if len(header) == 1:
-        raise UserError(f"{path} has no column of labels; the columns are {COLUMNS}")
+        raise UserError(
+            f"{path} has no column of labels; the columns are {COLUMNS}, for example 'image,labels' and below it "
+            "'a.jpg,cat;dog'"
+        )
     for place, name in enumerate(header):
         if not name or name in header[:place]:
             raise UserError(

@@ -62,7 +62,7 @@ def _name_oddities(image: Image.Image, suffix: str) -> list[tuple[str, str]]:
     orientation, broken = _read_exif(image)  # after which it may be decoded
     oddities += [
         ("broken EXIF", "", broken),
-        ("turned by EXIF", f"orientation {orientation}", orientation in TURNS),
+        ("rotated by EXIF", f"orientation {orientation}", orientation in TURNS),
         ("transparent", "", _is_see_through(image)),  # while the first frame is the one that is open
         ("animated", "", image.format != "MPO" and _has_more_frames(image)),
     ]

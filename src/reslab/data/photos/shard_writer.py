@@ -72,7 +72,9 @@ def write_shards(source: Path, out: Path, *, size: int, watch: Watch = lambda wh
                 write_words(new, words)
             new.rename(out)
     except OSError as error:
-        raise UserError(f"cannot write {out}: {error.strerror or error}; nothing was left there") from error
+        raise UserError(
+            f"cannot write {out}: {error.strerror or error}; no files were kept: correct this and repeat the command"
+        ) from error
     return contents
 
 

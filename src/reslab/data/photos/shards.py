@@ -91,7 +91,9 @@ def read_shards(root: Path, *, seed: int = 0, edition: Edition = CURRENT, tell: 
         for name, count in zip(names, np.bincount(train.targets).tolist(), strict=True):
             if count < LEAST_CLASSES:
                 one = f"class {name} of {root} has only one image"
-                raise UserError(f"{one}, so none can be held out for the test; add another, or add val shards")
+                raise UserError(
+                    f"{one}, so none can be held out for the test; add another image of it, or add val shards"
+                )
         train, test = train.hold_out(seed=seed, edition=edition)
     return PhotoDataset(
         name=folder_name(root), root=root, class_names=names, train=train, test=test, held_out=held_out, edition=edition
@@ -114,7 +116,7 @@ def _find_shards(root: Path) -> dict[str, str]:
 
 
 def _read_contents(root: Path, shards: tuple[str, ...]) -> Contents | None:
-    """Read what is told of the shards, if anything, and refuse others."""
+    """Read the file that describes the shards, if there is one, and refuse shards it does not list."""
     path = root / FILE
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
@@ -162,7 +164,9 @@ def _refuse_labels(root: Path, names: tuple[str, ...], train: ShardSplit, test: 
         if name in names[:label]:
             raise UserError(f"{root / FILE} gives two classes the name {name}; rename one of them")
         if label not in trained:
-            raise UserError(f"{root} has no training images of class {name}; add some, or leave no gap in the labels")
+            raise UserError(
+                f"{root} has no training images of class {name}; add some, or number the classes without gaps"
+            )
     for split in (train, test):
         if len(split) and split.targets[-1] >= len(names):
             known = f"the {len(names):,} training classes are numbered from 0"

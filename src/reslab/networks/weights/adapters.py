@@ -57,7 +57,7 @@ def to_foreign(target: str, spec: Spec, tensors: Mapping[str, Tensor]) -> dict[s
     if different:
         told = ", ".join(f"{field} is {ours} here and {theirs} there" for field, (ours, theirs) in different.items())
         raise UserError(
-            f"{name_of(spec)} would compute something different in {target}'s format, because {told}; "
+            f"{name_of(spec)} would give other outputs in {target}'s format, because {told}; "
             f"for that format train {_name_network(implied, different)}, or keep these weights in reslab's format"
         )
     return foreign

@@ -54,7 +54,7 @@ def read_weights(path: str | Path, *, like: Spec | None = None) -> Weights:
     if source is None and any(name.startswith(OUR_PREFIXES) for name in tensors):
         if like is None:
             raise UserError(
-                f"{path} is a plain state dict, which does not name its network; give the network's name too"
+                f"{path} is a plain state dict, which does not name its network; also give the network's name"
             )
         return Weights(spec=like, tensors=tensors)
     if source is None:
@@ -65,7 +65,9 @@ def read_weights(path: str | Path, *, like: Spec | None = None) -> Weights:
     try:
         spec, preprocess, renamed = from_foreign(source, tensors)
     except (UserError, LookupError, ValueError) as error:
-        raise UserError(f"{path} has {source}'s names, but cannot be read: {error}") from error
+        raise UserError(
+            f"{path} has the tensor names of {source}, but cannot be read ({error}); give another weight file"
+        ) from error
     if source == TORCHVISION:  # what it published is prepared as it says; of other files in its names this is a guess
         preprocess = find_preprocess(spec, digest_file(path)) or preprocess
     return Weights(spec=spec, tensors=renamed, preprocess=preprocess, source=source)
@@ -86,7 +88,7 @@ def _find_file(weights: str | Path, *, like: Spec | None) -> Path:
         return find_weights(str(weights), known[0])
     if like is None:
         some = f": {choices(list_networks(str(weights)))}" if weights in SETS else ""
-        raise UserError(f"{weights} has weights of several networks; give the name of one of them too{some}")
+        raise UserError(f"{weights} has weights for several networks; also give the name of the network{some}")
     return fetch_torchvision(like) if weights == TORCHVISION else find_weights(str(weights), name_of(like).split()[0])
 
 
@@ -111,14 +113,16 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 def _read_torch(path: Path) -> Any:
     try:
         with warnings.catch_warnings(), path.open("rb") as file:  # by its path, torch would go by the name's ending
-            warnings.filterwarnings("ignore", "Detected pickle protocol")  # torch's, and told here in a sentence
+            warnings.filterwarnings(
+                "ignore", "Detected pickle protocol"
+            )  # torch's warning; reslab raises a sentence instead
             return torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises nearly anything on a damaged file
         raise UserError(f"{path} {_say_what_else(path, error)}") from error
 
 
 def _say_what_else(path: Path, error: Exception) -> str:
-    """Say what a file is that torch does not read: a pickle of code, a pickle of something else, or neither."""
+    """Say what a file is that torch cannot read: a pickle with code, another pickle, or neither."""
     asked = re.search(r"GLOBAL (\S+)", str(error)) if isinstance(error, pickle.UnpicklingError) else None
     operations = _list_operations(path)
     if asked or operations & CODE:
@@ -151,7 +155,8 @@ def _unwrap(data: Any, path: Path) -> dict[str, Tensor]:
         data = {name: value for name, value in data.items() if name != "n_averaged"}  # AveragedModel's counter
     if not isinstance(data, Mapping) or not data or not all(map(_is_weight, data.items())):
         raise UserError(
-            f"{path} has no state dict (names and dense float tensors, alone or under 'state_dict'); save state_dict()"
+            f"{path} has no state dict (names and dense float tensors, at the top or under 'state_dict'); "
+            "save one with torch.save(network.state_dict(), FILE)"
         )
     names = list(data)
     while prefix := next((prefix for prefix in PREFIXES if all(name.startswith(prefix) for name in names)), None):
@@ -188,5 +193,8 @@ def load_tensors(network: Network, tensors: Mapping[str, Tensor], *, origin: str
             more = f" and {len(names) - 5} more" if len(names) > 5 else ""
             problems.append(f"{what}: {', '.join(names[:5])}{more}")
     if problems:
-        raise UserError(f"{origin} does not fit the network; {'; '.join(problems)}")
+        raise UserError(
+            f"{origin} does not fit the network ({'; '.join(problems)}); give the weights of this network, "
+            "or the network of these weights"
+        )
     network.load_state_dict(given)

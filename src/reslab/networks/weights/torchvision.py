@@ -75,7 +75,7 @@ def _refuse_grouped(tensors: Mapping[str, Tensor]) -> None:
     """Refuse a ResNeXt, which has a ResNet's names: the kernels of its 3x3 layers see a part of the channels each."""
     first, second = (tensors.get(f"layer1.0.conv{number}.weight") for number in (1, 2))
     if first is not None and second is not None and (groups := first.shape[0] // max(1, second.shape[1])) > 1:
-        raise UserError(f"its 3x3 convolutions are in {groups} groups, as in ResNeXt, which reslab does not have")
+        raise UserError(f"its 3x3 convolutions have {groups} groups, as in ResNeXt, which reslab cannot build")
 
 
 def infer_stages(tensors: Mapping[str, Tensor]) -> tuple[StageSpec, ...]:

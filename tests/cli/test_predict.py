@@ -160,6 +160,18 @@ def test_explanations_are_written(reslab, here: Path) -> None:
     assert told[2]["explanation"] == "maps/photo-0-2.png"
 
 
+def test_explanations_never_replace_an_input(reslab, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with input images, or with links to them, is refused before the work."""
+    monkeypatch.setattr("reslab.experiments.predict.load_trained", None)
+    Path("links").mkdir()
+    Path("links/photo-0.png").symlink_to(here / "photos/b/photo-0.png")
+    for images, folder in (("photos", "photos/a"), ("photos/b/photo-0.png", "photos/b"), ("links", "links")):
+        outcome = reslab("predict", "mine.safetensors", images, "--explain", folder)
+        assert outcome.code == 2
+        assert f"{folder} has input images, which pictures could replace; give --explain another folder" in outcome.err
+    assert "--explain needs a network, not x.onnx" in reslab("predict", "x.onnx", "photos", "--explain", "maps").err
+
+
 @pytest.mark.parametrize("json", [[], ["--json"]])
 def test_guesses_are_told_though_explanations_fail(
     json: list[str], reslab, here: Path, monkeypatch: pytest.MonkeyPatch

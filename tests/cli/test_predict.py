@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -130,14 +133,25 @@ def test_guesses_as_csv(reslab, here: Path) -> None:
     outcome = reslab("predict", "mine.safetensors", "photos", "--csv", "out/guesses.csv")
     assert "wrote out/guesses.csv" in outcome.out
     header, *lines = Path("out/guesses.csv").read_text().splitlines()
-    assert header == "image,guess,probability,guess_2,probability_2"
+    assert header.replace('"', "") == "image,guess,probability,guess_2,probability_2"
     assert [line.split(",")[0] for line in lines] == [
-        f"photos/{name}.png" for name in ("a/photo-0", "a/photo-1", "b/photo-0")
+        f'"photos/{name}.png"' for name in ("a/photo-0", "a/photo-1", "b/photo-0")
     ]
     assert reslab("predict", "mine.safetensors", "photos", "--csv", "-").out.splitlines() == [header, *lines]
     assert (
         "both print to standard output" in reslab("predict", "mine.safetensors", "photos", "--csv", "-", "--json").err
     )
+
+
+def test_csv_keeps_the_bytes_of_names(here: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """Where they are no UTF-8, in the file as on standard output."""
+    name = b"caf\xe9.png"
+    Path("photos/b/photo-0.png").rename(os.fsdecode(name))
+    for place in ("guesses.csv", "-"):
+        subprocess.run([sys.executable, "-m", "reslab", "predict", "mine.safetensors", name, "--csv", place], check=True)
+    written = Path("guesses.csv").read_bytes()
+    assert b'\n"caf\xe9.png",' in written
+    assert capfdbinary.readouterr().out.endswith(written)
 
 
 def test_a_contact_sheet(reslab, here: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -93,7 +94,7 @@ def predict(
         except UserError as error:
             trouble = error
     if to_stdout:
-        print(to_csv(predictions), end="")
+        sys.stdout.buffer.write(to_csv(predictions))
     elif json:
         told = [to_plain(prediction) for prediction in predictions]
         for one, path in zip(told, pictures, strict=False):  # fewer where none were asked for, or they failed

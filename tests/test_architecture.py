@@ -29,7 +29,7 @@ FLOORS = [
     {"spec"},
     {"shipped"},
     {"files"},
-    {"errors", "json_text", "numbers", "scores"},
+    {"errors", "json_text", "legible", "numbers", "scores"},
 ]
 TORCH_FREE = {
     "cli",
@@ -42,6 +42,7 @@ TORCH_FREE = {
     "scores",
     "errors",
     "json_text",
+    "legible",
     "numbers",
     "__init__",
 }

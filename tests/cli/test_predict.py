@@ -148,7 +148,9 @@ def test_csv_keeps_the_bytes_of_names(here: Path, capfdbinary: pytest.CaptureFix
     name = b"caf\xe9.png"
     Path("photos/b/photo-0.png").rename(os.fsdecode(name))
     for place in ("guesses.csv", "-"):
-        subprocess.run([sys.executable, "-m", "reslab", "predict", "mine.safetensors", name, "--csv", place], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "reslab", "predict", "mine.safetensors", name, "--csv", place], check=True
+        )
     written = Path("guesses.csv").read_bytes()
     assert b'\n"caf\xe9.png",' in written
     assert capfdbinary.readouterr().out.endswith(written)
@@ -162,6 +164,15 @@ def test_a_contact_sheet(reslab, here: Path) -> None:
     assert "wrote sheet.html" in outcome.out
     assert Path("sheet.html").read_text().count("<figure>") == 3
     assert "bad.jpg is not an image" in Path("sheet.html").read_text()
+
+
+def test_guesses_are_told_though_the_sheet_fails(reslab, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where its classes need more rows than a picture has."""
+    monkeypatch.setattr("reslab.delivery.sheet.MOST_ROWS", 10)
+    outcome = reslab("predict", "mine.safetensors", "photos", "--sheet", "s.png")
+    assert outcome.code == 2
+    assert outcome.out.count("photo-") == 3
+    assert "s.png has no room for 3 images" in outcome.err
 
 
 def test_explanations_are_written(reslab, here: Path) -> None:

@@ -29,7 +29,7 @@ def test_a_line_an_image(tmp_path: Path) -> None:
 
 
 def test_labels_have_a_column() -> None:
-    """With semicolons between them, as lists of labels to train on have; it is empty where an image has none; any label comes back."""
+    """With semicolons between them, empty where an image has none; any label comes back."""
     guesses = (Guess("disc", 0.9), Guess("bar", 0.6))
     lines = to_csv([Prediction("a", guesses, ("disc", "bar")), Prediction("b", guesses, ())]).splitlines()
     assert [line.decode() for line in lines] == [

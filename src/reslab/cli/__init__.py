@@ -20,8 +20,8 @@ from cyclopts.exceptions import CycloptsError
 
 import reslab
 from reslab.cli.completion import complete, install_completion
-from reslab.cli.terminal.legible import legible
 from reslab.errors import UserError
+from reslab.legible import legible
 
 app = App(
     name="reslab",

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from rich.text import Text
 
-from reslab.cli.terminal.legible import legible
 from reslab.cli.terminal.show import console, make_table, print_heading, print_json, say, warn
 from reslab.cli.words.subjects import WHOLE, Json, RunsFolder, runs_root
 from reslab.cli.words.trained import ImageWord, image_bar, loading_bar, read_image_words
 from reslab.errors import UserError
 from reslab.files import atomic_write
+from reslab.legible import legible
 from reslab.numbers import count, write_probability
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def predict(
         from reslab.delivery.predictor import Predictor, to_plain
         from reslab.experiments.predict import look
 
-        guesser, predictions = look(
+        guesser, predictions, trouble = look(
             subject,
             paths,
             fields,
@@ -86,8 +86,7 @@ def predict(
             warn=warn,
         )
     pictures: list[Path] = []
-    trouble: UserError | None = None  # told after the guesses, which need no pictures
-    if explain:
+    if explain and trouble is None:  # trouble is told after the guesses, which are good without files
         try:
             assert isinstance(guesser, Predictor)  # others were refused
             _explain(guesser, predictions, explain, pictures)

@@ -43,7 +43,7 @@ def predict(
     and `sheet` are files to write: a table, and a contact sheet (.html, .jpg or .png). `fields` are those of the
     command line, such as {"data.on_bad_image": "skip"}. `progress` is given how many images are done, and of how many.
     """
-    _, predictions = look(
+    _, predictions, trouble = look(
         subject,
         as_sequence(images),
         read_fields("predict", fields, FIELDS, {"weights": weights}),
@@ -56,6 +56,8 @@ def predict(
         progress=progress,
         warn=warn,
     )
+    if trouble is not None:
+        raise trouble
     return predictions
 
 
@@ -73,10 +75,11 @@ def look(
     device: str | None = None,
     progress: Callable[[int, int], None] | None = None,
     warn: Callable[[str], None] = warnings.warn,
-) -> tuple[Guesser, list[Prediction]]:
+) -> tuple[Guesser, list[Prediction], UserError | None]:
     """Return what looks at pictures, and what it takes them for; write what is asked for.
 
-    `explain` is a folder that the caller will write to, so it is refused here where it cannot be.
+    Where that fails, the error is returned too: the guesses are good without it. `explain` is a folder that the caller
+    will write to, so it is refused here where it cannot be.
     """
     if not images:
         raise UserError("predict needs an image; give files, folders, or - for a list on standard input")
@@ -103,14 +106,17 @@ def look(
         guesser = subject if isinstance(subject, Guesser) else open_guesser(subject, fields, runs=runs, device=device)
         listener = Listener(progress=lambda done, _: progress(done, len(found))) if progress else DEAF
         predictions = guesser.predict(found, top=top, threshold=threshold, on_bad=on_bad, listener=listener)
-        if csv is not None:
-            write_csv(predictions, Path(csv))
-        if sheet is not None:
-            title = f"{guesser.origin or guesser.network_name}: {len(predictions):,} images"
-            write_sheet(
-                predictions, Path(sheet), title=title, on_bad=on_bad, left_out=on_bad.sentences if on_bad else ()
-            )
-    return guesser, predictions
+        trouble = None
+        try:
+            if csv is not None:
+                write_csv(predictions, Path(csv))
+            if sheet is not None:
+                title = f"{guesser.origin or guesser.network_name}: {len(predictions):,} images"
+                left_out = on_bad.sentences if on_bad else ()
+                write_sheet(predictions, Path(sheet), title=title, on_bad=on_bad, left_out=left_out)
+        except UserError as error:
+            trouble = error
+    return guesser, predictions, trouble
 
 
 def open_guesser(subject: Given, fields: Fields, *, runs: str | Path | None, device: str | None) -> Guesser:

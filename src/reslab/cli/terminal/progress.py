@@ -12,9 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.table import Column
 from rich.text import Text
 
-from reslab.cli.terminal.legible import legible
 from reslab.cli.terminal.show import note, progress_console, warn
 from reslab.experiments.lines import write_lines
+from reslab.legible import legible
 from reslab.runtime.listener import Listener, Metrics
 from reslab.scores import PARTS, Score
 from reslab.spec import name_of

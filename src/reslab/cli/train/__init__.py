@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from reslab.cli.terminal.checked_records import read_whole
-from reslab.cli.terminal.legible import legible
 from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars, summarize
 from reslab.cli.terminal.show import SPEAKING, console, note, progress_console, say
 from reslab.cli.train.launcher import is_started_by_launcher, run_in_processes
@@ -33,6 +32,7 @@ from reslab.experiments.trials import (
     tell_of_network,
     with_epochs,
 )
+from reslab.legible import legible
 from reslab.numbers import about, write_size
 from reslab.spec.toml import write_toml
 from reslab.spec.trial import Trial, hint_at_field, trial_to_dict

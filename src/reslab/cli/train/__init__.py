@@ -104,6 +104,8 @@ def train(
     if not 1 <= processes <= MOST_PROCESSES or (processes > 1 and is_started_by_launcher()):
         how_many = f"give 1 to {MOST_PROCESSES}, or leave it out under torchrun"
         raise UserError(f"--processes is {processes}; {how_many}")
+    if find_rate and dry_run:
+        raise UserError("--find-rate trains, and --dry-run trains nothing; give one of them")
     root = runs_root(runs) if dry_run or find_rate else writable_root(runs)
     with progress_console.status("loading"):
         from reslab.data.catalogue import open_data

@@ -66,7 +66,7 @@ def _replacing(out: Path) -> Iterator[Path]:
             yield folder
             files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
             (folder / MARKER).write_text(to_json([*files, MARKER], indent=1) + "\n", encoding="utf-8")
-            replace_folder(place, folder, aside=temporary / "old")
+            replace_folder(place, folder)
     except OSError as error:
         raise UserError(f"cannot write {out}: {error.strerror}; free some space or choose another --out") from error
 

@@ -79,6 +79,16 @@ def test_an_opinion_is_of_one_label_of_an_image() -> None:
     assert opinions["sure"] == pytest.approx(torch.tensor([2.0, 3.0, 0.5, 1.0]).sigmoid().numpy())
 
 
+def test_a_half_is_enough_everywhere() -> None:
+    """In training, tests and the gallery, as in predictions."""
+    outputs, targets = torch.zeros(1, 1), torch.ones(1, 1)
+    assert TASK.tally(outputs, targets).tolist() == [0]
+    meter = TASK.make_meter(outputs=1, images=1, device="cpu")
+    meter.add(outputs, targets)
+    assert meter.read().recorded()["error_percent"] == 0
+    assert TASK.judge_each(outputs, targets, torch.tensor([0]))["right"].tolist() == [True]
+
+
 def test_stopped_and_resumed_it_ends_the_same(shapes: MultiLabelDataset, tmp_path: Path) -> None:
     """Bit for bit, mixing and weights included."""
     trial = make_photo_trial(shapes, recipe__augmentation__mixup="0.4", recipe__class_weights="balanced")

@@ -86,6 +86,17 @@ def test_a_closed_pipe_is_no_error(words: str) -> None:
         assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_another_broken_pipe_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not output that nobody reads: a process that died."""
+
+    def fail(verb: str | None) -> object:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(networks, "list_models", fail)
+    with pytest.raises(BrokenPipeError):
+        main(["networks"])
+
+
 @pytest.mark.slow
 def test_a_closed_pipe_ends_no_training(tmp_path: Path) -> None:
     """`reslab train … | head -1`, and where nobody reads what goes to standard error either."""

@@ -134,4 +134,4 @@ def test_what_is_read_is_never_written_over(reslab, here: Path, run: Path) -> No
     ):
         outcome = reslab("export", *words)
         assert outcome.code == 2
-        assert "is the input file; choose another with --out" in outcome.err
+        assert "is the input file; write to another file" in outcome.err

@@ -92,7 +92,7 @@ def test_what_does_not_go_is_refused(weights: Path, shapes: Path, tmp_path: Path
     for subject, path, sentence in (
         (one_class, out, "predicts one class per image; give a multi-label network"),
         (weights, tmp_path / "out.onnx", "give a file that ends in .safetensors"),
-        (weights, weights, "is the input file"),
+        (weights, weights, "is the input file; write to another file"),
     ):
         with pytest.raises(UserError, match=sentence):
             reslab.tune_thresholds(subject, path, data=shapes)

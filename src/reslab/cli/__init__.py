@@ -72,8 +72,10 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt:  # where nothing is under way that would have to be saved first
         print("reslab: stopped", file=sys.stderr)
         sys.exit(130)
-    except BrokenPipeError:  # the reader, `head` for one, has all it wants of what was printed
-        _forget_output()
+    except BrokenPipeError:
+        if _can_be_written(sys.stdout):  # another pipe is broken, of a process that died
+            raise
+        _forget_output()  # the reader, `head` for one, has all it wants of what was printed
     except SystemExit as stop:
         if not isinstance(stop.__context__, BrokenPipeError):  # the way rich ends when help is not read to its end
             raise

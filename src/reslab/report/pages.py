@@ -236,11 +236,6 @@ def _median(values: Sequence[float | None]) -> float | None:
     return statistics.median(known) if known else None
 
 
-def _take(fields: dict[str, Any], part: str) -> dict[str, Any]:
-    """Take the fields of a part out of the others."""
-    return {field: fields.pop(field) for field in [*fields] if field.startswith(part)}
-
-
 def _list_scores(record: RunRecord) -> list[tuple[str, str, str]]:
     """Return what a run came to, as words, number and unit: the headline score always, others where they are."""
     headline, values = record.headline, record.result.values if record.result else {}

@@ -30,7 +30,7 @@ FLOORS = [
     {"shipped"},
     {"packages"},
     {"files"},
-    {"errors", "json_text", "numbers", "scores"},
+    {"errors", "json_text", "legible", "numbers", "scores"},
 ]
 TORCH_FREE = {
     "cli",
@@ -44,6 +44,7 @@ TORCH_FREE = {
     "scores",
     "errors",
     "json_text",
+    "legible",
     "numbers",
     "__init__",
 }

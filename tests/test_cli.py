@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import shutil
 import subprocess
@@ -84,6 +86,17 @@ def test_a_closed_pipe_is_no_error(words: str) -> None:
         assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_another_broken_pipe_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not output that nobody reads: a process that died."""
+
+    def fail(verb: str | None) -> object:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(networks, "list_models", fail)
+    with pytest.raises(BrokenPipeError):
+        main(["networks"])
+
+
 @pytest.mark.slow
 def test_a_closed_pipe_ends_no_training(tmp_path: Path) -> None:
     """`reslab train … | head -1`, and where nobody reads what goes to standard error either."""
@@ -117,6 +130,30 @@ def test_output_need_not_be_utf_8() -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("reslab: ")
     assert "?nknown" in done.stderr
+
+
+def test_closed_input_is_no_traceback() -> None:
+    """There is nothing on it."""
+    script = f"{sys.executable} -m reslab predict resnet-20 - weights=cifar10 <&-"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "reslab: predict needs an image" in done.stderr
+
+
+def test_input_need_not_be_utf_8(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Names on standard input are bytes, and end where their lines end."""
+    fill(tmp_path, 1, bright=90)
+    save_model(make_network(), tmp_path / "mine.safetensors")
+    monkeypatch.chdir(tmp_path)
+    names = [b"caf\xe9.png", "a\u2028b\x0b.png".encode()]
+    for name in names:
+        shutil.copy("photo-0.png", os.fsdecode(name))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\n".join(names)), encoding="utf-8"))
+    main(["predict", "mine.safetensors", "-", "--json"])
+    assert [one["image"] for one in json.loads(capsys.readouterr().out)] == [os.fsdecode(name) for name in names]
 
 
 def test_nothing_that_a_terminal_obeys_is_printed(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from tests.renames import fail_rename
 
 from reslab.errors import UserError
 from reslab.files import (
+    LOCK,
     atomic_write,
     is_file,
     is_folder,
@@ -127,10 +128,10 @@ def test_a_folder_that_cannot_be_replaced_comes_back(
         (folder / folder.name).write_text("")
     fail_rename(monkeypatch, 2, error)
     with pytest.raises(type(error)):
-        replace_folder(old, new, aside=tmp_path / "aside")
+        replace_folder(old, new)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "place"]
     assert (old / "place").exists()
-    replace_folder(old, new, aside=tmp_path / "aside")
+    replace_folder(old, new)
     assert (old / "new").exists()
 
 
@@ -155,17 +156,37 @@ def test_what_a_killed_maker_left_goes_next_time(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [".x.mine"]
 
 
+def make_leftover(folder: Path) -> Path:
+    """Make what a killed maker leaves."""
+    (folder / "new").mkdir(parents=True)
+    (folder / LOCK).touch()
+    return folder
+
+
 def test_abandoned_folders_go_and_nothing_else(tmp_path: Path) -> None:
-    """Those that are named as ours are and held by nobody; files, and folders of others, stay."""
-    for name in (".fetching.a1b2c3d4.partial", ".mine.partial", "fetching.a1b2c3d4.partial"):
-        (tmp_path / name / "inside").mkdir(parents=True)
+    """Those that have a lock that nobody holds; files, and folders of others, stay, however they are called."""
+    make_leftover(tmp_path / ".fetching.a1b2c3d4.partial")
+    (tmp_path / ".theirs.a1b2c3d4.partial" / "inside").mkdir(parents=True)
     (tmp_path / ".notes.a1b2c3d4.partial").touch()
+    make_leftover(tmp_path / ".mine.partial")
     with temporary_folder(tmp_path, "held") as held:
         remove_abandoned(tmp_path)
         assert held.exists()
     names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == [".mine.partial", ".notes.a1b2c3d4.partial", "fetching.a1b2c3d4.partial"]
+    assert names == [".mine.partial", ".notes.a1b2c3d4.partial", ".theirs.a1b2c3d4.partial"]
     remove_abandoned(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_what_was_aside_comes_back(taken: bool, tmp_path: Path) -> None:
+    """Where a process died between the two renames, and its place is still empty."""
+    left = make_leftover(tmp_path / ".report v1.2.a1b2c3d4.partial")
+    write_text(left / "old" / "file", "old")
+    if taken:
+        write_text(tmp_path / "report v1.2" / "file", "new")
+    remove_abandoned(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["report v1.2"]
+    assert (tmp_path / "report v1.2" / "file").read_text() == ("new" if taken else "old")
 
 
 def test_looking_whether_it_is_held_keeps_nobody_from_holding(tmp_path: Path) -> None:

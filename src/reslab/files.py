@@ -22,6 +22,7 @@ from reslab.numbers import write_size
 
 PARTIAL = ".partial"
 MKDTEMP_DRAWS = 8  # characters, for the name of a temporary folder
+LOCK, ASIDE = ".reslab-lock", "old"  # in a temporary folder; a file can be locked across machines too, a folder not
 ATTEMPTS = 10
 Watch = Callable[[str, int, int | None], None]  # is told what is done, how much of it, and of how much
 
@@ -166,47 +167,57 @@ def temporary_folder(parent: Path, name: str) -> Iterator[Path]:
     remove_abandoned(parent, glob.escape(name))
     while True:
         folder = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=PARTIAL, dir=parent))
-        hold = _hold_folder(folder)
-        if hold is not None:  # else another took it for a leftover just now
+        held = (folder / LOCK).open("x")
+        if _hold(held.fileno(), folder / LOCK):
             break
+        held.close()  # another took the folder for a leftover just now
     try:
         yield folder
     finally:
+        with contextlib.suppress(OSError):
+            _empty(folder)
+        held.close()
         shutil.rmtree(folder, ignore_errors=True)
-        os.close(hold)
 
 
 def remove_abandoned(parent: Path, name: str = "*") -> None:
-    """Remove the temporary folders in `parent` whose makers were killed: a living one holds its folder."""
-    for path in parent.glob(f".{name}.{'?' * MKDTEMP_DRAWS}{PARTIAL}"):
-        if path.is_dir() and (hold := _hold_folder(path)) is not None:
+    """Remove the temporary folders in `parent` whose makers were killed: a living one holds the lock in its folder.
+
+    What was aside to be replaced goes back where nothing took its place.
+    """
+    for folder in parent.glob(f".{name}.{'?' * MKDTEMP_DRAWS}{PARTIAL}"):
+        with contextlib.suppress(OSError):  # not ours, for it has no lock, or gone by now
+            with (folder / LOCK).open("r+") as held:
+                if not _hold(held.fileno(), folder / LOCK):
+                    continue
+                place = parent / folder.name[1 : -len(PARTIAL) - MKDTEMP_DRAWS - 1]
+                if (folder / ASIDE).is_dir() and not place.exists():
+                    (folder / ASIDE).rename(place)
+                _empty(folder)
+            shutil.rmtree(folder)
+
+
+def _empty(folder: Path) -> None:
+    """Remove all from a temporary folder but its lock, by which a leftover is known: over NFS an open file stays."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
-            os.close(hold)
+        elif path.name != LOCK:
+            path.unlink(missing_ok=True)
 
 
-def replace_folder(place: Path, new: Path, *, aside: Path) -> None:
-    """Rename the folder `new` to `place`; what was there goes aside, and comes back if the new one does not stand."""
+def replace_folder(place: Path, new: Path) -> None:
+    """Rename `new`, in a temporary folder, to `place`; what was there goes aside, and comes back if that fails."""
     if not place.exists():
         new.rename(place)
         return
+    aside = new.with_name(ASIDE)
     place.rename(aside)
     try:
         new.rename(place)
     except BaseException:  # an interrupt too: what is aside goes away with its maker
         aside.rename(place)
         raise
-
-
-def _hold_folder(folder: Path) -> int | None:
-    """Hold a folder for this process alone; return what lets go of it when closed, or None if it cannot be had."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except (FileNotFoundError, PermissionError):
-        return None
-    if _hold(descriptor, folder):
-        return descriptor
-    os.close(descriptor)
-    return None
 
 
 @contextlib.contextmanager

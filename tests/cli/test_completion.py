@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cyclopts.completion.detect import ShellDetectionError
 
-from reslab.cli import app
+from reslab.cli import app, completion, main
 from reslab.cli.completion import DATASETS, install_completion, write_script
 from reslab.data.catalogue import LOADERS
 from reslab.errors import UserError
@@ -134,13 +135,28 @@ def test_it_is_installed_where_the_shell_looks(
     assert str(script) in capsys.readouterr().out.replace("\n", "")
 
 
-def test_a_file_of_ones_own_changes_no_startup(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--output FILE` writes the script there, and nothing else."""
+def test_a_file_of_ones_own_changes_no_startup(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--output FILE` writes the script there, and nothing else; nothing else is said."""
     monkeypatch.setenv("HOME", str(folder))
     (folder / ".bashrc").write_text("# mine\n")
-    assert install_completion(app, shell="bash", output=folder / "x.sh") == folder / "x.sh"
+    app(["--install-completion", "--shell", "bash", "--output", str(folder / "x.sh")], result_action="return_value")
+    assert capsys.readouterr().out == f"wrote {folder}/x.sh; no startup file was changed\n"
     assert "_reslab_words" in (folder / "x.sh").read_text()
     assert (folder / ".bashrc").read_text() == "# mine\n"
+
+
+def test_an_unknown_shell_is_asked_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """As where a program starts it."""
+
+    def fail() -> None:
+        raise ShellDetectionError
+
+    monkeypatch.setattr(completion, "detect_shell", fail)
+    with pytest.raises(SystemExit):
+        main(["--install-completion"])
+    assert "the shell is unknown; add --shell bash, zsh, fish or powershell" in capsys.readouterr().err
 
 
 def test_a_home_that_cannot_be_written_is_one_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

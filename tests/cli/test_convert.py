@@ -83,7 +83,7 @@ def test_what_is_read_is_never_written_over(reslab, tmp_path: Path) -> None:
     for out in (path, tmp_path / "link.safetensors"):
         outcome = reslab("convert", str(path), "--to", "timm", "--out", str(out))
         assert outcome.code == 2
-        assert f"{out} is the input file; choose another with --out" in outcome.err
+        assert f"{out} is the input file; write to another file" in outcome.err
     assert load_model(path).class_names == network.class_names
 
 

@@ -14,6 +14,7 @@ from tests.data.photos.ilsvrc import publish
 from reslab.data.arrays import fetch as fetching
 from reslab.data.arrays.sources import Published
 from reslab.data.photos.folder import read_folder, write_words
+from reslab.files import LOCK, write_text
 
 generator = np.random.default_rng(0)
 
@@ -62,7 +63,7 @@ def test_a_dry_run_says_what_would_be_written(reslab, photos: Path, tmp_path: Pa
 def test_data_is_listed_and_checked(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The digits are always here; what is not says how to get it."""
     monkeypatch.setenv("RESLAB_DATA", str(tmp_path))
-    (tmp_path / ".fetching.a1b2c3d4.partial").mkdir()  # of one that was killed
+    write_text(tmp_path / ".fetching.a1b2c3d4.partial" / LOCK, "")  # of one that was killed
     listed = reslab("data", "list").out
     assert not list(tmp_path.iterdir())
     for name in ("cifar10", "cifar100", "svhn", "fashion-mnist"):

@@ -86,5 +86,5 @@ def test_what_is_read_is_never_written_over(reslab, here: Path) -> None:
     before = Path("mine.safetensors").read_bytes()
     outcome = reslab("embed", "mine.safetensors", "photos", "--out", "photos/../mine.safetensors")
     assert outcome.code == 2
-    assert "mine.safetensors is the input file; choose another with --out" in outcome.err
+    assert "mine.safetensors is the input file; write to another file" in outcome.err
     assert Path("mine.safetensors").read_bytes() == before

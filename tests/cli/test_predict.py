@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -130,14 +133,27 @@ def test_guesses_as_csv(reslab, here: Path) -> None:
     outcome = reslab("predict", "mine.safetensors", "photos", "--csv", "out/guesses.csv")
     assert "wrote out/guesses.csv" in outcome.out
     header, *lines = Path("out/guesses.csv").read_text().splitlines()
-    assert header == "image,guess,probability,guess_2,probability_2"
+    assert header.replace('"', "") == "image,guess,probability,guess_2,probability_2"
     assert [line.split(",")[0] for line in lines] == [
-        f"photos/{name}.png" for name in ("a/photo-0", "a/photo-1", "b/photo-0")
+        f'"photos/{name}.png"' for name in ("a/photo-0", "a/photo-1", "b/photo-0")
     ]
     assert reslab("predict", "mine.safetensors", "photos", "--csv", "-").out.splitlines() == [header, *lines]
     assert (
         "both print to standard output" in reslab("predict", "mine.safetensors", "photos", "--csv", "-", "--json").err
     )
+
+
+def test_csv_keeps_the_bytes_of_names(here: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """Where they are no UTF-8, in the file as on standard output."""
+    name = b"caf\xe9.png"
+    Path("photos/b/photo-0.png").rename(os.fsdecode(name))
+    for place in ("guesses.csv", "-"):
+        subprocess.run(
+            [sys.executable, "-m", "reslab", "predict", "mine.safetensors", name, "--csv", place], check=True
+        )
+    written = Path("guesses.csv").read_bytes()
+    assert b'\n"caf\xe9.png",' in written
+    assert capfdbinary.readouterr().out.endswith(written)
 
 
 def test_a_contact_sheet(reslab, here: Path) -> None:
@@ -150,6 +166,15 @@ def test_a_contact_sheet(reslab, here: Path) -> None:
     assert "bad.jpg is not an image" in Path("sheet.html").read_text()
 
 
+def test_guesses_are_told_though_the_sheet_fails(reslab, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where its classes need more rows than a picture has."""
+    monkeypatch.setattr("reslab.delivery.sheet.MOST_ROWS", 10)
+    outcome = reslab("predict", "mine.safetensors", "photos", "--sheet", "s.png")
+    assert outcome.code == 2
+    assert outcome.out.count("photo-") == 3
+    assert "s.png has no room for 3 images" in outcome.err
+
+
 def test_explanations_are_written(reslab, here: Path) -> None:
     """A PNG for each, also where two images have one name; JSON says where."""
     assert "wrote 3 pictures to maps" in reslab("predict", "mine.safetensors", "photos", "--explain", "maps").out
@@ -158,6 +183,18 @@ def test_explanations_are_written(reslab, here: Path) -> None:
         assert (image.format, image.size) == ("PNG", (452, 224))
     told = json.loads(reslab("predict", "mine.safetensors", "photos", "--explain", "maps", "--json").out)
     assert told[2]["explanation"] == "maps/photo-0-2.png"
+
+
+def test_explanations_never_replace_an_input(reslab, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder with input images, or with links to them, is refused before the work."""
+    monkeypatch.setattr("reslab.experiments.predict.load_trained", None)
+    Path("links").mkdir()
+    Path("links/photo-0.png").symlink_to(here / "photos/b/photo-0.png")
+    for images, folder in (("photos", "photos/a"), ("photos/b/photo-0.png", "photos/b"), ("links", "links")):
+        outcome = reslab("predict", "mine.safetensors", images, "--explain", folder)
+        assert outcome.code == 2
+        assert f"{folder} has input images, which pictures could replace; give --explain another folder" in outcome.err
+    assert "--explain needs a network, not x.onnx" in reslab("predict", "x.onnx", "photos", "--explain", "maps").err
 
 
 @pytest.mark.parametrize("json", [[], ["--json"]])

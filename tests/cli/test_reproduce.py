@@ -106,17 +106,20 @@ def test_python_reproduces_what_the_command_does(reslab, tmp_path: Path) -> None
 
 
 def test_without_imagenet_one_is_told_what_to_fetch(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table is there, nothing of it run, and the command has not failed."""
+    """Work and plans are refused, for scripts too; judging runs shows the table all the same."""
     monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "data"))
-    outcome = reslab("reproduce", "table-2", "--runs", str(tmp_path))
-    assert outcome.code == 0, outcome.err
-    assert "table-2 needs ImageNet (ILSVRC-2012)" in outcome.err
-    assert "`reslab data prepare imagenet SOURCE`" in outcome.err
-    rows = [line.split() for line in outcome.out.splitlines()]
-    assert ["ResNet-34", "top-1", "error", "%,", "10-crop", "25.03", "not", "run"] in rows
-    outcome = reslab("reproduce", "table-5", "--runs", str(tmp_path))
-    assert (outcome.code, "3.57" in outcome.out) == (0, True)
-    assert "table-5 needs ImageNet (ILSVRC-2012)" in outcome.err
+    for options in ([], ["--dry-run", "--json"]):
+        outcome = reslab("reproduce", "table-2", "--runs", str(tmp_path), *options)
+        assert (outcome.code, outcome.out) == (2, "")
+        assert "table-2 needs ImageNet (ILSVRC-2012)" in outcome.err
+        assert "`reslab data prepare imagenet SOURCE`" in outcome.err
+    for table, row in (
+        ("table-2", ["ResNet-34", "top-1", "error", "%,", "10-crop", "25.03", "not", "run"]),
+        ("table-5", ["ResNet", "(ILSVRC'15)", "top-5", "error", "%,", "test", "set", "3.57", "not", "run"]),
+    ):
+        outcome = reslab("reproduce", table, "--from", str(tmp_path))
+        assert outcome.code == 0, outcome.err
+        assert row in [line.split()[: len(row)] for line in outcome.out.splitlines()]
 
 
 def test_other_photographs_are_a_reduced_setting(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,6 +142,34 @@ def test_other_photographs_are_a_reduced_setting(reslab, tmp_path: Path, monkeyp
     without = reslab(*again)
     assert "no run in" in without.err and "only on photos; add data=FOLDER to judge" in without.err
     assert json.loads(without.out)[0]["word"] == "not run"
+
+
+def test_what_is_to_be_measured_is_planned_too(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests of a table and of its ensembles; where nothing is trained, but testing takes long, it is asked."""
+    monkeypatch.setattr(estimate, "SECONDS", 0.02)
+    claim = CLAIMS["table-5"][-1]
+    pair = ByEnsemble("multi-scale", "top5_error_percent", (SMALL, SMALL))
+    one = replace(claim.settings[0], network=SMALL)
+    alone = replace(CLAIMS["table-2"][-1], settings=(one,))
+    monkeypatch.setitem(CLAIMS, "table-5", (alone, replace(claim, settings=(one,), measurement=pair)))
+    photos = make_photos(tmp_path / "photos", train=2, val=1)
+    words = ["reproduce", "table-5", f"data={photos}", "--runs", str(tmp_path / "runs")]
+    words += ["recipe.iterations=1", "recipe.batch=2", "recipe.exact_norms=false"]
+    plan = json.loads(reslab(*words, "--dry-run", "--json").out)
+    first, second = [trial["id"] for trial in plan["trials"]]
+    measured = [{"by": "10-crop", "trials": [one]} for one in (first, second)]
+    measured += [{"by": "multi-scale", "trials": [first, second]}]
+    assert (plan["to_measure"], plan["measuring_seconds"] > 0) == (measured, True)
+    assert reslab(*words).code == 0
+    again = reslab(*words, "--dry-run", "--json")
+    plan = json.loads(again.out)
+    assert (plan["to_measure"], plan["measuring_seconds"], "to measure" in again.err) == ([], 0, False)
+    (tmp_path / "runs" / first / "analysis" / "10-crop.json").unlink()
+    monkeypatch.setattr(asking, "LONG", 0)
+    outcome = reslab(*words)
+    assert outcome.code == 2
+    assert "to measure: 10-crop of resnet-8 " in outcome.err
+    assert "testing takes" in outcome.err and "add --yes to start it" in outcome.err
 
 
 def test_an_ensemble_is_trained_and_tested_together(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

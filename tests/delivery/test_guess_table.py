@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import io
+import os
 from pathlib import Path
 
 from reslab.delivery.guess_table import to_csv, write_csv
@@ -10,13 +12,14 @@ from reslab.delivery.predictor import Guess, Prediction
 
 
 def test_a_line_an_image(tmp_path: Path) -> None:
-    """Names with commas, quotes and line breaks come back; probabilities are numbers."""
-    first = Prediction('a, "b"\n.jpg', (Guess("bees", 0.75), Guess("ants, red", 0.25)))
+    """Names with commas, quotes, line breaks and bytes that are no UTF-8 come back; probabilities are numbers."""
+    name = os.fsdecode(b'caf\xe9, "b"\n\r.jpg')
+    first = Prediction(name, (Guess("bees", 0.75), Guess("ants, red", 0.25)))
     write_csv([first, Prediction("c.jpg", (Guess("ants, red", 1.0),))], tmp_path / "out" / "guesses.csv")
-    with (tmp_path / "out" / "guesses.csv").open(newline="", encoding="utf-8") as file:
+    with (tmp_path / "out" / "guesses.csv").open(newline="", errors="surrogateescape") as file:
         one, other = csv.DictReader(file)
     assert one == {
-        "image": 'a, "b"\n.jpg',
+        "image": name,
         "guess": "bees",
         "probability": "0.75",
         "guess_2": "ants, red",
@@ -26,16 +29,19 @@ def test_a_line_an_image(tmp_path: Path) -> None:
 
 
 def test_labels_have_a_column() -> None:
-    """With semicolons between them, as lists of labels to train on have; it is empty where an image has none."""
+    """With semicolons between them, empty where an image has none; any label comes back."""
     guesses = (Guess("disc", 0.9), Guess("bar", 0.6))
     lines = to_csv([Prediction("a", guesses, ("disc", "bar")), Prediction("b", guesses, ())]).splitlines()
-    assert lines == [
-        "image,labels,guess,probability,guess_2,probability_2",
-        "a,disc;bar,disc,0.9,bar,0.6",
-        "b,,disc,0.9,bar,0.6",
+    assert [line.decode() for line in lines] == [
+        '"image","labels","guess","probability","guess_2","probability_2"',
+        '"a","disc;bar","disc","0.9","bar","0.6"',
+        '"b","","disc","0.9","bar","0.6"',
     ]
+    labels = ("disc; red", '5" bar', "a\nb\r", "square")
+    _, (_, cell, *_) = csv.reader(io.StringIO(to_csv([Prediction("a", guesses, labels)]).decode(), newline=""))
+    assert tuple(next(csv.reader(io.StringIO(cell, newline=""), delimiter=";"))) == labels
 
 
 def test_nothing_gives_the_columns() -> None:
     """As where every image was bad."""
-    assert to_csv([]) == "image,guess,probability\n"
+    assert to_csv([]) == b'"image","guess","probability"\n'

@@ -48,6 +48,16 @@ def test_a_foreign_file_is_refused(
         OnnxPredictor(tmp_path / "foreign.onnx")
 
 
+def test_what_onnxruntime_cannot_open_is_told(exported: tuple[Deployed, Path, Parity], tmp_path: Path) -> None:
+    """In a sentence, as where a newer release wrote the file."""
+    onnx, _ = require_onnx()
+    model = onnx.load(exported[1])
+    model.graph.node[0].op_type = "Unheard"
+    onnx.save(model, tmp_path / "new.onnx")
+    with pytest.raises(UserError, match=r"onnxruntime cannot open .*new.onnx \(.*\); export it again"):
+        OnnxPredictor(tmp_path / "new.onnx")
+
+
 def test_what_is_no_onnx_file_is_refused(tmp_path: Path) -> None:
     """Nothing there, or something else."""
     (tmp_path / "x.onnx").write_bytes(b"not at all")

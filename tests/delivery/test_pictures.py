@@ -11,6 +11,7 @@ from PIL import Image
 from tests.multilabel import make_labelled
 
 from reslab.data.catalogue import open_data
+from reslab.data.photos.pixels import read_pixels
 from reslab.data.reading import BadImage
 from reslab.delivery.pictures import Pictures, as_sequence, find_images, label_pictures, read_images
 from reslab.errors import UserError
@@ -110,3 +111,13 @@ def test_data_by_folder_or_name(photos: Path, tmp_path: Path) -> None:
     assert (first.pixels.shape, first.brightest, first.label) == ((1, 8, 8), 16, int(digits.test.split.targets[0]))
     with pytest.raises(UserError, match="did you mean 'digits'"):
         label_pictures(open_data("digts"))
+
+
+def test_few_images_are_held_where_few_threads_read(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice as many as there are threads: those of a telephone are large."""
+    read = []
+    monkeypatch.setattr("reslab.delivery.pictures.read_pixels", lambda path: read.append(path) or read_pixels(path))
+    stream = read_images(find_images([photos]), threads=2)
+    next(stream)
+    assert len(read) <= 4
+    assert len(list(stream)) == 31

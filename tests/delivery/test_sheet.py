@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import os
 import re
 from pathlib import Path
 
@@ -59,6 +60,42 @@ def test_a_picture_of_them(predictions: list[Prediction], tmp_path: Path, name: 
     assert re.findall(r"<h2>(.*?) <small>", (tmp_path / "l.html").read_text()) == ["a, b", "b", "no label"]
 
 
+def test_small_classes_share_a_row(
+    predictions: list[Prediction], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that many go on a picture; one that would still be too high is refused before it is painted."""
+    many = [Prediction(predictions[0].image, (Guess(f"class {number:03d}", 0.5),)) for number in range(340)]
+    sheet.write_sheet(many, tmp_path / "s.jpg", title="a")
+    with Image.open(tmp_path / "s.jpg") as image:
+        assert image.size == (10 * 172 + 12, 34 * 232 + 2 * 12 + 2 * 15)
+    monkeypatch.setattr(sheet, "MOST_ROWS", 34 * 232)
+    with pytest.raises(UserError, match=r"s\.jpg has no room for 340 images in 340 classes; give an \.html file"):
+        sheet.write_sheet(many, tmp_path / "s.jpg", title="a")
+
+
+@pytest.mark.parametrize("name", ["s.jpg", "s.png", "s.html"])
+def test_control_characters_are_shown(predictions: list[Prediction], tmp_path: Path, name: str) -> None:
+    """In names of files and classes, titles and sentences: as escapes."""
+    evil = os.fsdecode(b"\xe9\n\r\x1b.png")
+    Path(predictions[0].image).rename(tmp_path / evil)
+    sheet.write_sheet(
+        [Prediction(str(tmp_path / evil), (Guess(evil, 0.5),))], tmp_path / name, title=evil, left_out=[evil]
+    )
+    if name == "s.html":
+        assert (tmp_path / name).read_text().count(r"\xe9\n\r\x1b.png") == 6
+
+
+def test_classes_of_one_word_are_not_one(predictions: list[Prediction], tmp_path: Path) -> None:
+    """As ImageNet's cranes, the bird and the machine."""
+    cranes = [
+        Prediction(one.image, (Guess(name, 0.5, words),))
+        for one, name, words in zip(predictions, ("n02", "n03", "n02"), ("crane", "crane, lift", "crane"), strict=True)
+    ]
+    sheet.write_sheet(cranes, tmp_path / "s.html", title="a")
+    found = re.findall(r"<h2>(.*?) <small>(\d+)", (tmp_path / "s.html").read_text())
+    assert found == [("crane, n02", "2"), ("crane, n03", "1")]
+
+
 def test_an_image_that_goes_bad_meanwhile(predictions: list[Prediction], tmp_path: Path) -> None:
     """Is left out and told where someone takes note; else the sheet is not written."""
     Path(predictions[1].image).write_bytes(b"no image")
@@ -72,12 +109,14 @@ def test_an_image_that_goes_bad_meanwhile(predictions: list[Prediction], tmp_pat
 
 
 def test_what_no_sheet_is_made_of_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another ending, images that are no files, more than fit on a picture."""
+    """Another ending, images that are no files, more than fit on a picture or a page."""
     monkeypatch.setattr(sheet, "MOST_ON_A_PICTURE", 2)
+    monkeypatch.setattr(sheet, "MOST_ON_A_PAGE", 3)
     for path, images, sentence in (
         ("s.pdf", ["a.jpg"], "--sheet is s.pdf; give a file that ends in .html, .jpg or .png"),
         ("s.html", [Image.new("RGB", (3, 3))], "reads the image files again"),
         ("s.png", ["a.jpg"] * 3, "s.png has room for 2 images, not for 3; give an .html"),
+        ("s.html", ["a.jpg"] * 4, "s.html has room for 3 images, not for 4; give fewer, or use --csv"),
     ):
         with pytest.raises(UserError, match=sentence):
             sheet.refuse_sheet(Path(path), images)

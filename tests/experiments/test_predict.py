@@ -65,5 +65,7 @@ def test_mistakes_are_refused(weights: Path, tmp_path: Path) -> None:
         reslab.predict(weights, "https://example.org/bee.jpg")
     with pytest.raises(UserError, match=r"already has weights and preprocessing; leave preprocess.crop out"):
         reslab.predict("x.onnx", photos, fields={"preprocess.crop": 3})
+    with pytest.raises(UserError, match=r"x.onnx runs on the CPU; leave out device=cuda"):
+        reslab.predict("x.onnx", photos, device="cuda")
     with warnings.catch_warnings(), pytest.raises(UserError, match="predict needs an image"):
         reslab.predict(weights, [])

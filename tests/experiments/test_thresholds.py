@@ -15,6 +15,7 @@ from reslab.errors import UserError
 from reslab.experiments.thresholds import draw_halves
 from reslab.networks import Network, create_model, load_model, save_model
 from reslab.spec import Preprocess
+from reslab.tasks.subject import Subject
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +92,7 @@ def test_what_does_not_go_is_refused(weights: Path, shapes: Path, tmp_path: Path
     for subject, path, sentence in (
         (one_class, out, "predicts one class per image; give a multi-label network"),
         (weights, tmp_path / "out.onnx", "give a file that ends in .safetensors"),
-        (weights, weights, "is the input file"),
+        (weights, weights, "is the input file; write to another file"),
     ):
         with pytest.raises(UserError, match=sentence):
             reslab.tune_thresholds(subject, path, data=shapes)
@@ -99,3 +100,14 @@ def test_what_does_not_go_is_refused(weights: Path, shapes: Path, tmp_path: Path
     with pytest.raises(UserError, match="few has 4 test images, but tuning needs 10"):
         reslab.tune_thresholds(weights, out, data=few)
     assert not out.exists()
+
+
+def test_outputs_that_are_not_finite_are_refused(
+    weights: Path, shapes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of images after the first, which is looked at before the work."""
+    bad = torch.zeros(2, 3, 32, 32)
+    bad[1, 0, 0, 0] = float("inf")
+    monkeypatch.setattr(Subject, "batches", lambda subject, size: iter([(bad[:size], torch.ones(2, 3)[:size])]))
+    with pytest.raises(UserError, match=r"gives logits that are not finite for 1 of 2 images of shapes: "):
+        reslab.tune_thresholds(weights, tmp_path / "out.safetensors", data=shapes)

@@ -8,11 +8,14 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from tests.runs_by_hand import CLASSES, EXAMPLE, SITTING, count_error, groups_in, write_run, write_turning_run
 
 from reslab.report.groups import group_runs
 from reslab.report.pages import page_addresses, render_index, render_run, tabulate_verdicts
-from reslab.report.records import Damage, read_records
+from reslab.report.records import Damage, read_gallery, read_records
+from reslab.report.reporting import report_runs
+from reslab.runs.directory import ReadOnce, RunDirectory
 from reslab.runs.log import StepLog
 from reslab.scores import describe_scores
 from reslab.tasks.multilabel.scores import ERROR, MEAN_PRECISION
@@ -256,7 +259,7 @@ def test_a_gallery_is_shown_by_class(tmp_path: Path) -> None:
     classes = [{"name": name, "mistakes": [wrong], "hits": [right] * 2} for name in CLASSES]
     run.write("gallery", {"classes": [*classes, {"name": "bees", "hits": [right]}]})
     (group,) = groups_in(tmp_path)
-    page = render_run(group, group.runs[0], addresses={})
+    page = render_run(group, group.runs[0], addresses={}, gallery=read_gallery(group.runs[0])[0])
     assert page.count(f'src="data:image/jpeg;base64,{EXAMPLE["picture"]["jpeg"]}"') == 31
     assert 'alt="a/&#34;&gt;&lt;b&gt;.jpg: bees, predicted as ants"' in page
     words = words_of(page)
@@ -269,11 +272,28 @@ def test_a_damaged_gallery_costs_nothing_else(tmp_path: Path) -> None:
     """The run is shown without it, and that is told."""
     run = write_run(tmp_path)
     run.write("gallery", {"classes": [{"name": "bees", "hits": [EXAMPLE | {"probability": "often"}]}]})
-    (record,), (damage,) = read_records(tmp_path)
-    assert record.gallery is None
-    assert record.result is not None
+    (record,), damages = read_records(tmp_path)
+    assert not damages and record.result is not None
+    (damage,) = report_runs(tmp_path, out=tmp_path / "site").damages
+    (page,) = (tmp_path / "site" / "runs").iterdir()
+    assert "Worst mistakes" not in page.read_text()
+    assert damage.sentence.partition(":")[0] in (tmp_path / "site" / "index.html").read_text()
     assert damage.sentence.startswith("gallery.json is damaged: ")
     assert damage.sentence.endswith("; the run is shown without its gallery")
+
+
+def test_a_gallery_is_read_for_its_page_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists and comparisons do without, and no record remembers it."""
+    write_run(tmp_path).write("gallery", {"classes": [{"name": "bees", "hits": [EXAMPLE]}]})
+    read: list[str] = []
+    inner = RunDirectory.read
+    monkeypatch.setattr(RunDirectory, "read", lambda run, name: read.append(name) or inner(run, name))
+    (record,), _ = read_records(tmp_path)
+    assert "gallery" not in read
+    assert read_gallery(record)[0] is not None
+    assert read.count("gallery") == 1
+    assert isinstance(record.directory, ReadOnce)
+    assert "gallery" not in record.directory.known
 
 
 def test_several_labels_are_headlined_by_their_precision(tmp_path: Path) -> None:

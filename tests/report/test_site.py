@@ -42,7 +42,7 @@ QUIET = [
 
 def write(root: Path, out: Path) -> Path:
     records, damages = read_records(root)
-    return write_site(records, damages, out, verdicts=judge(TABLE_6, records))
+    return write_site(records, damages, out, verdicts=judge(TABLE_6, records))[0]
 
 
 def test_the_site_is_whole_and_self_contained(tmp_path: Path) -> None:

@@ -104,3 +104,9 @@ def test_the_preparation_is_told_as_far_as_it_is_one() -> None:
     assert told["1-crop"] == preprocess
     assert told["10-crop"] == Preprocess(resize=32, crop=28, mean=(0.5,))
     assert told["multi-scale"] == Preprocess(mean=(0.5,))
+
+
+def test_protocols_cost_what_a_network_is_shown() -> None:
+    """In crops of its side: ten squares, or two of each whole image, as large as their sizes say."""
+    assert [PROTOCOLS[name].crops for name in ("1-crop", "10-crop")] == [1, 10]
+    assert PROTOCOLS["multi-scale"].crops == pytest.approx(2 * (224**2 + 256**2 + 384**2 + 480**2 + 640**2) / 224**2)

@@ -10,18 +10,16 @@ import io
 import os
 import re
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TextIO
 
 from cyclopts import App, Parameter
-from cyclopts.completion.install import create_install_completion_command
 from cyclopts.exceptions import CycloptsError
 
 import reslab
-from reslab.cli.completion import complete, install_completion
-from reslab.cli.terminal.legible import legible
+from reslab.cli.completion import complete, make_installer
 from reslab.errors import UserError
+from reslab.legible import legible
 
 app = App(
     name="reslab",
@@ -56,7 +54,7 @@ def _register_verbs() -> None:
 
 _register_verbs()
 app.command(
-    create_install_completion_command(partial(install_completion, app), add_to_startup=True),
+    make_installer(app),
     name="--install-completion",
     help="Install shell completion. Adds a line to the shell's startup file; with --output, only writes the script.",
 )
@@ -74,8 +72,10 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt:  # where nothing is under way that would have to be saved first
         print("reslab: stopped", file=sys.stderr)
         sys.exit(130)
-    except BrokenPipeError:  # the reader, `head` for one, has all it wants of what was printed
-        _forget_output()
+    except BrokenPipeError:
+        if _can_be_written(sys.stdout):  # another pipe is broken, of a process that died
+            raise
+        _forget_output()  # the reader, `head` for one, has all it wants of what was printed
     except SystemExit as stop:
         if not isinstance(stop.__context__, BrokenPipeError):  # the way rich ends when help is not read to its end
             raise
@@ -93,13 +93,20 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _mend_streams() -> None:
-    """Let output go nowhere where it was closed, and show what its encoding does not have as question marks."""
-    for name in ("stdout", "stderr"):
+    """Let closed streams lead nowhere. What an encoding does not have is printed as a question mark, and read as bytes.
+
+    So the names of files on standard input are those of the files, whatever bytes they are.
+    """
+    for name, mode, errors in (
+        ("stdin", "r", "surrogateescape"),
+        ("stdout", "w", "replace"),
+        ("stderr", "w", "replace"),
+    ):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
-        elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+        elif isinstance(stream, io.TextIOWrapper) and stream.errors != errors:
+            stream.reconfigure(errors=errors)
 
 
 def _can_be_written(stream: TextIO) -> bool:

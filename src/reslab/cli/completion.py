@@ -7,12 +7,13 @@ TAB. That must answer in a moment, so nothing here imports torch.
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from cyclopts import App
+from cyclopts import App, Parameter
+from cyclopts.completion.detect import ShellDetectionError, detect_shell
 
 from reslab.errors import UserError
 
@@ -67,6 +68,31 @@ def install_completion(app: App, *, shell: Shell, output: Path | None = None, ad
         place = f"{error.filename} cannot be written: {error.strerror}"
         raise UserError(f"{place}; name another file with --install-completion --output FILE") from error
     return path
+
+
+def make_installer(app: App) -> Callable[..., None]:
+    """Return the command that installs the completion, and says what it changed."""
+
+    def install(
+        *, shell: Shell | None = None, output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None
+    ) -> None:
+        """Install shell completion.
+
+        Parameters
+        ----------
+        shell
+            The shell. Default: the one that runs this command.
+        output
+            Only write the script to this file.
+        """
+        try:
+            shell = shell or detect_shell()
+        except ShellDetectionError as error:
+            raise UserError("the shell is unknown; add --shell bash, zsh, fish or powershell") from error
+        path = install_completion(app, shell=shell, output=output)
+        print(f"wrote {path}; " + ("start a new shell to use it" if output is None else "no startup file was changed"))
+
+    return install
 
 
 def complete(context: CompletionContext) -> list[str]:

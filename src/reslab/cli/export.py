@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from reslab.cli.terminal.legible import legible
 from reslab.cli.terminal.show import console, print_heading, print_json, print_table, progress_console, say, warn
 from reslab.cli.words.subjects import Json, RunsFolder, SubjectWord, runs_root
 from reslab.cli.words.trained import ImageWord, read_image_words
+from reslab.legible import legible
 from reslab.numbers import count, write_size
 from reslab.spec import Preprocess
 from reslab.spec.codec import decode

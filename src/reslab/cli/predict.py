@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from rich.text import Text
 
-from reslab.cli.terminal.legible import legible
 from reslab.cli.terminal.show import console, make_table, print_heading, print_json, say, warn
 from reslab.cli.words.subjects import WHOLE, Json, RunsFolder, runs_root
 from reslab.cli.words.trained import ImageWord, image_bar, loading_bar, read_image_words
 from reslab.errors import UserError
-from reslab.files import atomic_write, refuse_closed_place
+from reslab.files import atomic_write
+from reslab.legible import legible
 from reslab.numbers import count, write_probability
 
 if TYPE_CHECKING:
@@ -66,14 +67,12 @@ def predict(
     to_stdout = str(csv) == "-"
     if json and to_stdout:
         raise UserError("--json and --csv - both print to standard output; give --csv a file, or leave out --json")
-    if explain:
-        refuse_closed_place(explain, folder=True)
     with loading_bar("looking") as progress:
         from reslab.delivery.guess_table import to_csv
         from reslab.delivery.predictor import Predictor, to_plain
         from reslab.experiments.predict import look
 
-        guesser, predictions = look(
+        guesser, predictions, trouble = look(
             subject,
             paths,
             fields,
@@ -81,21 +80,20 @@ def predict(
             threshold=threshold,
             csv=None if to_stdout else csv,
             sheet=sheet,
+            explain=explain,
             runs=runs_root(runs),
             progress=progress,
             warn=warn,
         )
     pictures: list[Path] = []
-    trouble: UserError | None = None  # raised after the guesses are printed, which need no pictures
-    if explain:
+    if explain and trouble is None:  # raised after the guesses are printed, which need no files
         try:
-            if not isinstance(guesser, Predictor):
-                raise UserError(f"--explain needs a network, not {subject}; give its run or weights")
+            assert isinstance(guesser, Predictor)  # others were refused
             _explain(guesser, predictions, explain, pictures)
         except UserError as error:
             trouble = error
     if to_stdout:
-        print(to_csv(predictions), end="")
+        sys.stdout.buffer.write(to_csv(predictions))
     elif json:
         told = [to_plain(prediction) for prediction in predictions]
         for one, path in zip(told, pictures, strict=False):  # fewer where none were asked for, or they failed
@@ -166,12 +164,22 @@ def _explain(predictor: Predictor, predictions: list[Prediction], folder: Path, 
     from PIL import Image
 
     with image_bar("explaining", len(predictions)) as listener:
-        for done, prediction in enumerate(predictions, start=1):
-            stem, number = Path(prediction.image).stem, 1
-            while (path := folder / f"{stem}{f'-{number}' if number > 1 else ''}.png") in paths:
-                number += 1
+        for name, prediction in zip(_name_pictures(predictions), predictions, strict=True):
+            path = folder / name
             pixels = predictor.explain(prediction.image, target=prediction.guesses[0].name)
             with atomic_write(path) as temporary:
                 Image.fromarray(pixels).save(temporary, format="PNG")
             paths.append(path)
-            listener.progress(done, {})
+            listener.progress(len(paths), {})
+
+
+def _name_pictures(predictions: list[Prediction]) -> list[str]:
+    names: dict[str, None] = {}
+    numbers: dict[str, int] = {}
+    for stem in (Path(prediction.image).stem for prediction in predictions):
+        name = f"{stem}.png"
+        while name in names:
+            numbers[stem] = numbers.get(stem, 1) + 1
+            name = f"{stem}-{numbers[stem]}.png"
+        names[name] = None
+    return list(names)

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from reslab.cli.terminal.checked_records import read_whole, warn_of
-from reslab.cli.terminal.legible import legible
 from reslab.cli.terminal.show import console, make_table, print_heading, print_json, print_table, say, warn
 from reslab.cli.words.subjects import Json, RunsFolder, existing_root
+from reslab.legible import legible
 from reslab.numbers import duration, percent, write_size
 from reslab.report.groups import Group, group_runs, spread
 from reslab.report.notation import spread_words

@@ -25,7 +25,10 @@ class OnnxPredictor(Guesser):
 
     def __init__(self, path: Path) -> None:
         about = _read_metadata(path)
-        self.origin, self.run = str(path), run_onnx(str(path))
+        try:
+            self.origin, self.run = str(path), run_onnx(str(path))
+        except Exception as error:  # onnxruntime's own kinds, which have nothing else in common
+            raise UserError(f"onnxruntime cannot open {path} ({error}); export it again") from error
         try:
             self.network_name, self.task = str(about["network"]), find_task(about["task"]).name
             _, *shape = about["input"]["shape"]

@@ -23,7 +23,7 @@ from reslab.data.dataset import Dataset, Split
 from reslab.data.geometry import Pixels
 from reslab.data.photos.image_files import walk_images
 from reslab.data.photos.pixels import read_pixels, take_pixels
-from reslab.data.reading import BadImage, decode_in_order
+from reslab.data.reading import AHEAD, BadImage, decode_in_order
 from reslab.errors import UserError
 from reslab.files import is_folder
 
@@ -115,12 +115,19 @@ def find_images(words: Iterable[str | Path], *, on_bad: OnBad | None = None) -> 
     return found
 
 
-def read_images(images: Iterable[Image], *, on_bad: OnBad | None = None) -> Iterator[Picture]:
-    """Read images in order; a bad one is handed to `on_bad` and left out, or stops the stream where there is none."""
+def read_images(
+    images: Iterable[Image], *, on_bad: OnBad | None = None, threads: int | None = None
+) -> Iterator[Picture]:
+    """Read images in order; a bad one is handed to `on_bad` and left out, or stops the stream where there is none.
+
+    With a number of `threads`, no more than twice as many images are held at a time.
+    """
     given = Given(list(images))
-    of_files = all(isinstance(image, (str, Path)) for image in given.images)
-    threads = None if of_files else 1  # an image that Pillow has opened is one thread's at a time
-    for index, pixels in decode_in_order(given, on_bad=lambda _, error: note_bad(error, on_bad), threads=threads):
+    if not all(isinstance(image, (str, Path)) for image in given.images):
+        threads = 1  # an image that Pillow has opened is one thread's at a time
+    ahead = AHEAD if threads is None else threads
+    decoded = decode_in_order(given, on_bad=lambda _, error: note_bad(error, on_bad), ahead=ahead, threads=threads)
+    for index, pixels in decoded:
         yield Picture(name=given.name(index), pixels=pixels, on_bad=on_bad)
 
 

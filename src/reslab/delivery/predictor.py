@@ -25,9 +25,9 @@ from reslab.runtime.execution import Execution, choose_device
 from reslab.runtime.listener import DEAF, Listener
 from reslab.spec import Preprocess, name_of
 from reslab.spec.codec import convert
+from reslab.tasks.multilabel.thresholds import HALF
 
 BATCH = 32
-THRESHOLD = 0.5
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Guesser(abc.ABC):
                 else "threshold is for multi-label networks, but this one predicts one class per image; leave out "
                 "threshold"
             )
-        least = torch.tensor(self.thresholds or THRESHOLD) if threshold is None else torch.tensor(threshold)
+        least = torch.tensor(self.thresholds or HALF) if threshold is None else torch.tensor(threshold)
         predictions: list[Prediction] = []
         for pictures, prepared in make_batches(
             read_images(as_sequence(images), on_bad=on_bad), self.intake, size=BATCH

@@ -1,7 +1,7 @@
 """A contact sheet of predictions: a thumbnail an image with its guess, by guessed class, the surest first.
 
-As HTML, one file that needs no other and takes a folder of any size; or as a JPEG or PNG of what fits on one. Images
-are read once more for it, one after the other, so that little is held at a time.
+As HTML, one file that needs no other; or as a JPEG or PNG of what fits on one. Images are read once more for it, a few
+at a time, so that little is held.
 """
 
 import base64
@@ -20,11 +20,14 @@ from reslab.delivery.pictures import OnBad, Picture, read_images
 from reslab.delivery.predictor import Prediction
 from reslab.errors import UserError
 from reslab.files import atomic_write
+from reslab.legible import legible
 from reslab.numbers import count, write_probability
 
 SIDE = 160  # of a thumbnail
 HTML_ENDINGS, PICTURE_ENDINGS = (".html", ".htm"), (".jpg", ".jpeg", ".png")
-MOST_ON_A_PICTURE = 2000  # images: 130 MB of pixels, and JPEG ends at 65,500 rows
+MOST_ON_A_PICTURE, MOST_ON_A_PAGE = 2000, 5000  # images: browsers scroll through no more
+MOST_ROWS = 65_500  # of pixels: JPEG ends there
+THREADS = 4  # that decode: photographs of a telephone are large
 COLUMNS, GAP, LINE = 10, 12, 15
 STYLE = """
 :root { color-scheme: light dark; --muted: #69707c; }
@@ -47,10 +50,10 @@ def refuse_sheet(path: Path, images: Sequence[Given]) -> None:
         raise UserError(f"--sheet is {path}; give a file that ends in .html, .jpg or .png")
     if not all(isinstance(image, (str, Path)) for image in images):
         raise UserError("a contact sheet reads the image files again; save the images to files, or leave the sheet out")
-    if ending in PICTURE_ENDINGS and len(images) > MOST_ON_A_PICTURE:
-        raise UserError(
-            f"{path} has room for {count(MOST_ON_A_PICTURE)} images, not for {count(len(images))}; give an .html file"
-        )
+    most = MOST_ON_A_PICTURE if ending in PICTURE_ENDINGS else MOST_ON_A_PAGE
+    if len(images) > most:
+        remedy = "give an .html file" if len(images) <= MOST_ON_A_PAGE else "give fewer, or use --csv"
+        raise UserError(f"{path} has room for {count(most)} images, not for {count(len(images))}; {remedy}")
 
 
 def write_sheet(
@@ -69,15 +72,18 @@ def write_sheet(
                 _write_html(ordered, file, title=title, on_bad=on_bad, left_out=left_out)
         else:
             form = "PNG" if path.suffix.lower() == ".png" else "JPEG"
-            _paint(ordered, title=title, on_bad=on_bad, left_out=left_out).save(temporary, form, quality=88)
+            _paint(ordered, path, title=title, on_bad=on_bad, left_out=left_out).save(temporary, form, quality=88)
 
 
 def _group(prediction: Prediction) -> str:
-    """What an image is filed under: its first guess, or all the labels it has."""
+    """What an image is filed under: its first guess, or all the labels it has.
+
+    A class has its name beside its first word: two of ImageNet's are called crane.
+    """
     if prediction.labels is not None:
         return ", ".join(sorted(prediction.labels)) or "no label"
     first = prediction.guesses[0]
-    return first.words.partition(",")[0] if first.words else first.name
+    return f"{first.words.partition(',')[0]}, {first.name}" if first.words else first.name
 
 
 def _with_thumbnails(
@@ -85,7 +91,7 @@ def _with_thumbnails(
 ) -> Iterator[tuple[Prediction, Image.Image]]:
     """Yield predictions with small pictures; an image that has gone bad since is left out."""
     waiting = iter(predictions)
-    for picture in read_images([one.image for one in predictions], on_bad=on_bad):
+    for picture in read_images([one.image for one in predictions], on_bad=on_bad, threads=THREADS):
         yield next(one for one in waiting if one.image == picture.name), _shrink(picture)
 
 
@@ -109,56 +115,71 @@ def _write_html(
     file.write(
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body>\n<h1>{html.escape(title)}</h1>\n"
+        f"<title>{_escape(title)}</title><style>{STYLE}</style></head><body>\n<h1>{_escape(title)}</h1>\n"
     )
     for name, group in groupby(_with_thumbnails(predictions, on_bad), lambda one: _group(one[0])):
-        file.write(f'<h2>{html.escape(name)} <small>{count(sizes[name])}</small></h2>\n<div class="sheet">\n')
+        file.write(f'<h2>{_escape(name)} <small>{count(sizes[name])}</small></h2>\n<div class="sheet">\n')
         for prediction, small in group:
             data = io.BytesIO()
             small.save(data, "JPEG", quality=85)
-            told, image = html.escape(_caption(prediction)), html.escape(prediction.image)
+            told, image = _escape(_caption(prediction)), _escape(prediction.image)
             file.write(
                 f'<figure><img src="data:image/jpeg;base64,{base64.b64encode(data.getvalue()).decode()}" alt="{image}">'
-                f"<figcaption>{told}<br><span>{html.escape(Path(prediction.image).name)}</span></figcaption></figure>\n"
+                f"<figcaption>{told}<br><span>{_escape(Path(prediction.image).name)}</span></figcaption></figure>\n"
             )
         file.write("</div>\n")
     if sentences := list(left_out):
-        listed = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
+        listed = "".join(f"<li>{_escape(sentence)}</li>" for sentence in sentences)
         file.write(f"<h2>Left out <small>{count(len(sentences))}</small></h2><ul>{listed}</ul>\n")
     file.write("</body></html>\n")
 
 
+def _escape(text: str) -> str:
+    return html.escape(legible(text))
+
+
 def _paint(
-    predictions: Sequence[Prediction], *, title: str, on_bad: OnBad | None, left_out: Iterable[str]
+    predictions: Sequence[Prediction], path: Path, *, title: str, on_bad: OnBad | None, left_out: Iterable[str]
 ) -> Image.Image:
-    """Return the sheet as one picture: rows of thumbnails below the name of each class."""
+    """Return the sheet as one picture: rows of thumbnails, and above the first of each class its name.
+
+    Small classes share a row: a class begins a new one where it does not fit into what is left.
+    """
     sizes = {name: len(list(group)) for name, group in groupby(predictions, _group)}
-    cell, row = SIDE + GAP, SIDE + 2 * LINE + GAP
-    columns = min(COLUMNS, max(sizes.values(), default=1))
-    sentences = list(left_out)
-    rows = sum(math.ceil(size / columns) for size in sizes.values())
-    lines = 2 + 2 * len(sizes) + (1 + len(sentences) if sentences else 0)
-    width = max(4, columns) * cell + GAP
-    sheet = Image.new("RGB", (width, rows * row + lines * LINE + 2 * GAP), "white")
+    columns = max(4, min(COLUMNS, len(predictions)))
+    first, end = dict[str, int](), 0
+    for name, size in sizes.items():
+        left = -end % columns
+        first[name] = end + left if size > left else end
+        end = first[name] + size
+    sentences = ["Left out:", *told] if (told := list(left_out)) else []
+    cell, row = SIDE + GAP, SIDE + 4 * LINE + GAP
+    width, top, bottom = columns * cell + GAP, GAP + 2 * LINE, GAP + 2 * LINE + math.ceil(end / columns) * row
+    if (height := bottom + len(sentences) * LINE + GAP) > MOST_ROWS:
+        raise UserError(
+            f"{path} has no room for {count(len(predictions))} images in {count(len(sizes))} classes; "
+            "give an .html file"
+        )
+    sheet = Image.new("RGB", (width, height), "white")
     pen, plain, large = ImageDraw.Draw(sheet), ImageFont.load_default(11), ImageFont.load_default(14)
 
     def write(x: int, y: int, text: str, *, room: int, font: ImageFont.FreeTypeFont | ImageFont.ImageFont) -> None:
+        text = legible(text)
         while text and pen.textlength(text, font) > room:
             text = text[:-2].rstrip("…") + "…" if len(text) > 2 else ""
         pen.text((x, y), text, "#1c2026", font)
 
-    down = GAP
-    write(GAP, down, title, room=width - 2 * GAP, font=large)
-    down += 2 * LINE
+    write(GAP, GAP, title, room=width - 2 * GAP, font=large)
     for name, group in groupby(_with_thumbnails(predictions, on_bad), lambda one: _group(one[0])):
-        write(GAP, down, f"{name} ({count(sizes[name])})", room=width - 2 * GAP, font=large)
-        down += 2 * LINE
-        for place, (prediction, small) in enumerate(group):
-            x, y = GAP + place % columns * cell, down + place // columns * row
+        for place, (prediction, small) in enumerate(group, first[name]):
+            x, y = GAP + place % columns * cell, top + place // columns * row
+            if place == first[name]:
+                room = min(sizes[name], columns - place % columns) * cell - GAP
+                write(x, y, f"{name} ({count(sizes[name])})", room=room, font=large)
+            y += 2 * LINE
             sheet.paste(small, (x + (SIDE - small.width) // 2, y + SIDE - small.height))
             write(x, y + SIDE + 2, _caption(prediction), room=SIDE, font=plain)
             write(x, y + SIDE + LINE, Path(prediction.image).name, room=SIDE, font=plain)
-        down += math.ceil(sizes[name] / columns) * row
-    for number, sentence in enumerate(["Left out:", *sentences] if sentences else []):
-        write(GAP, down + number * LINE, sentence, room=width - 2 * GAP, font=plain)
+    for number, sentence in enumerate(sentences):
+        write(GAP, bottom + number * LINE, sentence, room=width - 2 * GAP, font=plain)
     return sheet

@@ -27,6 +27,7 @@ from reslab.runtime.timing import Timing, measure_usual
 from reslab.spec.recipe import Recipe
 from reslab.spec.trial import Trial
 from reslab.tasks.trial_task import make_task
+from reslab.tasks.views import PROTOCOLS
 from reslab.training.checkpoint import KEPT, newest_step
 from reslab.training.stepping import assemble, reproducible
 
@@ -136,6 +137,17 @@ def estimate_set(trials: Sequence[Trial], dataset: Dataset, root: Path, *, toget
     data = max(dataset.count_bytes(trial, device=device) for trial in trials)
     sums = {name: sum(getattr(one, name) for one in estimates) for name in Estimate.__dataclass_fields__}
     return Estimate(**sums | {"memory_bytes": used_memory(device) + data + sum(needs[:together])})
+
+
+def estimate_tests(tests: Sequence[tuple[str, Trial]], dataset: Dataset, *, device: str) -> float:
+    """Estimate the seconds of tests, each of a trial's network on all test images, by a protocol or an instrument.
+
+    The smallest network is timed, and the others are taken to be slower as their multiply-adds are more.
+    """
+    work = {trial: measure_sizes(trial.network).multiply_adds for _, trial in tests}
+    smallest = min(work, key=work.__getitem__)
+    crops = sum(work[trial] / work[smallest] * (PROTOCOLS[by].crops if by in PROTOCOLS else 1) for by, trial in tests)
+    return crops * len(dataset.test) * measure_speed(smallest, device=device).test_seconds
 
 
 def _kind(recipe: Recipe) -> object:

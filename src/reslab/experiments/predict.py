@@ -43,7 +43,7 @@ def predict(
     and `sheet` are files to write: a table, and a contact sheet (.html, .jpg or .png). `fields` are those of the
     command line, such as {"data.on_bad_image": "skip"}. `progress` is given how many images are done, and of how many.
     """
-    _, predictions = look(
+    _, predictions, trouble = look(
         subject,
         as_sequence(images),
         read_fields("predict", fields, FIELDS, {"weights": weights}),
@@ -56,6 +56,8 @@ def predict(
         progress=progress,
         warn=warn,
     )
+    if trouble is not None:
+        raise trouble
     return predictions
 
 
@@ -68,17 +70,26 @@ def look(
     threshold: float | None,
     csv: str | Path | None = None,
     sheet: str | Path | None = None,
+    explain: Path | None = None,
     runs: str | Path | None = None,
     device: str | None = None,
     progress: Callable[[int, int], None] | None = None,
     warn: Callable[[str], None] = warnings.warn,
-) -> tuple[Guesser, list[Prediction]]:
-    """Return what looks at pictures, and what it takes them for; write what is asked for."""
+) -> tuple[Guesser, list[Prediction], UserError | None]:
+    """Return what looks at pictures, and what it takes them for; write what is asked for.
+
+    Where that fails, the error is returned too: the guesses are good without it. `explain` is a folder that the caller
+    will write to, so it is refused here where it cannot be.
+    """
     if not images:
         raise UserError("predict needs an image; give files, folders, or - for a list on standard input")
     outputs = [Path(path) for path in (csv, sheet) if path is not None]
     for path in outputs:
         refuse_closed_place(path)
+    if explain is not None:
+        refuse_closed_place(explain, folder=True)
+        if str(subject).endswith(ENDING):
+            raise UserError(f"--explain needs a network, not {subject}; give its run or weights")
     if csv is not None and Path(csv).suffix.lower() != ".csv":
         raise UserError(f"--csv is {csv}; give a file that ends in .csv")
     with note_bad(fields, warn) as on_bad:
@@ -87,19 +98,25 @@ def look(
         if sheet is not None:
             refuse_sheet(Path(sheet), found)
         read = {Path(image).resolve() for image in found if isinstance(image, (str, Path))}
+        folders = {Path(image).parent.resolve() for image in found if isinstance(image, (str, Path))}
         if both := [path for path in outputs if path.resolve() in read]:
             raise UserError(f"{both[0]} is one of the input images; write to another file")
+        if explain is not None and explain.resolve() in folders | {path.parent for path in read}:
+            raise UserError(f"{explain} has input images, which pictures could replace; give --explain another folder")
         guesser = subject if isinstance(subject, Guesser) else open_guesser(subject, fields, runs=runs, device=device)
         listener = Listener(progress=lambda done, _: progress(done, len(found))) if progress else DEAF
         predictions = guesser.predict(found, top=top, threshold=threshold, on_bad=on_bad, listener=listener)
-        if csv is not None:
-            write_csv(predictions, Path(csv))
-        if sheet is not None:
-            title = f"{guesser.origin or guesser.network_name}: {len(predictions):,} images"
-            write_sheet(
-                predictions, Path(sheet), title=title, on_bad=on_bad, left_out=on_bad.sentences if on_bad else ()
-            )
-    return guesser, predictions
+        trouble = None
+        try:
+            if csv is not None:
+                write_csv(predictions, Path(csv))
+            if sheet is not None:
+                title = f"{guesser.origin or guesser.network_name}: {len(predictions):,} images"
+                left_out = on_bad.sentences if on_bad else ()
+                write_sheet(predictions, Path(sheet), title=title, on_bad=on_bad, left_out=left_out)
+        except UserError as error:
+            trouble = error
+    return guesser, predictions, trouble
 
 
 def open_guesser(subject: Given, fields: Fields, *, runs: str | Path | None, device: str | None) -> Guesser:
@@ -108,6 +125,8 @@ def open_guesser(subject: Given, fields: Fields, *, runs: str | Path | None, dev
         given = [*(["weights"] if "weights" in fields else []), *map("preprocess.{}".format, preprocess_fields(fields))]
         if given:
             raise UserError(f"{subject} already has weights and preprocessing; leave {given[0]} out")
+        if device not in (None, "cpu"):
+            raise UserError(f"{subject} runs on the CPU; leave out device={device}")
         return OnnxPredictor(Path(str(subject)))
     trained = load_trained(subject, fields, runs)
     return Predictor(

@@ -6,7 +6,7 @@ judge_runs(plan.claims, plan.root).verdicts
 """
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,13 @@ from reslab.experiments.together import most_together, refuse_failures, run_toge
 from reslab.experiments.trials import refuse_without_files, take_epochs, with_epochs
 from reslab.files import data_root
 from reslab.paper.claim import IMAGENET, Claim, Setting
-from reslab.paper.measurements import ByEnsemble, ByProtocol, Logged, ResponseStd
+from reslab.paper.measurements import ENSEMBLE, ByEnsemble, ByProtocol, Logged, ResponseStd
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.runtime.execution import choose_device
 from reslab.runtime.listener import ALOUD, Listener
 from reslab.spec.trial import DataSpec, Trial, change_trial
 
+RESPONSES = "responses"  # the instrument of Fig. 7
 FREE_FIELDS = ("data.split", "data.on_bad_image", "network.checkpointing")
 
 
@@ -48,6 +49,38 @@ class Plan:
     def missing(self) -> list[Trial]:
         """The trials that are not finished."""
         return [trial for trial in self.trials if self.run_of(trial).state != "finished"]
+
+    @property
+    def unmeasured(self) -> list[tuple[str, list[Trial]]]:
+        """What claims ask and no run has kept: the instruments and protocols, each with the trials it is about."""
+        alone = [
+            (name, [trial])
+            for trial, setting in self.trials.items()
+            for name in self.measurements(setting)
+            if not self.run_of(trial).kept(name)
+        ]
+        return alone + [(protocol, trials) for protocol, trials in self.ensembles() if not self._kept(protocol, trials)]
+
+    def measurements(self, setting: Setting) -> list[str]:
+        """Return by which instruments and protocols claims ask about the runs of a setting."""
+        asked = [claim.measurement for claim in self.claims if setting in claim.settings]
+        of_layers = any(isinstance(one, ResponseStd) for one in asked) and not self.dataset.has_files
+        protocols = [one.protocol for one in asked if isinstance(one, ByProtocol)]
+        return list(dict.fromkeys([*([RESPONSES] if of_layers else []), *protocols]))
+
+    def ensembles(self) -> list[tuple[str, list[Trial]]]:
+        """Return by which protocols claims ask about trials together, those of each seed."""
+        found = {(setting, trial.seed): trial for trial, setting in self.trials.items()}
+        return [
+            (claim.measurement.protocol, [found[member] for member in claim.members(seed)])
+            for claim in self.claims
+            if isinstance(claim.measurement, ByEnsemble)
+            for seed in range(1, self.seeds + 1)
+        ]
+
+    def _kept(self, protocol: str, trials: Sequence[Trial]) -> bool:
+        kept = self.run_of(trials[0]).kept(ENSEMBLE)
+        return (kept.get("protocol"), kept.get("runs")) == (protocol, [self.run_of(one).path.name for one in trials])
 
     def run_of(self, trial: Trial) -> RunDirectory:
         """Return the run that a trial has or will have."""
@@ -94,28 +127,20 @@ def reproduce(plan: Plan, *, compile: bool = False, listener: Listener = ALOUD) 
         if (run := plan.run_of(trial)).state == "finished":
             _measure(plan, run, setting, listener)
     refuse_failures(failures, of=len(plan.trials))
-    for claim in plan.claims:
-        if isinstance(claim.measurement, ByEnsemble):
-            _test_ensembles(plan, claim, claim.measurement.protocol, listener)
+    for protocol, trials in plan.ensembles():
+        runs = {plan.run_of(trial): plan.trials[trial].network for trial in trials}
+        with listener.enter(f"{len(runs)} networks: {protocol}", len(plan.dataset.test)) as progress:
+            score_ensemble(runs, plan.dataset, protocol, device=plan.device, listener=Listener(progress=progress))
 
 
 def _measure(plan: Plan, run: RunDirectory, setting: Setting, listener: Listener) -> None:
     """Measure what claims ask of one run."""
-    asked = [claim.measurement for claim in plan.claims if setting in claim.settings]
-    if any(isinstance(one, ResponseStd) for one in asked) and not plan.dataset.has_files:
-        analyze_run(run, plan.dataset, "responses", device=plan.device)
-    for protocol in {one.protocol for one in asked if isinstance(one, ByProtocol)}:
-        with listener.enter(f"{run.path.name}: {protocol}", len(plan.dataset.test)) as progress:
-            score_run(run, plan.dataset, protocol, device=plan.device, listener=Listener(progress=progress))
-
-
-def _test_ensembles(plan: Plan, claim: Claim, protocol: str, listener: Listener) -> None:
-    """Test the networks of a claim together, those of each seed."""
-    found = {(setting, trial.seed): plan.run_of(trial) for trial, setting in plan.trials.items()}
-    for seed in range(1, plan.seeds + 1):
-        runs = {found[member]: member[0].network for member in claim.members(seed)}
-        with listener.enter(f"{len(runs)} networks: {protocol}", len(plan.dataset.test)) as progress:
-            score_ensemble(runs, plan.dataset, protocol, device=plan.device, listener=Listener(progress=progress))
+    for name in plan.measurements(setting):
+        if name == RESPONSES:
+            analyze_run(run, plan.dataset, name, device=plan.device)
+            continue
+        with listener.enter(f"{run.path.name}: {name}", len(plan.dataset.test)) as progress:
+            score_run(run, plan.dataset, name, device=plan.device, listener=Listener(progress=progress))
 
 
 def open_imagenet(place: Path | None, *, runs: Path | None = None) -> PhotoDataset | None:

@@ -140,7 +140,7 @@ def refuse_overwriting(
     name, own = ("", {}) if isinstance(subject, RunDirectory) else split_subject(str(subject))
     words = (name, own.get("weights", ""), str((fields or {}).get("weights", "")), str(run.weights) if run else "")
     if any(exists(Path(word)) and exists(out) and Path(word).samefile(out) for word in words):
-        raise UserError(f"{out} is the input file; choose another with --out")
+        raise UserError(f"{out} is the input file; write to another file")
 
 
 def _unknown(subject: str, root: Path) -> str:

@@ -22,6 +22,7 @@ from reslab.experiments.seen import TUNED, note_tuned
 from reslab.experiments.subjects import Given, load_inputs, load_trained, read_fields, refuse_overwriting
 from reslab.files import refuse_closed_place
 from reslab.networks import save_model
+from reslab.networks.finite import rows_not_finite, tell_not_finite
 from reslab.runtime.listener import Listener
 from reslab.spec import name_of
 from reslab.tasks.catalogue import find_shown
@@ -126,13 +127,15 @@ def draw_halves(images: Split) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 @torch.no_grad()
 def _look(subject: Subject, moved: Callable[[int], None]) -> tuple[Tensor, NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the logits of all images, these as probabilities, and their labels."""
+    """Return the logits of all images, these as probabilities, and their labels; refuse any that are not finite."""
     outputs, targets = [], []
     for images, labels in subject.batches(BATCH):
         outputs.append(subject.network(images).float().cpu())
         targets.append(labels.cpu())
         moved(len(labels))
     logits = torch.cat(outputs)
+    if bad := int(rows_not_finite(logits).sum()):
+        raise tell_not_finite(subject.network, f"for {bad:,} of {len(logits):,} images of {subject.data}")
     return logits, logits.double().sigmoid().numpy(), torch.cat(targets).numpy() == 1
 
 

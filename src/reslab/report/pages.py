@@ -23,6 +23,7 @@ from reslab.spec.codec import encode, flatten
 from reslab.spec.recipe import RECIPES
 from reslab.spec.trial import trial_to_dict
 from reslab.tasks.display import Plot
+from reslab.tasks.gallery import Gallery
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -102,7 +103,7 @@ def render_index(
     )
 
 
-def render_run(group: Group, record: RunRecord, *, addresses: Mapping[str, str]) -> str:
+def render_run(group: Group, record: RunRecord, *, addresses: Mapping[str, str], gallery: Gallery | None = None) -> str:
     """Render the page of one run."""
     curves = charts.plot_run_curve(group, record, key="curve")
     panel = record.result.panel.sections() if record.result else ()
@@ -130,7 +131,8 @@ def render_run(group: Group, record: RunRecord, *, addresses: Mapping[str, str])
         trial=trial,
         addresses=addresses,
         facts=_list_scores(record),
-        examples=record.gallery.worst_first if record.gallery else (),
+        gallery=gallery,
+        examples=gallery.worst_first if gallery else (),
         classes_at_first=CLASSES_AT_FIRST,
         curves=curves,
         panel=panel,
@@ -234,11 +236,6 @@ def _largest_alone(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
 def _median(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return statistics.median(known) if known else None
-
-
-def _take(fields: dict[str, Any], part: str) -> dict[str, Any]:
-    """Take the fields of a part out of the others."""
-    return {field: fields.pop(field) for field in [*fields] if field.startswith(part)}
 
 
 def _list_scores(record: RunRecord) -> list[tuple[str, str, str]]:

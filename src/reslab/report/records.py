@@ -75,10 +75,7 @@ class Sitting:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord:
-    """One run, ready to be shown; `findings` are what instruments found in it, by their names.
-
-    Runs of early versions have no `gallery`, nor have those of tasks without one.
-    """
+    """One run, ready to be shown; `findings` are what instruments found in it, by their names."""
 
     directory: RunDirectory
     trial: Trial
@@ -86,7 +83,6 @@ class RunRecord:
     points: tuple[Point, ...]
     result: Result | None
     findings: Mapping[str, InstrumentPanel]
-    gallery: Gallery | None
     timings: Timings
     sittings: tuple[Sitting, ...]
 
@@ -234,20 +230,30 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
         for name, panel in list_panels().items()
         if (found := _read_extra(run, f"analysis/{name}", panel.read, title=panel.title.lower(), damage=damage))
     }
-    shown = find_shown(trial).gallery if result else None
-    gallery = _read_extra(run, GALLERY, shown.read, title=GALLERY, damage=damage) if shown else None
     record = RunRecord(
         directory=run,
         trial=trial,
         scores=scores,
         points=points,
         result=result,
-        gallery=gallery,
         findings=findings,
         timings=timings,
         sittings=sittings,
     )
     return record, damage
+
+
+def read_gallery(record: RunRecord) -> tuple[Gallery | None, list[Damage]]:
+    """Return the images that a run's page shows, and whether they are damaged; they are large, so nobody keeps them.
+
+    Runs of early versions have none, nor have those of tasks without a gallery.
+    """
+    damage: list[Damage] = []
+    shown = find_shown(record.trial).gallery if record.result else None
+    if shown is None:
+        return None, damage
+    run = RunDirectory(record.directory.path)  # not the one that remembers
+    return _read_extra(run, GALLERY, shown.read, title=GALLERY, damage=damage), damage
 
 
 def _read_part(run: RunDirectory, name: str, read: Callable[[dict[str, Any]], T]) -> T | None:

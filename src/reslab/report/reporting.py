@@ -30,7 +30,7 @@ def report_runs(root: Path, *, out: Path | None = None) -> Report:
         raise UserError(f"there are no runs in {root}; make one with `reslab train` or `reslab demo`")
     claims = [claim for claims in tables_about(records).values() for claim in claims]
     verdicts = judge(claims, records)
-    index = write_site(records, damages, out or root / "report", verdicts=verdicts)
+    index, damages = write_site(records, damages, out or root / "report", verdicts=verdicts)
     return Report(index=index, num_runs=len(records), damages=damages)
 
 

@@ -17,7 +17,7 @@ from reslab.json_text import to_json
 from reslab.report.figures import draw_figures
 from reslab.report.groups import group_runs
 from reslab.report.pages import page_addresses, render_index, render_run
-from reslab.report.records import Damage, RunRecord
+from reslab.report.records import Damage, RunRecord, read_gallery
 
 ASSETS = Path(__file__).parent / "assets"
 MARKER = ".reslab-report.json"
@@ -26,32 +26,38 @@ NEEDED = ("jinja2", "matplotlib", "plotly")
 
 def write_site(
     records: Sequence[RunRecord], damages: Sequence[Damage], out: Path, *, verdicts: Sequence[Any] = ()
-) -> Path:
-    """Write the site to the folder `out`, in place of an earlier report; return its first page."""
+) -> tuple[Path, list[Damage]]:
+    """Write the site to the folder `out`, in place of an earlier report; return its first page, and all damages."""
     for package in NEEDED:
         if importlib.util.find_spec(package) is None:
             raise UserError(f"a report needs {package}, which is not installed; run `pip install {package}`")
+    found = list(damages)
     with _replacing(out) as folder:
-        for name, text in _render(records, damages, verdicts).items():
+        for name, text in _render(records, found, verdicts):
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8", errors="backslashreplace")  # names may be no UTF-8
         (folder / "assets").mkdir()
         for source in (*ASSETS.iterdir(), _plotly()):
             shutil.copyfile(source, folder / "assets" / source.name)
-    return out / "index.html"
+    return out / "index.html", found
 
 
-def _render(records: Sequence[RunRecord], damages: Sequence[Damage], verdicts: Sequence[Any]) -> dict[str, str]:
-    """Return every page and figure by its place in the site."""
+def _render(records: Sequence[RunRecord], damages: list[Damage], verdicts: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    """Yield every page and figure with its place in the site, one at a time: runs have galleries.
+
+    Those that are damaged are added to the damages, which the first page tells, so it comes last.
+    """
     groups = group_runs(records)
     figures = draw_figures(groups)
     addresses = page_addresses(groups)
     names = {data: {kind: name for kind, (name, _) in drawn.items()} for data, drawn in figures.items()}
-    files = {f"figures/{name}": svg for drawn in figures.values() for name, svg in drawn.values()}
-    files["index.html"] = render_index(groups, damages, verdicts=verdicts, figures=names)
+    yield from ((f"figures/{name}", svg) for drawn in figures.values() for name, svg in drawn.values())
     for group in groups:
-        files |= {addresses[run.id]: render_run(group, run, addresses=addresses) for run in group.runs}
-    return files
+        for run in group.runs:
+            gallery, damaged = read_gallery(run)
+            damages += damaged
+            yield addresses[run.id], render_run(group, run, addresses=addresses, gallery=gallery)
+    yield "index.html", render_index(groups, damages, verdicts=verdicts, figures=names)
 
 
 @contextlib.contextmanager
@@ -66,7 +72,7 @@ def _replacing(out: Path) -> Iterator[Path]:
             yield folder
             files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
             (folder / MARKER).write_text(to_json([*files, MARKER], indent=1) + "\n", encoding="utf-8")
-            replace_folder(place, folder, aside=temporary / "old")
+            replace_folder(place, folder)
     except OSError as error:
         raise UserError(f"cannot write {out}: {error.strerror}; free some space or choose another --out") from error
 

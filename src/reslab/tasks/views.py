@@ -30,6 +30,12 @@ class Protocol:
     cut: Callable[[Tensor, int], Tensor] = lambda pixels, side: pixels[:, None]
     dense: bool = False
 
+    @property
+    def crops(self) -> float:
+        """How many crops of the network's side a network is shown of an image, by their pixels."""
+        shown = sum((side / REFERENCE_SIDE) ** 2 for side in self.shorter_sides) if self.dense else 1
+        return self.views * shown
+
 
 def five_crops(pixels: Tensor, side: int) -> Tensor:
     """Return the corners and the centre of images (..., channels, height, width), on a new axis before the channels."""

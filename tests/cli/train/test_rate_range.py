@@ -34,3 +34,22 @@ def test_it_is_for_one_trial(reslab) -> None:
         outcome = reslab("train", "data=digits", "network=cifar-resnet-8", "--find-rate", *option)
         assert outcome.code == 2
         assert "--find-rate is for one trial and one process" in outcome.err
+
+
+def test_it_is_no_dry_run(reslab) -> None:
+    """It trains, and a dry run does not: the two are refused together."""
+    outcome = reslab("train", "data=digits", "network=cifar-resnet-8", "--find-rate", "--dry-run")
+    assert outcome.code == 2
+    assert "--find-rate trains, and --dry-run trains nothing; give one of them" in outcome.err
+
+
+def test_a_closed_place_is_told_before_the_work(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a folder has the name of the plot."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(rates, "sweep_rates", lambda *_, **__: pytest.fail("it trained"))
+    words = ["train", "data=digits", "network=cifar-resnet-8", "recipe.precision=fp32"]
+    name = reslab(*words, "--dry-run").out.split()[1]
+    (tmp_path / f"rates-{name}.svg").mkdir()
+    outcome = reslab(*words, "--find-rate")
+    assert outcome.code == 2
+    assert f"cannot write rates-{name}.svg: Is a directory" in outcome.err

@@ -8,13 +8,14 @@ import pytest
 
 from reslab.cli.words.subjects import read_spec, runs_root, take_count, writable_root
 from reslab.errors import UserError
+from reslab.files import LOCK, write_text
 from reslab.networks import create_model, save_model
 from reslab.spec import find
 
 
 def test_what_a_killed_report_left_goes_before_runs_are_written(tmp_path: Path) -> None:
     """The folder for runs is where reports are built."""
-    (tmp_path / ".report.a1b2c3d4.partial" / "new").mkdir(parents=True)
+    write_text(tmp_path / ".report.a1b2c3d4.partial" / LOCK, "")
     assert writable_root(tmp_path) == tmp_path
     assert not list(tmp_path.iterdir())
 

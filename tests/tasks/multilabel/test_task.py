@@ -22,7 +22,7 @@ from reslab.experiments.evaluate import evaluate_subject
 from reslab.experiments.export import choose_int8_data, choose_pictures, deploy, export_int8, write_file
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import choose_inputs, find_own_data, load_run
-from reslab.report.records import read_records
+from reslab.report.records import read_gallery, read_records
 from reslab.report.reporting import report_runs
 from reslab.runs.directory import RunDirectory
 from reslab.runtime.listener import Listener
@@ -77,6 +77,16 @@ def test_an_opinion_is_of_one_label_of_an_image() -> None:
         (2, True, 6, 2, 2),
     ]
     assert opinions["sure"] == pytest.approx(torch.tensor([2.0, 3.0, 0.5, 1.0]).sigmoid().numpy())
+
+
+def test_a_half_is_enough_everywhere() -> None:
+    """In training, tests and the gallery, as in predictions."""
+    outputs, targets = torch.zeros(1, 1), torch.ones(1, 1)
+    assert TASK.tally(outputs, targets).tolist() == [0]
+    meter = TASK.make_meter(outputs=1, images=1, device="cpu")
+    meter.add(outputs, targets)
+    assert meter.read().recorded()["error_percent"] == 0
+    assert TASK.judge_each(outputs, targets, torch.tensor([0]))["right"].tolist() == [True]
 
 
 def test_stopped_and_resumed_it_ends_the_same(shapes: MultiLabelDataset, tmp_path: Path) -> None:
@@ -209,9 +219,10 @@ def test_the_report_shows_it(trained: RunDirectory, tmp_path: Path) -> None:
     text = page.read_text()
     assert "Average precision of each label" in text
     assert "<dt>test mAP</dt>" in text
-    assert record.gallery is not None
-    assert {one.name for one in record.gallery.classes} == set(CLASSES)
-    assert text.count("data:image/jpeg;base64,") == sum(len(one.hits) for one in record.gallery.classes) >= 6
+    gallery, _ = read_gallery(record)
+    assert gallery is not None
+    assert {one.name for one in gallery.classes} == set(CLASSES)
+    assert text.count("data:image/jpeg;base64,") == sum(len(one.hits) for one in gallery.classes) >= 6
 
 
 def test_what_does_not_fit_is_told(shapes: MultiLabelDataset, tmp_path: Path) -> None:

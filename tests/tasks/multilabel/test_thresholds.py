@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -21,6 +23,20 @@ def test_no_threshold_is_better() -> None:
     told = describe_label("rare", chosen, probabilities, truths)
     assert told.f1_before_percent == 0
     assert told.f1_percent == pytest.approx(max(every))
+
+
+def test_many_images_are_no_trouble() -> None:
+    """One sort finds what trying every cut finds, images of one probability together."""
+    random = np.random.default_rng(0)
+    truths, probabilities = random.random(300) < 0.3, random.random(300).round(2)
+    values = np.unique(probabilities)
+    cuts = [0.5, values[0] / 2, *(values[1:] + values[:-1]) / 2]
+    best = max(f1_percent(probabilities >= one, truths) or 0.0 for one in cuts)
+    chosen = tune(probabilities, truths)
+    assert f1_percent(probabilities >= chosen, truths) == best
+    begun = time.monotonic()
+    tune(random.random(200_000), random.random(200_000) < 0.3)
+    assert time.monotonic() - begun < 5
 
 
 def test_a_half_stays_where_nothing_is_better() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from rich.text import Text
 
-from reslab.cli.terminal.legible import legible
 from reslab.cli.terminal.show import console, make_table, print_heading, print_json, progress_console, say
 from reslab.data.photos.bad_images import count_skippable
 from reslab.data.photos.check import Checked, check_folder
@@ -15,6 +14,7 @@ from reslab.data.photos.editions import HELD_OUT
 from reslab.data.photos.findings import KINDS, Finding
 from reslab.data.photos.folder import read_words
 from reslab.data.photos.reader import read_photos
+from reslab.legible import legible
 from reslab.numbers import count
 
 PATHS_SHOWN = 3

@@ -18,7 +18,7 @@ from reslab.cli.terminal.show import console, make_table, note, print_json, prog
 from reslab.cli.train.trial_set import print_runs, refuse_numbers, tell_needs
 from reslab.cli.words.subjects import WHOLE, Compile, Json, RunsFolder, runs_root, writable_root
 from reslab.errors import UserError, choices, suggest
-from reslab.numbers import signed
+from reslab.numbers import about, signed
 from reslab.paper.claim import CIFAR10, IMAGENET, Claim
 from reslab.paper.claims import CLAIMS
 from reslab.report.markdown import gather_remarks
@@ -55,9 +55,9 @@ def reproduce(
 
         reslab reproduce table-6 --only resnet-20,resnet-56
 
-    It first prints what it will train and how long that takes, and asks if that is more than 5 minutes. Finished runs
-    are not trained again; interrupted runs resume. Ctrl-C and SIGTERM save the state first and exit with code 130 or
-    143.
+    It first prints what it will train and measure and how long that takes, and asks if that is more than 5 minutes.
+    Finished runs are not trained again; interrupted runs resume. Ctrl-C and SIGTERM save the state first and exit with
+    code 130 or 143.
 
     Parameters
     ----------
@@ -96,20 +96,19 @@ def reproduce(
     data = fields.pop("data", None)
     if from_ is None:
         root = runs_root(runs) if dry_run else writable_root(runs)
-        if dataset := _open(claims, ", ".join(subjects), data, root):
-            with progress_console.status("loading"):
-                from reslab.experiments.reproduce import plan_runs
+        dataset = _open(claims, ", ".join(subjects), data, root)
+        with progress_console.status("loading"):
+            from reslab.experiments.reproduce import plan_runs
 
-                plan = plan_runs(claims, dataset, root, seeds=seeds or 1, fields=fields, together=together)
-            estimate = _tell_plan(plan, refusing=not dry_run)
-            if dry_run:
-                _print_plan(plan, estimate, json=json)
-            else:
-                ask_before("training", estimate.seconds if estimate else 0, yes=yes)
-                _run(plan, compile=compile)
-            claims = plan.claims
+            plan = plan_runs(claims, dataset, root, seeds=seeds or 1, fields=fields, together=together)
+        estimate, test_seconds = _tell_plan(plan, refusing=not dry_run)
         if dry_run:
+            _print_plan(plan, estimate, test_seconds, json=json)
             return
+        seconds = test_seconds + (estimate.seconds if estimate else 0)
+        ask_before("training" if estimate else "testing", seconds, yes=yes)
+        _run(plan, compile=compile)
+        claims = plan.claims
     elif fields or runs or seeds or together or compile or yes or dry_run:
         raise UserError("--from compares existing runs and trains nothing; with it, give only data=, --only and --json")
     elif not from_.is_dir():
@@ -118,7 +117,8 @@ def reproduce(
         raise UserError(f"{from_} is one run; give --from the folder that holds it")
     else:
         root = from_
-        if data is not None and (dataset := _open(claims, ", ".join(subjects), data, root)):
+        if data is not None:
+            dataset = _open(claims, ", ".join(subjects), data, root)
             from reslab.experiments.reproduce import on_these
 
             claims = on_these(claims, dataset)
@@ -167,8 +167,8 @@ def _means(name: str, network: str) -> bool:
     return name in (network.lower(), network.split()[0])
 
 
-def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> Dataset | None:
-    """Open the dataset of the claims, or say how to get it; `data` is a folder to use instead."""
+def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> Dataset:
+    """Open the dataset of the claims; `data` is a folder to use instead."""
     names = {setting.data.name for claim in claims for setting in claim.settings}
     if IMAGENET.name not in names and data is not None:
         raise UserError(f"data= is only for tables that train on ImageNet; leave out data= for {table}")
@@ -180,10 +180,10 @@ def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> 
             return load_dataset(CIFAR10.name)
         dataset = open_imagenet(Path(data).expanduser() if data else None, runs=root)
     if dataset is None:
-        note(
+        raise UserError(
             f"{table} needs ImageNet (ILSVRC-2012), which was not found: get it from image-net.org and run "
             "`reslab data prepare imagenet SOURCE`, or give data=FOLDER if it is unpacked; "
-            "a folder of other photographs gives a reduced setting"
+            "a folder of other photographs gives a reduced setting, and --from DIR judges existing runs"
         )
     return dataset
 
@@ -198,18 +198,37 @@ def _tell_of_other_photographs(claims: Sequence[Claim], judged: Judgement, root:
         )
 
 
-def _tell_plan(plan: Plan, *, refusing: bool) -> Estimate | None:
-    """Print which networks a plan trains, and return its estimate; None if no run is missing."""
+def _tell_plan(plan: Plan, *, refusing: bool) -> tuple[Estimate | None, float]:
+    """Print what a plan trains and tests; return what training takes, None if no run is missing, and testing."""
     missing = plan.missing
     if networks := dict.fromkeys(name_of(trial.network).removeprefix("cifar-") for trial in missing):
         numbers = sorted({trial.seed for trial in missing})
         seeds = f"seeds {numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"seed {numbers[0]}"
         note(f"to train: {', '.join(networks)}; {seeds}")
     where = {"together": plan.together, "device": plan.device}
-    return tell_needs(list(plan.trials), missing, plan.dataset, plan.root, **where, refusing=refusing)
+    estimate = tell_needs(list(plan.trials), missing, plan.dataset, plan.root, **where, refusing=refusing)
+    return estimate, _tell_tests(plan)
 
 
-def _print_plan(plan: Plan, estimate: Estimate | None, *, json: bool) -> None:
+def _tell_tests(plan: Plan) -> float:
+    """Print by what a plan tests which networks, besides the test at the end of each run; return the seconds."""
+    from reslab.experiments.estimate import estimate_tests
+
+    named: dict[str, dict[str, None]] = {}
+    for by, trials in plan.unmeasured:
+        names = " + ".join(name_of(trial.network).removeprefix("cifar-") for trial in trials)
+        named.setdefault(by, {})[names] = None
+    if not named:
+        return 0
+    with progress_console.status("timing a few steps"):
+        tests = [(by, trial) for by, trials in plan.unmeasured for trial in trials]
+        seconds = estimate_tests(tests, plan.dataset, device=plan.device)
+    told = "; ".join(f"{by} of {', '.join(names)}" for by, names in named.items())
+    note(f"to measure: {told}; {about(seconds)}")
+    return seconds
+
+
+def _print_plan(plan: Plan, estimate: Estimate | None, test_seconds: float, *, json: bool) -> None:
     runs = {trial: plan.run_of(trial) for trial in plan.trials}
     if not json:
         print_runs(runs, plan.root)
@@ -218,7 +237,9 @@ def _print_plan(plan: Plan, estimate: Estimate | None, *, json: bool) -> None:
         {"id": trial.id, "network": name_of(trial.network), "seed": trial.seed, "state": run.state}
         for trial, run in runs.items()
     ]
-    print_json({"trials": trials, "to_run": len(plan.missing), "needs": encode(estimate)})
+    tests = [{"by": by, "trials": [trial.id for trial in together]} for by, together in plan.unmeasured]
+    needs = {"needs": encode(estimate), "measuring_seconds": test_seconds}
+    print_json({"trials": trials, "to_run": len(plan.missing), "to_measure": tests, **needs})
 
 
 def _run(plan: Plan, *, compile: bool) -> None:

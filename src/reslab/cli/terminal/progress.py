@@ -22,10 +22,10 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-from reslab.cli.terminal.legible import legible
 from reslab.cli.terminal.show import note, progress_console, warn
 from reslab.experiments.lines import write_lines
 from reslab.files import Watch
+from reslab.legible import legible
 from reslab.runtime.listener import Listener, Metrics
 from reslab.scores import PARTS, Score
 from reslab.spec import name_of

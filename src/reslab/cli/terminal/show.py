@@ -10,9 +10,9 @@ from rich.segment import Segment
 from rich.status import Status
 from rich.text import Text
 
-from reslab.cli.terminal.legible import disarmed, legible
 from reslab.cli.terminal.tables import FittedTable
 from reslab.json_text import to_json
+from reslab.legible import disarmed, legible
 from reslab.runtime.listener import Listener
 
 

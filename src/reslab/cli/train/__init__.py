@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from reslab.cli.terminal.checked_records import read_whole
-from reslab.cli.terminal.legible import legible
 from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars, summarize
 from reslab.cli.terminal.show import SPEAKING, console, note, progress_console, say
 from reslab.cli.train.launcher import is_started_by_launcher, run_in_processes
@@ -33,6 +32,7 @@ from reslab.experiments.trials import (
     tell_of_network,
     with_epochs,
 )
+from reslab.legible import legible
 from reslab.numbers import about, write_size
 from reslab.spec.toml import write_toml
 from reslab.spec.trial import Trial, hint_at_field, trial_to_dict
@@ -104,6 +104,8 @@ def train(
     if not 1 <= processes <= MOST_PROCESSES or (processes > 1 and is_started_by_launcher()):
         how_many = f"give 1 to {MOST_PROCESSES}, or leave it out under torchrun"
         raise UserError(f"--processes is {processes}; {how_many}")
+    if find_rate and dry_run:
+        raise UserError("--find-rate trains, and --dry-run trains nothing; give one of them")
     root = runs_root(runs) if dry_run or find_rate else writable_root(runs)
     with progress_console.status("loading"):
         from reslab.data.catalogue import open_data

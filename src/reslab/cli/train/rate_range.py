@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from reslab.cli.terminal.progress import StopSignals, make_bars
 from reslab.cli.terminal.show import SPEAKING, console, make_table, say
 from reslab.errors import UserError
-from reslab.files import write_text
+from reslab.files import refuse_closed_place, write_text
 from reslab.runtime.listener import Listener
 from reslab.spec.trial import Trial
 
@@ -23,6 +23,8 @@ def show_rates(trial: Trial, dataset: Dataset, *, weights: str | Path | None, de
     from reslab.experiments.preflight import preflight
     from reslab.experiments.rates import STEPS, sweep_rates
 
+    path = Path(f"rates-{trial.id}.svg")
+    refuse_closed_place(path)
     preflight(trial, dataset, device=device, listener=SPEAKING)
     with StopSignals() as stop, make_bars() as bars:
         bar = bars.add_task("raising the learning rate", total=STEPS)
@@ -36,7 +38,6 @@ def show_rates(trial: Trial, dataset: Dataset, *, weights: str | Path | None, de
     for number in range(0, len(sweep.rates), max(1, len(sweep.rates) // ROWS)):
         table.add_row(f"{sweep.rates[number]:.2g}", f"{sweep.smoothed[number]:.4f}")
     console.print(table)
-    path = Path(f"rates-{trial.id}.svg")
     write_text(path, sweep.draw())
     say(f"wrote {path}")
     if sweep.suggested is None:

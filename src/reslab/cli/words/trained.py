@@ -45,7 +45,7 @@ def read_image_words(verb: str, words: Sequence[str], known: tuple[str, ...]) ->
         if word.startswith("-") and word != "-" and not exists(Path(word)):
             raise UserError(f"there is no option {word.split('=')[0]}; --help lists the options")
         if word == "-":
-            paths += [line for line in sys.stdin.read().splitlines() if line]
+            paths += [line for line in sys.stdin.read().split("\n") if line]
         elif word in existing or "=" not in word:
             paths.append(word)
     refuse_unknown(verb, fields, known)

@@ -49,7 +49,7 @@ def save_arrays(name: str, arrays: Mapping[str, Bytes]) -> Path:
                 np.save(new / f"{array_name}.npy", array, allow_pickle=False)
             digests = {array_name: digest(array) for array_name, array in arrays.items()}
             (new / "digests.json").write_text(to_json(digests, indent=2) + "\n", encoding="utf-8")
-            replace_folder(folder, new, aside=temporary / "old")
+            replace_folder(folder, new)
     except OSError as error:
         raise refuse_place(folder, error) from error
     return folder

@@ -98,7 +98,7 @@ class LabelCounts:
 
     def _answer(self, logits: Tensor) -> Tensor:
         """Return which labels images are said to have: from a half, or a label's own threshold, on."""
-        return logits > 0 if self.thresholds is None else logits.sigmoid() >= torch.tensor(self.thresholds)
+        return logits >= 0 if self.thresholds is None else logits.sigmoid() >= torch.tensor(self.thresholds)
 
     def read(self) -> LabelScores:
         """Wait for the device and return the scores."""

@@ -20,6 +20,7 @@ from reslab.tasks.classification.task import ClassificationTask
 from reslab.tasks.gallery import NEITHER, Opinions, form_opinions
 from reslab.tasks.multilabel.meter import LabelCounts
 from reslab.tasks.multilabel.scores import BY_CLASS, LARGE
+from reslab.tasks.multilabel.thresholds import HALF
 from reslab.tasks.task import Meter
 
 
@@ -62,7 +63,7 @@ class MultiLabelTask(ClassificationTask):
 
     def tally(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Return of how many images any label is wrong, as a vector of one."""
-        return ((outputs > 0) != (targets == 1)).any(1).sum(0, keepdim=True)
+        return ((outputs >= 0) != (targets == 1)).any(1).sum(0, keepdim=True)
 
     def average(self, outputs: Tensor) -> Tensor:
         """Average the sigmoid."""
@@ -71,7 +72,7 @@ class MultiLabelTask(ClassificationTask):
     def judge_each(self, outputs: Tensor, targets: Tensor, indices: Tensor) -> Opinions:
         """Return what is thought of each label of each image; that a label is rightly absent is no hit."""
         sure, truths = outputs.float().sigmoid().cpu().numpy(), targets.cpu().numpy() == 1
-        guesses = sure > 0.5
+        guesses = sure >= HALF
         rows, labels = np.nonzero(guesses | truths)
         sure, truths, guesses = (part[rows, labels] for part in (sure, truths, guesses))
         return form_opinions(

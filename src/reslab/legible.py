@@ -1,7 +1,7 @@
-r"""Foreign text on a terminal: class names, file names and records may hold what a terminal would obey.
+r"""Foreign text on a terminal or a sheet: class names, file names and records may hold what a terminal would obey.
 
 It is shown instead, as \x1b: control characters, marks that turn the direction of writing around, and bytes of file
-names that are no UTF-8. Files and `--json` keep it as it is.
+names that are no UTF-8. Tables and `--json` keep it as it is.
 """
 
 import re
@@ -11,7 +11,7 @@ SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def legible(text: str) -> str:
-    """Return a name or a sentence on one line, with escapes for all that a terminal would not show."""
+    """Return a name or a sentence on one line, with escapes for all that would not be shown."""
     return FOREIGN.sub(_escape, text)
 
 

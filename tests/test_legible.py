@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from reslab.cli.terminal.legible import disarmed, legible
+from reslab.legible import disarmed, legible
 
 
 @pytest.mark.parametrize(

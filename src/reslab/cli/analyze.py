@@ -23,8 +23,8 @@ def analyze(*words: str, only: str | None = None, runs: RunsFolder = None, json:
     ----------
     words
         One or more of: a run (its id, the start of its id, or its folder), a weight file, or a network's name with
-        weights=FILE|cifar10. Then fields: data=NAME|FOLDER, data.split=full|tuning, data.on_bad_image=stop|skip,
-        images=N (use the first N images), preprocess.FIELD=value.
+        weights=FILE|cifar10|imagenet. Then fields: data=NAME|FOLDER, data.split=full|tuning,
+        data.on_bad_image=stop|skip, images=N (use the first N images), preprocess.FIELD=value.
     only
         Run only this instrument. Only 'responses' exists.
     """

@@ -19,9 +19,9 @@ def convert(subject: str, *words: str, to: str, out: Path | None = None, runs: R
     ----------
     subject
         A weight file (reslab's, torchvision's, timm's, akamaster's or the authors' Caffe names), a run (its id, the
-        start of its id, or its folder), or a network's name with weights=FILE|cifar10.
+        start of its id, or its folder), or a network's name with weights=FILE|cifar10|imagenet.
     words
-        weights=FILE|cifar10.
+        weights=FILE|cifar10|imagenet.
     to
         The format to write: reslab, torchvision, timm, akamaster or caffe.
     out

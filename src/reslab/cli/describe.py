@@ -31,7 +31,7 @@ def describe(subject: str, *fields: str, layers: bool = False, time: bool = Fals
     subject
         A network's name or a weight file.
     fields
-        Fields of the network (shortcut=C, classes=2, input_size=320), batch=N, weights=FILE|cifar10.
+        Fields of the network (shortcut=C, classes=2, input_size=320), batch=N, weights=FILE|cifar10|imagenet.
     layers
         Print every layer, not only the stages.
     time

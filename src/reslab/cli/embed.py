@@ -23,8 +23,8 @@ def embed(subject: SubjectWord, *words: ImageWord, out: Path, layer: str = "pool
     ----------
     words
         A folder with one subfolder per class (labels are written too), or images and folders of images. '-' reads paths
-        from standard input. Then fields: weights=FILE|cifar10, preprocess.FIELD=value, and data.on_bad_image=skip to
-        skip images that cannot be read.
+        from standard input. Then fields: weights=FILE|cifar10|imagenet, preprocess.FIELD=value, and
+        data.on_bad_image=skip to skip images that cannot be read.
     out
         The safetensors file to write.
     layer

@@ -27,9 +27,9 @@ def evaluate(*words: str, tune_thresholds: Path | None = None, runs: RunsFolder 
     ----------
     words
         One or more of: a run (its id, the start of its id, or its folder), a weight file, or a network's name with
-        weights=FILE|cifar10. Then fields: data=NAME|FOLDER, data.split=full|tuning, data.on_bad_image=stop|skip,
-        protocol=1-crop|10-crop|multi-scale, precision=fp32|bf16 (bf16 is faster on a GPU, but less exact),
-        preprocess.FIELD=value.
+        weights=FILE|cifar10|imagenet. Then fields: data=NAME|FOLDER, data.split=full|tuning,
+        data.on_bad_image=stop|skip, protocol=1-crop|10-crop|multi-scale, precision=fp32|bf16 (bf16 is
+        faster on a GPU, but less exact), preprocess.FIELD=value.
     tune_thresholds
         For several labels per image: write a weight file (.safetensors) with a threshold for each label. Thresholds are
         tuned on one half of the test images and tested on the other half.

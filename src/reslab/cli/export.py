@@ -43,7 +43,7 @@ def export(
     ----------
     words
         Images and folders to verify on. Default: test images of data=NAME|FOLDER, or of the training data if it is
-        available, else synthetic images. Then fields: weights=FILE|cifar10, preprocess.FIELD=value, and
+        available, else synthetic images. Then fields: weights=FILE|cifar10|imagenet, preprocess.FIELD=value, and
         data.on_bad_image=skip to skip images that cannot be read.
     format
         onnx, torch-export (a .pt2 program), or torchvision (a state dict with torchvision's names).

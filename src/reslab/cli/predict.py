@@ -47,10 +47,11 @@ def predict(
     ----------
     subject
         A run (its id, the start of its id, or its folder), a weight file, an ONNX file written by `reslab export`, or a
-        network's name with weights=FILE|cifar10.
+        network's name with weights=FILE|cifar10|imagenet.
     words
         Images and folders of images. '-' reads paths from standard input, one per line. Then fields:
-        weights=FILE|cifar10, preprocess.FIELD=value, and data.on_bad_image=skip to skip images that cannot be read.
+        weights=FILE|cifar10|imagenet, preprocess.FIELD=value, and data.on_bad_image=skip to skip images that cannot be
+        read.
     top
         How many classes to print.
     threshold

@@ -31,9 +31,9 @@ def probe(
     Parameters
     ----------
     words
-        data=NAME|FOLDER, a dataset or a folder with one subfolder per class. Then fields: weights=FILE|cifar10,
-        preprocess.FIELD=value, seed=N (chooses the fifth of the training images used to select the penalty), and
-        data.on_bad_image=skip to skip images that cannot be read.
+        data=NAME|FOLDER, a dataset or a folder with one subfolder per class. Then fields:
+        weights=FILE|cifar10|imagenet, preprocess.FIELD=value, seed=N (chooses the fifth of the
+        training images used to select the penalty), and data.on_bad_image=skip to skip images that cannot be read.
     layer
         One layer or stage by name. Default: the stem, every stage, and the classifier's input.
     """

@@ -39,9 +39,10 @@ def create_model(
 ) -> Network:
     """Create the network `name` in train mode. `overrides` are fields of its spec, such as shortcut="C".
 
-    `weights` is a weight file in any format that `read_weights` knows, or "cifar10" for weights that come with the
-    package. The network is then built as those weights were trained; an override that contradicts them is refused.
-    Another `num_classes` gets a new classifier.
+    `weights` is a weight file in any format that `read_weights` knows, "cifar10" for weights that come with the
+    package, or "imagenet" for those that `reslab weights fetch` brought. The network is then built as
+    those weights were trained; an override that contradicts them is refused. Another `num_classes` gets a new
+    classifier.
     """
     asked = {**overrides, "num_classes": num_classes, "in_chans": in_chans}
     if weights is None:
@@ -134,7 +135,7 @@ def _spec_fields(overrides: Mapping[str, Any]) -> dict[str, Any]:
             fields[field] = value
     if "pretrained" in fields:
         raise UserError(
-            "there is no 'pretrained'; pass weights=FILE, or weights='cifar10' for the weights that reslab includes"
+            "there is no 'pretrained'; pass weights=FILE, or a set of weights: weights='cifar10' or weights='imagenet'"
         )
     return fields
 

@@ -68,9 +68,10 @@ def train(
     ----------
     fields
         data=NAME|FOLDER network=NAME recipe=NAME|FILE.toml seed=N, and their fields, such as network.shortcut=B or
-        recipe.epochs=10. weights=FILE|cifar10|torchvision starts from trained weights and replaces the classifier if
-        the classes differ. recipe.freeze=conv3 keeps the layers up to conv3 fixed. data.on_bad_image=skip skips images
-        that cannot be read. To train saved trials, write their TOML files first: `reslab train a.toml b.toml seed=2`.
+        recipe.epochs=10. weights=FILE|cifar10|imagenet|torchvision starts from trained weights and replaces the
+        classifier if the classes differ. recipe.freeze=conv3 keeps the layers up to conv3 fixed. data.on_bad_image=skip
+        skips images that cannot be read. To train saved trials, write their TOML files first: `reslab train a.toml
+        b.toml seed=2`.
     seeds
         Train with the seeds 1 to N, and print the mean of the results.
     together

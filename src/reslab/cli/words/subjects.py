@@ -30,7 +30,7 @@ SubjectWord = Annotated[
     str,
     Parameter(
         help="A run (its id, the start of its id, or its folder), a weight file, or a network's name with "
-        "weights=FILE|cifar10."
+        "weights=FILE|cifar10|imagenet."
     ),
 ]
 Compile = Annotated[

@@ -189,6 +189,14 @@ def test_what_was_aside_comes_back(taken: bool, tmp_path: Path) -> None:
     assert (tmp_path / "report v1.2" / "file").read_text() == ("new" if taken else "old")
 
 
+def test_what_is_still_aside_comes_back_too(tmp_path: Path) -> None:
+    """Where neither the new folder nor the old one could be renamed to its place."""
+    with pytest.raises(OSError, match="twice"), temporary_folder(tmp_path, "report") as folder:
+        (folder / "old").mkdir()
+        raise OSError(5, "twice")
+    assert [path.name for path in tmp_path.iterdir()] == ["report"]
+
+
 def test_looking_whether_it_is_held_keeps_nobody_from_holding(tmp_path: Path) -> None:
     """One who looks has it for an instant, as `is_locked` does; one who holds it is not waited for."""
     path = tmp_path / "lock"

@@ -181,24 +181,24 @@ def temporary_folder(parent: Path, name: str) -> Iterator[Path]:
 
 
 def remove_abandoned(parent: Path, name: str = "*") -> None:
-    """Remove the temporary folders in `parent` whose makers were killed: a living one holds the lock in its folder.
-
-    What was aside to be replaced goes back where nothing took its place.
-    """
+    """Remove the temporary folders in `parent` whose makers were killed: a living one holds the lock in its folder."""
     for folder in parent.glob(f".{name}.{'?' * MKDTEMP_DRAWS}{PARTIAL}"):
         with contextlib.suppress(OSError):  # not ours, for it has no lock, or gone by now
             with (folder / LOCK).open("r+") as held:
                 if not _hold(held.fileno(), folder / LOCK):
                     continue
-                place = parent / folder.name[1 : -len(PARTIAL) - MKDTEMP_DRAWS - 1]
-                if (folder / ASIDE).is_dir() and not place.exists():
-                    (folder / ASIDE).rename(place)
                 _empty(folder)
             shutil.rmtree(folder)
 
 
 def _empty(folder: Path) -> None:
-    """Remove all from a temporary folder but its lock, by which a leftover is known: over NFS an open file stays."""
+    """Remove all from a temporary folder but its lock, by which a leftover is known: over NFS an open file stays.
+
+    What was aside to be replaced goes back where nothing took its place.
+    """
+    place = folder.with_name(folder.name[1 : -len(PARTIAL) - MKDTEMP_DRAWS - 1])
+    if (folder / ASIDE).is_dir() and not place.exists():
+        (folder / ASIDE).rename(place)
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)

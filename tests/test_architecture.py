@@ -67,6 +67,7 @@ KINDS = {
 TESTED_ELSEWHERE = {
     "__init__.py": ("test_architecture.py", "its names are loaded late, here"),
     "cli/data/photo_check.py": ("cli/test_data.py", "what `reslab data check` prints of photographs"),
+    "cli/train/one_trial.py": ("cli/test_train.py", "one trial is what `reslab train` is mostly given"),
     "data/photos/findings.py": ("data/photos/test_check.py", "what is found, told or gone past by those who look"),
     "drawing/__init__.py": ("drawing/test_network_page.py", "puts pages together"),
     "drawing/parts.py": ("drawing/test_columns.py", "what columns consist of"),

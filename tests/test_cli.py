@@ -36,6 +36,7 @@ VERBS = [
     "reproduce",
     "runs",
     "train",
+    "weights",
 ]
 
 

@@ -27,7 +27,7 @@ def test_timms_words_are_ours() -> None:
     """num_classes and in_chans set classes and channels; the network is in train mode."""
     with pytest.raises(UserError, match="num_classes and classes are the same; give one of them"):
         create_model("resnet-56", num_classes=100, classes=10)
-    with pytest.raises(UserError, match="pass weights=FILE, or weights='cifar10'"):
+    with pytest.raises(UserError, match="pass weights=FILE, or a set of weights: weights='cifar10'"):
         create_model("resnet-56", pretrained=True)
     network = create_model("resnet-56", num_classes=100, in_chans=1)
     assert (network.spec.classes, network.spec.channels, network.training) == (100, 1, True)

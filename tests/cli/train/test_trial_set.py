@@ -145,7 +145,7 @@ def test_what_cannot_be_is_refused(reslab, tmp_path: Path, words: list[str], sen
 def test_one_seed_by_several_processes(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are told which."""
     started: list[list[str]] = []
-    monkeypatch.setattr("reslab.cli.train.run_in_processes", lambda words, count: started.append(words) or 0)
+    monkeypatch.setattr("reslab.cli.train.one_trial.run_in_processes", lambda words, count: started.append(words) or 0)
     assert reslab("train", *SMALL, "--seeds", "1", "--processes", "2", "--runs", str(tmp_path)).code == 0
     assert reslab(*started[0]).code == 0
     (run,) = list_runs(tmp_path)

@@ -92,8 +92,9 @@ def test_names_go_both_ways(depth: int, tmp_path: Path) -> None:
     network = create_model(f"resnet-{depth}", **{"stem.bias": depth == 50})
     torch.save(foreign_state_dict(network, "caffe"), tmp_path / "caffe.pth")
     back = create_model(f"resnet-{depth}", weights=tmp_path / "caffe.pth")
+    state = back.state_dict()
     for name, tensor in network.state_dict().items():
-        assert torch.equal(back.state_dict()[name], tensor)
+        assert torch.equal(state[name], tensor)
     assert isinstance(back.spec, NetworkSpec)
     assert (back.spec.stride_in, back.spec.pool, back.spec.stem.bias) == ("1x1", "ceil", depth == 50)
     assert back.preprocess is not None

@@ -65,6 +65,12 @@ def note(sentence: str) -> None:
     progress_console.print(sentence, soft_wrap=True)
 
 
+def note_all(sentences: Iterable[str]) -> None:
+    """Print sentences there, a line each."""
+    for sentence in sentences:
+        note(sentence)
+
+
 def warn(sentence: str) -> None:
     """Print a warning there."""
     note(f"warning: {sentence}")

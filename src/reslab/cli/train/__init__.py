@@ -5,8 +5,6 @@ With `--processes N`, or under torchrun, several processes do what is written he
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from reslab.cli.terminal.checked_records import read_whole
-from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars, summarize
-from reslab.cli.terminal.show import SPEAKING, console, note, progress_console, say
-from reslab.cli.train.launcher import is_started_by_launcher, run_in_processes
+from reslab.cli.terminal.show import SPEAKING, note_all, progress_console
+from reslab.cli.train.launcher import is_started_by_launcher
+from reslab.cli.train.one_trial import train_one
 from reslab.cli.train.rate_range import show_rates
 from reslab.cli.train.trial_set import refuse_numbers, train_several
 from reslab.cli.words.hints import hint_at_word
@@ -32,16 +29,11 @@ from reslab.experiments.trials import (
     tell_of_network,
     with_epochs,
 )
-from reslab.legible import legible
-from reslab.numbers import about, write_size
-from reslab.spec.toml import write_toml
-from reslab.spec.trial import Trial, hint_at_field, trial_to_dict
+from reslab.spec.trial import Trial, hint_at_field
 from reslab.spec.words import split_words
-from reslab.tasks.catalogue import find_shown
 
 if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
-    from reslab.experiments.estimate import Estimate
 
 MOST_PROCESSES = 64  # of one machine
 
@@ -89,16 +81,7 @@ def train(
         Do not train: print the complete trial as TOML, and the time, memory and disk space it needs. For several
         trials, print what they need and how many iterations are done.
     """
-    for word in fields:
-        if word.startswith("-"):  # let through, to say what it may mean
-            option = word.split("=")[0]
-            hint = hint_at_field(option.lstrip("-")) or "--help lists the options"
-            raise UserError(f"there is no option {option}; {hint}")
-    subjects, given = split_words(fields)
-    for subject in subjects:
-        if not subject.endswith(".toml"):
-            hint = hint_at_field(subject) or hint_at_word(subject)
-            raise UserError(f"train takes field=value pairs or TOML files, not '{subject}'; {hint}")
+    subjects, given = _read_words(fields)
     refuse_numbers(seeds=seeds, together=together)
     if seeds is not None and "seed" in given:
         raise UserError("seed= and --seeds both set the seeds; give one of them")
@@ -108,18 +91,66 @@ def train(
     if find_rate and dry_run:
         raise UserError("--find-rate trains, and --dry-run trains nothing; give one of them")
     root = runs_root(runs) if dry_run or find_rate else writable_root(runs)
+    trials, dataset, weights = _read_trials(subjects, given, root, seeds=seeds)
+    several_processes = processes > 1 or is_started_by_launcher()
+    chosen = [] if subjects else _list_defaults(given, trials[0], weights)
+    if find_rate:
+        if len(trials) > 1 or several_processes:
+            raise UserError("--find-rate is for one trial and one process; leave out --seeds and --processes")
+        note_all(chosen)
+        show_rates(trials[0], dataset, weights=weights)
+    elif len(trials) > 1:
+        if several_processes:
+            raise UserError("several processes train only one trial; give one trial")
+        note_all(chosen)
+        train_several(
+            trials,
+            dataset,
+            root,
+            weights=weights,
+            together=together,
+            compile=compile,
+            snapshots=snapshots,
+            dry_run=dry_run,
+        )
+    else:
+        options = [*(["--runs", str(runs)] if runs else []), *(["--seeds", str(seeds)] if seeds else [])]
+        options += ["--compile"] * compile + (["--snapshots", snapshots] if snapshots else [])
+        train_one(
+            trials[0],
+            dataset,
+            root,
+            weights=weights,
+            processes=processes,
+            command=["train", *fields, *options],
+            compile=compile,
+            snapshots=snapshots,
+            dry_run=dry_run,
+            notes=chosen,
+        )
+
+
+def _read_words(fields: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the TOML files and the fields among words; refuse others, with what they may mean."""
+    for word in fields:
+        if word.startswith("-"):
+            option = word.split("=")[0]
+            hint = hint_at_field(option.lstrip("-")) or "--help lists the options"
+            raise UserError(f"there is no option {option}; {hint}")
+    subjects, given = split_words(fields)
+    for subject in subjects:
+        if not subject.endswith(".toml"):
+            hint = hint_at_field(subject) or hint_at_word(subject)
+            raise UserError(f"train takes field=value pairs or TOML files, not '{subject}'; {hint}")
+    return subjects, given
+
+
+def _read_trials(
+    subjects: Sequence[str], given: dict[str, str], root: Path, *, seeds: int | None
+) -> tuple[list[Trial], Dataset, str | None]:
+    """Return the trials that are asked for, each once, their data, and what they start from."""
     with progress_console.status("loading"):
         from reslab.data.catalogue import open_data
-        from reslab.experiments.estimate import estimate_run, measure_speed
-        from reslab.experiments.preflight import preflight, refuse_short_disk, refuse_unfit_trial
-        from reslab.experiments.resuming import find_loss
-        from reslab.experiments.run import run_trial
-        from reslab.experiments.starting import refuse_other_start
-        from reslab.experiments.threads import suitable_threads
-        from reslab.runs.directory import RunDirectory
-        from reslab.runtime.execution import choose_device
-        from reslab.runtime.processes import joined
-        from reslab.training.schedule import read_snapshots
 
         if subjects:
             trials, dataset, weights = _read_files([Path(subject) for subject in subjects], given)
@@ -135,92 +166,7 @@ def train(
             trials, dataset = go_on_with_earlier(make_trials, dataset, root, weights=weights, listener=SPEAKING)
     if len(different := list(dict.fromkeys(trials))) < len(trials):
         progress_console.print(f"duplicate trials left out: {len(trials) - len(different)}")
-        trials = different
-    if find_rate:
-        if len(trials) > 1 or processes > 1 or is_started_by_launcher():
-            raise UserError("--find-rate is for one trial and one process; leave out --seeds and --processes")
-        _tell_of_defaults(subjects, given, trials[0], weights)
-        show_rates(trials[0], dataset, weights=weights, device=choose_device())
-        return
-    if len(trials) > 1:
-        if processes > 1 or is_started_by_launcher():
-            raise UserError("several processes train only one trial; give one trial")
-        _tell_of_defaults(subjects, given, trials[0], weights)
-        train_several(
-            trials,
-            dataset,
-            root,
-            weights=weights,
-            together=together,
-            compile=compile,
-            snapshots=snapshots,
-            dry_run=dry_run,
-        )
-        return
-    (trial,) = trials
-    kept = read_snapshots(snapshots, trial.recipe.iterations) if snapshots else frozenset[int]()
-    run = RunDirectory.of(trial, root)
-    device = choose_device()
-    if run.state == "finished" and not dry_run and not find_loss(run, trial):
-        read_whole(run)
-        say(f"{run.path} is finished: {summarize(run.result(), find_shown(trial).scores)}")
-        if missing := [str(step) for step in sorted(kept) if not run.snapshot(step).exists()]:
-            remedy = "train it again in another folder with --runs DIR"
-            SPEAKING.warn(f"the run is finished, but has no snapshots of {', '.join(missing)}; {remedy}")
-        return
-    if not dry_run:
-        run.refuse_held()  # before anything is timed beside it
-    if run.state == "new":
-        refuse_other_start(trial, weights)
-    if processes > 1 and not dry_run:
-        refuse_unfit_trial(trial, dataset, num_processes=processes)
-        options = [*(["--runs", str(runs)] if runs else []), *(["--seeds", str(seeds)] if seeds else [])]
-        options += ["--compile"] * compile + (["--snapshots", snapshots] if snapshots else [])
-        code = run_in_processes(["train", *fields, *options], processes)
-        if code:
-            sys.exit(code)
-        return
-    with joined() as group, contextlib.ExitStack() as kept_up:
-        count = max(processes, group.count)
-        if not group.first:
-            console.quiet = progress_console.quiet = True
-        _tell_of_defaults(subjects, given, trial, weights)
-        preflight(trial, dataset, device=device, num_processes=count, listener=SPEAKING)
-        if not dry_run:
-            state = "damaged" if run.state == "finished" else run.state
-            say(f"{state} run {run.path}")
-        with progress_console.status("timing a few steps"):
-            kept_up.enter_context(suitable_threads(trial, run, device=device, together=count, listener=SPEAKING))
-            share = replace(trial, recipe=replace(trial.recipe, batch=trial.recipe.batch // count))
-            speed = measure_speed(share, device=device)
-            speed = replace(speed, test_seconds=speed.test_seconds / count)
-            estimate = estimate_run(share, dataset, run, speed=speed, device=device)
-        if dry_run:
-            if group.first:
-                lines = [run.path.name, *_describe(estimate, trial, count)]
-                print("\n".join(f"# {legible(line)}" for line in lines), end="\n\n")
-                print(write_toml(trial_to_dict(trial)), end="")
-            return
-        for line in _describe(estimate, trial, count):
-            say(line)
-        if group.first:
-            refuse_short_disk([(trial, run)])
-        with StopSignals() as stop, make_bars() as progress:
-            bars = TrialBars(progress, [trial])
-            run_trial(
-                trial,
-                dataset,
-                root,
-                weights=weights,
-                device=device,
-                processes=group,
-                compile=compile,
-                snapshots=kept,
-                listener=replace(bars.listener(stop), progress=bars.begin(trial)),
-            )
-        if group.first:
-            console.print(summarize(run.result(), find_shown(trial).scores))
-            say(f"wrote {run.weights}")
+    return different, dataset, weights
 
 
 def _read_files(paths: Sequence[Path], given: dict[str, str]) -> tuple[list[Trial], Dataset, str | None]:
@@ -248,20 +194,7 @@ def _expand(trials: Sequence[Trial], seeds: int | None) -> list[Trial]:
     return [replace(trial, seed=seed) for trial in trials for seed in range(1, seeds + 1)]
 
 
-def _tell_of_defaults(subjects: Sequence[str], given: Mapping[str, str], trial: Trial, weights: str | None) -> None:
-    if not subjects and "data" not in given:
-        note("no data= given: training on digits")
-    if not subjects and (chosen := tell_of_network(given, trial, weights=weights)):
-        note(chosen)
-
-
-def _describe(estimate: Estimate, trial: Trial, processes: int) -> list[str]:
-    done = f", {estimate.done:,} of them done" if estimate.done else ""
-    shared = f" in {processes} processes" if processes > 1 else ""
-    return [
-        f"{estimate.iterations:,} iterations of {trial.recipe.batch} images ({estimate.epochs * processes:,.1f} epochs)"
-        f"{shared}, seed {trial.seed}{done}",
-        f"{about(estimate.seconds)}, "
-        f"{write_size(estimate.memory_bytes)} of memory{' each' if shared else ''}, "
-        f"{write_size(estimate.disk_bytes)} of disk",
-    ]
+def _list_defaults(given: Mapping[str, str], trial: Trial, weights: str | None) -> list[str]:
+    """Say what is trained where the fields do not."""
+    told = [] if "data" in given else ["no data= given: training on digits"]
+    return told + ([chosen] if (chosen := tell_of_network(given, trial, weights=weights)) else [])

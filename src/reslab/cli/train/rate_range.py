@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 ROWS = 12
 
 
-def show_rates(trial: Trial, dataset: Dataset, *, weights: str | Path | None, device: str) -> None:
+def show_rates(trial: Trial, dataset: Dataset, *, weights: str | Path | None) -> None:
     """Print the loss at rising rates and the one to train by, and write their plot into the current folder."""
     from reslab.experiments.preflight import preflight
     from reslab.experiments.rates import STEPS, sweep_rates
+    from reslab.experiments.threads import suitable_threads
+    from reslab.runtime.execution import choose_device
 
+    device = choose_device()
     path = Path(f"rates-{trial.id}.svg")
     refuse_closed_place(path)
     preflight(trial, dataset, device=device, listener=SPEAKING)
@@ -33,7 +36,8 @@ def show_rates(trial: Trial, dataset: Dataset, *, weights: str | Path | None, de
             progress=lambda step, _: bars.update(bar, completed=step),
             should_stop=stop.wanted,
         )
-        sweep = sweep_rates(trial, dataset, weights=weights, device=device, listener=listener)
+        with suitable_threads(trial, device=device, listener=SPEAKING):
+            sweep = sweep_rates(trial, dataset, weights=weights, device=device, listener=listener)
     table = make_table("Loss at rising learning rates", "learning rate", "loss")
     for number in range(0, len(sweep.rates), max(1, len(sweep.rates) // ROWS)):
         table.add_row(f"{sweep.rates[number]:.2g}", f"{sweep.smoothed[number]:.4f}")

@@ -67,6 +67,7 @@ KINDS = {
 TESTED_ELSEWHERE = {
     "__init__.py": ("test_architecture.py", "its names are loaded late, here"),
     "cli/data/photo_check.py": ("cli/test_data.py", "what `reslab data check` prints of photographs"),
+    "cli/reproduce/release.py": ("experiments/test_release.py", "the tests there begin at the command line too"),
     "cli/train/one_trial.py": ("cli/test_train.py", "one trial is what `reslab train` is mostly given"),
     "data/photos/findings.py": ("data/photos/test_check.py", "what is found, told or gone past by those who look"),
     "drawing/__init__.py": ("drawing/test_network_page.py", "puts pages together"),
@@ -75,6 +76,7 @@ TESTED_ELSEWHERE = {
     "networks/fused/normalization_kernels.py": ("networks/fused/test_normalization.py", "kernels, beside torch's"),
     "networks/fused/stem.py": ("networks/fused/test_normalization.py", "normalization with a pool behind it"),
     "networks/fused/stem_kernels.py": ("networks/fused/test_normalization.py", "kernels, beside torch's"),
+    "paper/release.py": ("report/test_release.py", "published errors, as they are judged by"),
     "paper/claim.py": ("paper/test_cifar.py", "claims as there are"),
     "training/task.py": ("training/test_loop.py", "what the loop asks of a task, asked of toys"),
 }

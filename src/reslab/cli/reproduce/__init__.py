@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from reslab.cli.completion import complete_places
 from reslab.cli.reproduce.cost_table import reproduce_table_1
+from reslab.cli.reproduce.release import print_release, reproduce_release
 from reslab.cli.terminal.asking import ask_before
 from reslab.cli.terminal.checked_records import warn_of
 from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars
@@ -23,6 +24,7 @@ from reslab.paper.claim import CIFAR10, IMAGENET, Claim
 from reslab.paper.claims import CLAIMS
 from reslab.report.markdown import gather_remarks
 from reslab.report.notation import ours, place
+from reslab.report.release import judge_release
 from reslab.report.reporting import Judgement, judge_runs
 from reslab.report.verdicts import Verdict
 from reslab.spec import name_of
@@ -34,8 +36,8 @@ if TYPE_CHECKING:
     from reslab.experiments.estimate import Estimate
     from reslab.experiments.reproduce import Plan
 
-COUNTED = "table-1"
-PLACES = (COUNTED, *CLAIMS)
+COUNTED, RELEASE = "table-1", "release"
+PLACES = (COUNTED, *CLAIMS, RELEASE)
 
 
 def reproduce(
@@ -62,8 +64,9 @@ def reproduce(
     Parameters
     ----------
     words
-        table-1 to table-6, fig-1, fig-4, fig-6, fig-7 or shortcuts. Give several if they train on the same images.
-        table-1 counts parameters and multiply-adds and trains nothing. Then fields to change, such as
+        table-1 to table-6, fig-1, fig-4, fig-6, fig-7, shortcuts or release. Give several if they train on the same
+        images. table-1 counts parameters and multiply-adds and trains nothing. release tests the authors' ImageNet
+        weights on the photographs of data=FOLDER, or of --from DIR prints the records. Then fields to change, such as
         recipe.iterations=2000 (a reduced setting). For ImageNet tables: data=FOLDER is a folder
         with ImageNet, or with other photographs (then the verdict is 'reduced setting'). data.on_bad_image=skip skips
         images that cannot be read.
@@ -88,6 +91,16 @@ def reproduce(
         if fields or seeds or only or from_ or runs or together or compile or yes:
             raise UserError(f"{COUNTED} is counted, not trained; it takes only --measure, --dry-run and --json")
         reproduce_table_1(measure=measure, dry_run=dry_run, json=json)
+        return
+    if subjects == [RELEASE]:
+        if fields.keys() - {"data"} or seeds or only or together or compile or measure:
+            known = "data=, --from, --runs, --yes, --dry-run and --json"
+            raise UserError(f"{RELEASE} only tests, and trains nothing; it takes {known}")
+        if from_ is not None:
+            print_release(judge_release(from_), from_, json=json)
+        else:
+            root = runs_root(runs) if dry_run else writable_root(runs)
+            reproduce_release(fields.get("data"), root, yes=yes, dry_run=dry_run, json=json)
         return
     claims = choose_claims(subjects, only)
     if measure:

@@ -6,12 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.photographs import make_photos
 from tests.runs_by_hand import SITTING, labelled_groups, write_run
+from tests.trials import make_photo_trial
 
+from reslab.data.photos.folder import read_folder
 from reslab.report.groups import family_of
 from reslab.report.labels import label_each, network_label, shared_departures, write_value
 from reslab.runs.directory import RunDirectory
 from reslab.spec import find
+from reslab.spec.preprocess import AUTHORS
 
 
 def test_the_usual_trial_goes_by_the_bare_name(tmp_path: Path) -> None:
@@ -143,3 +147,15 @@ def test_names_are_short_and_unmistakable(name: str, fields: dict[str, object], 
 def test_values_are_written_as_one_types_them() -> None:
     """Words without quotes, lists and numbers as in JSON."""
     assert [write_value(value) for value in ("bf16", [0.5, 0.75], 64, None)] == ["bf16", "[0.5, 0.75]", "64", "null"]
+
+
+def test_how_weights_know_their_images_goes_without_saying(tmp_path: Path) -> None:
+    """Only a run that prepares them otherwise says how."""
+    scratch = make_photo_trial(read_folder(make_photos(tmp_path / "photos", train=2)))
+    start = replace(scratch, start="0" * 64)
+    by_weights = replace(start, preprocess=AUTHORS)
+    origins = {start.start or "": "weights=authors"}
+    labels = label_each([scratch, start, by_weights], origins)
+    name = labels[scratch]
+    assert labels[by_weights] == f"{name} weights=authors"
+    assert labels[start] == f"{name} weights=authors centring=imagenet"

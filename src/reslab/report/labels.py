@@ -172,6 +172,9 @@ def _telling(trial: Trial) -> dict[str, Any]:
     base = RECIPES[nearest_recipe(trial.recipe)]
     if trial.recipe.iterations != base.iterations and trial.recipe == space_evaluations(trial.recipe, base):
         hidden.append("recipe.evaluate_every")  # it follows from the length
+    if trial.start is None or trial.preprocess is not None:
+        hidden.append("recipe.centring")  # told where it departs, or where weights would have images otherwise
+    hidden += flatten(encode(trial.preprocess), "preprocess.") if trial.preprocess else []
     if trial.recipe.warmup is not None:
         hidden += [f"recipe.warmup.{field}" for field in UNHEEDED[trial.recipe.warmup.is_by_error]]
     return {field: value for field, value in fields.items() if field not in hidden and USUAL.get(field) != value}

@@ -27,7 +27,8 @@ PICTURES = DOCS / "pictures"
 RUNNING = [REPOSITORY / "README.md", DOCS / "index.md", DOCS / "how-to" / "python.md"]
 RUNNING += sorted([*(DOCS / "start").glob("*.md"), *(DOCS / "tutorials").glob("*.md")])
 SHORTER = {
-    r"weights=torchvision": "weights=resnet18.pth",
+    r"weights=(torchvision|imagenet)": "weights=resnet18.pth",
+    r"weights fetch resnet-50": "weights list",
     r"train data=photos": "train data=photos network.input_size=32",
     r"data fetch cifar10": "data check digits",
     r"reproduce fig-6 --only \S+": "train data=digits network=resnet-20",
@@ -82,7 +83,7 @@ def test_every_block_runs(page: Path, desk: Path, capsys: pytest.CaptureFixture[
         if language == "python":
             exec(compile(shorten(block), page.name, "exec"), {})
         else:
-            for command in re.findall(r"^reslab (.*)$", block, flags=re.MULTILINE):
+            for command in re.findall(r"^reslab (.*)$", block.replace("\\\n", " "), flags=re.MULTILINE):
                 run_command(shorten(command))
     printed = capsys.readouterr().out
     if "explain maps" in page.read_text(encoding="utf-8"):

@@ -194,6 +194,8 @@ def test_explanations_never_replace_an_input(reslab, here: Path, monkeypatch: py
         outcome = reslab("predict", "mine.safetensors", images, "--explain", folder)
         assert outcome.code == 2
         assert f"{folder} has input images, which pictures could replace; give --explain another folder" in outcome.err
+    outcome = reslab("predict", "mine.safetensors", "photos", "--explain", "photos/maps")
+    assert outcome.code == 2 and "photos/maps is inside a folder of images" in outcome.err
     assert "--explain needs a network, not x.onnx" in reslab("predict", "x.onnx", "photos", "--explain", "maps").err
 
 

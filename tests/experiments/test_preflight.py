@@ -229,3 +229,14 @@ def test_validation_images_without_any_label_are_refused(tmp_path: Path) -> None
     assert held.isdisjoint(kept.tolist())
     with pytest.raises(UserError, match=rf"none of the {len(held)} validation images has a label; raise data\.valid"):
         refuse_unfit_trial(trial, rare)
+
+
+def test_few_images_to_choose_by_are_doubted() -> None:
+    """Their errors tie; the loss tells more."""
+    trial = make_digits_trial(keep_best="error_percent")
+    few, many = (replace(trial, data=replace(trial.data, validation=share)) for share in (0.02, 0.1))
+    (doubt,) = looking.list_doubts(few, DIGITS, device="cpu")
+    assert doubt.startswith("recipe.keep_best=error_percent chooses by only 29 images, so chance decides")
+    assert looking.list_doubts(many, DIGITS, device="cpu") == []
+    by_loss = replace(few, recipe=replace(few.recipe, keep_best="loss"))
+    assert looking.list_doubts(by_loss, DIGITS, device="cpu") == []

@@ -159,3 +159,15 @@ def test_how_weights_know_their_images_goes_without_saying(tmp_path: Path) -> No
     name = labels[scratch]
     assert labels[by_weights] == f"{name} weights=authors"
     assert labels[start] == f"{name} weights=authors centring=imagenet"
+
+
+def test_what_an_optimizer_brings_along_is_not_told(tmp_path: Path) -> None:
+    """Its usual rate and decay; another one is."""
+    write_run(tmp_path)
+    write_run(tmp_path, **{"optimizer.kind": "adamw"})
+    write_run(tmp_path, **{"optimizer.kind": "adamw", "optimizer.learning_rate": "0.01"})
+    assert sorted(labelled_groups(tmp_path)) == [
+        "resnet-20",
+        "resnet-20 optimizer.kind=adamw",
+        "resnet-20 optimizer.kind=adamw optimizer.learning_rate=0.01",
+    ]

@@ -110,7 +110,7 @@ def test_a_single_run_does_not_lead(tmp_path: Path) -> None:
     assert headline() == "On cifar10, resnet-56 has the lowest test error: ? % (one run)."
     for seed in range(3):
         write_run(tmp_path, "resnet-20", error_percent=9.0, seed=seed)
-    first = "On cifar10, resnet-20 has the lowest test error: ? ± ? % (3 runs)"
+    first = "On cifar10, resnet-20 has the lowest test error of networks with three or more runs: ? ± ? % (3 runs)"
     assert headline() == f"{first}; resnet-56 has ? % (one run)."
     write_run(tmp_path, "resnet-56", error_percent=7.0, seed=1)
     assert headline() == f"{first}; resnet-56 has ? ± ? % (2 runs)."

@@ -286,7 +286,7 @@ ORDER = find_claim("fig-1", "plain-20 < plain-56", "training error % over 50k-64
 def test_an_order_needs_all_its_networks(tmp_path: Path) -> None:
     """In one setting, and says which steps hold."""
     record(tmp_path, trial_of("plain-20"), curve=lambda _: (1.3, 9.7))
-    assert judge_one(ORDER, tmp_path).remarks == "no run of plain-56"
+    assert judge_one(ORDER, tmp_path).remarks == "no run of plain-56 on cifar10"
     record(tmp_path, trial_of("plain-56", iterations=640, evaluate_every=10), curve=lambda _: (50.0, 50.0))
     verdict = judge_one(ORDER, tmp_path)
     assert (verdict.word, verdict.remarks) == ("not run", "no setting has runs of all the networks")

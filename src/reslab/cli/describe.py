@@ -88,7 +88,7 @@ def _measure_times(spec: Spec, batch: int) -> dict[str, Any]:
 
 
 def _print_times(times: dict[str, Any], batch: int) -> None:
-    table = make_table(f"\nImages per second on this machine ({times['device']})", "", "eager", "fast", "ratio")
+    table = make_table(f"\nImages per second on this machine ({times['device']})", "", "float32", "bfloat16", "ratio")
     for what, measure in (("forward", "forward_seconds"), ("forward and backward", "step_seconds")):
         slow, quick = (batch / times[way][measure] for way in ("eager", "fast"))
         table.add_row(what, f"{slow:,.1f}", f"{quick:,.1f}", f"{quick / slow:.2f}")

@@ -103,6 +103,11 @@ def look(
             raise UserError(f"{both[0]} is one of the input images; write to another file")
         if explain is not None and explain.resolve() in folders | {path.parent for path in read}:
             raise UserError(f"{explain} has input images, which pictures could replace; give --explain another folder")
+        searched = [Path(image).resolve() for image in files if Path(image).is_dir()]
+        if explain is not None and any(explain.resolve().is_relative_to(folder) for folder in searched):
+            raise UserError(
+                f"{explain} is inside a folder of images, which it would change; give --explain another folder"
+            )
         guesser = subject if isinstance(subject, Guesser) else open_guesser(subject, fields, runs=runs, device=device)
         listener = Listener(progress=lambda done, _: progress(done, len(found))) if progress else DEAF
         predictions = guesser.predict(found, top=top, threshold=threshold, on_bad=on_bad, listener=listener)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import torch
 
-from reslab.data.dataset import Dataset, count_trained
+from reslab.data.dataset import Dataset, count_trained, count_validation
 from reslab.data.photos.resizing import SIDE_MULTIPLE, crop_side
 from reslab.data.validation import hold_back
 from reslab.errors import UserError, choices
@@ -26,6 +26,8 @@ from reslab.spec.task import tasks_for
 from reslab.spec.trial import Trial
 from reslab.tasks.catalogue import find_shown
 from reslab.tasks.task import find_task
+
+ENOUGH_TO_CHOOSE = 100  # images: the errors of fewer tie, or differ by luck
 
 
 def preflight(trial: Trial, dataset: Dataset, *, device: str, num_processes: int = 1, listener: Listener) -> None:
@@ -56,6 +58,12 @@ def list_doubts(trial: Trial, dataset: Dataset, *, device: str) -> list[str]:
         doubts.append(
             f"recipe.warmup.iterations is {recipe.warmup.iterations:,}, but the run has only {recipe.iterations:,} "
             "iterations, so it never reaches its full learning rate; choose a shorter warm-up"
+        )
+    held = count_validation(len(dataset.train), trial.data)
+    if recipe.keep_best not in (None, "loss") and 0 < held < ENOUGH_TO_CHOOSE:
+        doubts.append(
+            f"recipe.keep_best={recipe.keep_best} chooses by only {held} images, so chance decides between tests; "
+            "raise data.validation, or set recipe.keep_best=loss, which tells more"
         )
     if recipe.freeze is not None and trial.start is None:
         doubts.append("recipe.freeze without weights= freezes random weights; give weights=FILE to start from")

@@ -15,6 +15,7 @@ from reslab.runs.origins import DIGITS, count_images, find_beginning, name_start
 from reslab.spec import Spec, name_of
 from reslab.spec.codec import differing_leaves, encode, flatten
 from reslab.spec.families import IMAGENET_BLOCKS
+from reslab.spec.optimization import USUAL as USUAL_OF_KIND
 from reslab.spec.recipe import RECIPES, Recipe, space_evaluations
 from reslab.spec.trial import START, Trial, trial_to_dict
 
@@ -160,7 +161,7 @@ def _departures(trial: Trial) -> dict[str, Any]:
     return {
         field: value
         for field, value in flatten(encode(trial.recipe), "recipe.").items()
-        if whole.get(field) != value and field not in IMMATERIAL
+        if whole.get(field) != value and field not in IMMATERIAL and field not in _follow_from_kind(trial.recipe)
     }
 
 
@@ -175,9 +176,19 @@ def _telling(trial: Trial) -> dict[str, Any]:
     if trial.start is None or trial.preprocess is not None:
         hidden.append("recipe.centring")  # told where it departs, or where weights would have images otherwise
     hidden += flatten(encode(trial.preprocess), "preprocess.") if trial.preprocess else []
+    hidden += _follow_from_kind(trial.recipe)
     if trial.recipe.warmup is not None:
         hidden += [f"recipe.warmup.{field}" for field in UNHEEDED[trial.recipe.warmup.is_by_error]]
     return {field: value for field, value in fields.items() if field not in hidden and USUAL.get(field) != value}
+
+
+def _follow_from_kind(recipe: Recipe) -> list[str]:
+    """Return the fields that another kind of optimizer brought along, where nobody changed them since."""
+    optimizer = recipe.optimizer
+    if optimizer.kind == RECIPES[nearest_recipe(recipe)].optimizer.kind:
+        return []
+    brought = USUAL_OF_KIND[optimizer.kind].items()
+    return [f"recipe.optimizer.{name}" for name, value in brought if getattr(optimizer, name) == value]
 
 
 @functools.cache

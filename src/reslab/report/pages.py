@@ -199,7 +199,7 @@ def _embed(plots: Sequence[Plot]) -> dict[str, Any]:
 def _best(members: Sequence[Group]) -> list[tuple[Group, Spread]]:
     """Return the network with the best test score on one dataset, in the mean over its seeds.
 
-    Only means of enough runs compete while there are any; a better one of fewer follows.
+    Only means of enough runs compete while there are any, and the page says so; a better one of fewer follows.
     """
     means = [(group, found) for group in members if (found := group.ends[1]) is not None]
     means.sort(key=lambda pair: pair[1].mean if pair[0].headline.better == "lower" else -pair[1].mean)

@@ -42,7 +42,8 @@ class Point:
 class Result:
     """What a finished run came to: its scores by name, and what its task has beyond them.
 
-    Costs are of one image; runs of early versions lack some.
+    Costs are of one image; runs of early versions lack some. Where the best weights were kept, they are those of
+    `best_step`; the run went on to `step`.
     """
 
     values: Mapping[str, float | None] = field(default_factory=dict)
@@ -53,6 +54,8 @@ class Result:
     params: int | None = None
     multiply_adds: int | None = None
     activation_bytes: int | None = None
+    best_step: int | None = None
+    step: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

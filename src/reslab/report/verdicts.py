@@ -226,7 +226,7 @@ def _lacking(claim: Claim, samples: Sequence[_Sample]) -> list[str]:
     pairs = zip(claim.settings, samples, strict=True)
     without = [setting.network for setting, sample in pairs if not (sample.kinds or sample.unfinished)]
     if without:
-        return [f"no run of {', '.join(without)}"]
+        return [f"no run of {', '.join(without)} on {claim.settings[0].data.name}"]
     return ["no setting has runs of all the networks"] if all(sample.found for sample in samples) else []
 
 

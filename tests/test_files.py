@@ -25,6 +25,7 @@ from reslab.files import (
     list_folder,
     lock,
     refuse_closed_place,
+    refuse_foreign,
     refuse_full_disk,
     remove_abandoned,
     replace_folder,
@@ -239,3 +240,14 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         UserError, match=r"b needs 4\.0 MiB of disk space, but 3\.0 MiB are free; free some space or pray"
     ):
         refuse_full_disk(tmp_path / "a" / "b", 4 * 2**20, remedy="pray")
+
+
+def test_only_files_of_our_making_are_replaced(tmp_path: Path) -> None:
+    """Others may be all there is."""
+    ours, theirs = tmp_path / "ours.txt", tmp_path / "theirs.txt"
+    ours.write_text("made by us, once")
+    theirs.write_text("precious")
+    for path in (ours, tmp_path / "new.txt"):
+        refuse_foreign(path, b"made by us")
+    with pytest.raises(UserError, match=r"theirs\.txt exists, and reslab did not write it; name another file"):
+        refuse_foreign(theirs, b"made by us")

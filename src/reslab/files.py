@@ -24,6 +24,7 @@ PARTIAL = ".partial"
 MKDTEMP_DRAWS = 8  # characters, for the name of a temporary folder
 LOCK, ASIDE = ".reslab-lock", "old"  # in a temporary folder; a file can be locked across machines too, a folder not
 ATTEMPTS = 10
+HEAD_BYTES = 4096
 Watch = Callable[[str, int, int | None], None]  # is told what is done, how much of it, and of how much
 
 
@@ -120,6 +121,16 @@ def refuse_closed_place(path: Path, *, folder: bool = False) -> None:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         with tempfile.TemporaryFile(dir=place):
             pass
+
+
+def refuse_foreign(path: Path, mark: bytes) -> None:
+    """Refuse to replace a file that has no `mark` near its beginning: reslab did not make it."""
+    with telling(f"cannot write {path}", "choose another place"):
+        if not is_file(path):
+            return
+        with path.open("rb") as file:
+            if mark not in file.read(HEAD_BYTES):
+                raise UserError(f"{path} exists, and reslab did not write it; name another file, or remove it")
 
 
 @contextlib.contextmanager

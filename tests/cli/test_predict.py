@@ -304,3 +304,26 @@ def test_a_single_path_keeps_its_slash(reslab, here: Path) -> None:
     """Nothing is said once in its stead."""
     photo = here / "photos" / "a" / "photo-0.png"
     assert f"\n/{photo.parts[1]}/" in reslab("predict", "mine.safetensors", str(photo)).out
+
+
+def test_files_of_others_are_not_replaced(reslab, here: Path) -> None:
+    """A table, a sheet and an overlay are written again where they were, and nowhere else."""
+    again = ["--csv", "guesses.csv", "--sheet", "sheet.jpg", "--explain", "maps"]
+    for _ in range(2):
+        assert reslab("predict", "mine.safetensors", "photos", *again).code == 0
+    Path("labels.csv").write_text("image,cat\nphoto.jpg,1\n")
+    Path("pngs").mkdir()
+    for name in ("kept.jpg", "kept.png", "pngs/photo-0.png"):
+        Image.new("RGB", (8, 8)).save(name)
+    for option, path in (
+        ("--csv", "labels.csv"),
+        ("--sheet", "kept.jpg"),
+        ("--sheet", "kept.png"),
+        ("--explain", "pngs"),
+    ):
+        before = {
+            path: path.read_bytes() for path in (*Path().glob("kept.*"), Path("labels.csv"), *Path("pngs").iterdir())
+        }
+        outcome = reslab("predict", "mine.safetensors", "photos", option, str(path))
+        assert outcome.code == 2 and "exists, and reslab did not write it; name another file" in outcome.err
+        assert all(path.read_bytes() == content for path, content in before.items())

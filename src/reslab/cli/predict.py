@@ -164,12 +164,14 @@ def _explain(predictor: Predictor, predictions: list[Prediction], folder: Path, 
     """Write a picture for each first guess, and add where to `paths`; two images of one name get numbers."""
     from PIL import Image
 
+    from reslab.delivery.sheet import sign
+
     with image_bar("explaining", len(predictions)) as listener:
         for name, prediction in zip(_name_pictures(predictions), predictions, strict=True):
             path = folder / name
             pixels = predictor.explain(prediction.image, target=prediction.guesses[0].name)
             with atomic_write(path) as temporary:
-                Image.fromarray(pixels).save(temporary, format="PNG")
+                Image.fromarray(pixels).save(temporary, format="PNG", **sign("PNG"))
             paths.append(path)
             listener.progress(len(paths), {})
 

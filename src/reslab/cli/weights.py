@@ -8,6 +8,7 @@ from cyclopts import App
 from reslab.cli.terminal.progress import byte_bars
 from reslab.cli.terminal.show import console, make_table, print_json, progress_console, say
 from reslab.cli.words.subjects import Json
+from reslab.errors import UserError
 from reslab.shipped import FETCHED, SETS, list_networks, place_of
 
 app = App(name="weights", help="List, fetch and check trained weights.")
@@ -48,9 +49,11 @@ def fetch(network: str, *, dry_run: bool = False) -> None:
     with progress_console.status("loading"):
         from reslab.networks.weights.released import RELEASES, fetch_release
         from reslab.networks.weights.torchvision import fetch_torchvision
-        from reslab.spec import find
+        from reslab.spec import find, is_network
 
     if network not in RELEASES:
+        if not is_network(network):
+            raise UserError(f"there are no weights of '{network}'; choose resnet-50, or another network of torchvision")
         spec = find(network)
         if dry_run:
             say(f"would fetch torchvision's weights of {network}")

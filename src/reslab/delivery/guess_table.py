@@ -11,6 +11,8 @@ from pathlib import Path
 from reslab.delivery.predictor import Prediction
 from reslab.files import atomic_write
 
+COLUMN = b'"image",'  # what every such table begins with
+
 
 def to_csv(predictions: Sequence[Prediction]) -> bytes:
     """Return a line for each image below one with the names of the columns.

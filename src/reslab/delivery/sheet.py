@@ -11,9 +11,10 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from PIL import Image, ImageDraw, ImageFont
+from PIL.PngImagePlugin import PngInfo
 
 from reslab.delivery.pictures import Image as Given
 from reslab.delivery.pictures import OnBad, Picture, read_images
@@ -23,6 +24,7 @@ from reslab.files import atomic_write
 from reslab.legible import legible
 from reslab.numbers import count, write_probability
 
+SIGNATURE = "made by reslab"
 SIDE = 160  # of a thumbnail
 HTML_ENDINGS, PICTURE_ENDINGS = (".html", ".htm"), (".jpg", ".jpeg", ".png")
 MOST_ON_A_PICTURE, MOST_ON_A_PAGE = 2000, 5000  # images: browsers scroll through no more
@@ -72,7 +74,17 @@ def write_sheet(
                 _write_html(ordered, file, title=title, on_bad=on_bad, left_out=left_out)
         else:
             form = "PNG" if path.suffix.lower() == ".png" else "JPEG"
-            _paint(ordered, path, title=title, on_bad=on_bad, left_out=left_out).save(temporary, form, quality=88)
+            page = _paint(ordered, path, title=title, on_bad=on_bad, left_out=left_out)
+            page.save(temporary, form, quality=88, **sign(form))
+
+
+def sign(form: str) -> dict[str, Any]:
+    """Return how a picture says that reslab made it, so that it may be replaced by a newer one."""
+    if form == "JPEG":
+        return {"comment": SIGNATURE}
+    info = PngInfo()
+    info.add_text("Software", SIGNATURE)
+    return {"pnginfo": info}
 
 
 def _group(prediction: Prediction) -> str:
@@ -114,6 +126,7 @@ def _write_html(
     sizes = {name: len(list(group)) for name, group in groupby(predictions, _group)}
     file.write(
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="generator" content="{SIGNATURE}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{_escape(title)}</title><style>{STYLE}</style></head><body>\n<h1>{_escape(title)}</h1>\n"
     )

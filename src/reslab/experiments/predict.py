@@ -5,15 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reslab.delivery.guess_table import write_csv
+from reslab.delivery.guess_table import COLUMN, write_csv
 from reslab.delivery.onnx_predictor import ENDING, OnnxPredictor
 from reslab.delivery.pictures import Image, as_sequence, find_images
 from reslab.delivery.predictor import Guesser, Prediction, Predictor
-from reslab.delivery.sheet import refuse_sheet, write_sheet
+from reslab.delivery.sheet import SIGNATURE, refuse_sheet, write_sheet
 from reslab.errors import UserError
 from reslab.experiments.subjects import Given, load_trained, note_bad, read_fields
 from reslab.experiments.trained import choose_preprocess
-from reslab.files import refuse_closed_place
+from reslab.files import refuse_closed_place, refuse_foreign
 from reslab.runtime.execution import choose_device
 from reslab.runtime.listener import DEAF, Listener
 from reslab.spec.words import Fields, preprocess_fields
@@ -103,6 +103,11 @@ def look(
             raise UserError(f"{both[0]} is one of the input images; write to another file")
         if explain is not None and explain.resolve() in folders | {path.parent for path in read}:
             raise UserError(f"{explain} has input images, which pictures could replace; give --explain another folder")
+        for path in outputs:
+            refuse_foreign(path, COLUMN if path.suffix.lower() == ".csv" else SIGNATURE.encode())
+        if explain is not None:
+            for path in {explain / f"{Path(image).stem}.png" for image in found if isinstance(image, (str, Path))}:
+                refuse_foreign(path, SIGNATURE.encode())
         searched = [Path(image).resolve() for image in files if Path(image).is_dir()]
         if explain is not None and any(explain.resolve().is_relative_to(folder) for folder in searched):
             raise UserError(

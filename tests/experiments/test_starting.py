@@ -286,6 +286,7 @@ def test_another_preparation_is_to_be_had(photos: PhotoDataset, authors: str) ->
         (replace(TORCHVISION, resize=256, crop=224), None),
         (replace(TORCHVISION, resize=232), replace(TORCHVISION, resize=round(232 * side / 224), crop=side)),
         (replace(TORCHVISION, resize=None, crop=None), None),
+        (replace(TORCHVISION, resize=37, crop=32), None),  # 256 for 224 too, rounded
         (None, None),
     ):
         assert keep_preparation(trial, Weights(spec=trial.network, tensors={}, preprocess=known)) == kept

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from reslab.report.release import judge_release
-from reslab.runs.released import ReleaseTest
+from reslab.runs.released import ReleaseTest, place_test, write_test
 
 
 def record(root: Path, protocol: str, top1: float, *, images: int = 5_000, top5: float = 7.8) -> None:
     """Leave the record of a test."""
-    ReleaseTest(
+    test = ReleaseTest(
         network="resnet-50",
         weights="imagenet",
         protocol=protocol,
@@ -22,7 +22,9 @@ def record(root: Path, protocol: str, top1: float, *, images: int = 5_000, top5:
         images=images,
         scores={"error_percent": top1, "top5_error_percent": top5},
         surroundings={},
-    ).write(root)
+    )
+    known = ("network", "data", "fingerprint", "protocol", "precision")
+    write_test(test, place_test(root, **{name: getattr(test, name) for name in known}))
 
 
 @pytest.mark.parametrize(

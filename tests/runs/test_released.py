@@ -19,7 +19,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     record(tmp_path, "10-crop", 22.3)
     found = read_tests(tmp_path)
     assert [(one.protocol, one.images) for one in found] == [("1-crop", 100), ("1-crop", 5_000), ("10-crop", 5_000)]
-    assert found[1].place(tmp_path).is_file()
+    assert (tmp_path / "release" / "resnet-50-of-5000-0123456789ab" / "1-crop-fp32.json").is_file()
     assert found[1].scores == {"error_percent": 24.28, "top5_error_percent": 7.8}
 
 
@@ -27,7 +27,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 def test_a_damaged_record_is_named(content: str, tmp_path: Path) -> None:
     """With what to do."""
     record(tmp_path, "1-crop", 24.28)
-    (test,) = read_tests(tmp_path)
-    test.place(tmp_path).write_text(content)
+    (path,) = tmp_path.rglob("1-crop-fp32.json")
+    path.write_text(content)
     with pytest.raises(UserError, match=r"1-crop-fp32\.json is damaged .*; remove it and test again"):
         read_tests(tmp_path)

@@ -93,8 +93,10 @@ def show(run: str, *, runs: RunsFolder = None, json: Json = False) -> None:
     void = record.result.panel.list_void() if record.result else ()
     hidden = {name for score in void for name in (score.name, score.key("test"))}
     for name, value in parts.get("result", {}).items():
-        if (isinstance(value, float) and name not in hidden) or name == "best_step":
+        if isinstance(value, float) and name not in hidden:
             console.print(f"{name:<26} {value:.4g}")
+        elif name == "best_step":
+            console.print(f"{name:<26} {value:,}")
 
 
 @app.command(name="prune")

@@ -21,6 +21,12 @@ Floats: TypeAlias = NDArray[np.floating]
 TRIES = 10  # for a part of the image that fits, as torchvision's
 ASPECTS = (3 / 4, 4 / 3)
 REFERENCE_SIDE = 224  # what the paper's sides belong to
+TEST_SIDE = 256  # the shorter side of what is tested, for crops of that
+
+
+def find_test_side(crop: int) -> int:
+    """Return to which shorter side photographs are resized before a central crop of a test."""
+    return round(TEST_SIDE * crop / REFERENCE_SIDE)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from reslab.data.geometry import find_test_side
 from reslab.errors import UserError
 from reslab.networks import Network, Weights, build, read_weights
 from reslab.networks.create import adopt_weights, create_trained
@@ -61,14 +62,16 @@ def keep_preparation(trial: Trial, read: Weights) -> Preprocess | None:
     other photographs: its mean colour is kept.
     """
     known, crop = read.preprocess, trial.network.input_shape[-1]
-    usual = Preprocess(resize=round(256 * crop / 224), crop=crop, mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    usual = Preprocess(resize=find_test_side(crop), crop=crop, mean=IMAGENET_MEAN, std=IMAGENET_STD)
     if known is None or (known.per_pixel_mean and trial.recipe.centring == "mean-image"):
         return None
     if read.mean_image is not None:
         mean = tuple(read.mean_image.flatten(1).mean(1).tolist())
         std = known.std * (len(mean) // len(known.std))
         known = replace(known, per_pixel_mean=False, mean=mean, std=std)
-    resize = round(known.resize * crop / known.crop) if known.resize and known.crop else usual.resize
+    resize = usual.resize
+    if known.resize and known.crop and known.resize != find_test_side(known.crop):
+        resize = round(known.resize * crop / known.crop)
     kept = replace(known, resize=resize, crop=crop)
     return None if kept == usual and trial.recipe.centring == "imagenet" else kept
 

@@ -26,16 +26,15 @@ class ReleaseTest:
     scores: dict[str, float]
     surroundings: dict[str, Any]
 
-    def place(self, root: Path) -> Path:
-        """Return where its record lies."""
-        name = slug(f"{self.network}-{self.data}-{self.fingerprint[:12]}")
-        return root / FOLDER / name / f"{self.protocol}-{self.precision}.json"
 
-    def write(self, root: Path) -> Path:
-        """Write its record."""
-        path = self.place(root)
-        write_text(path, to_json(asdict(self), indent=2, sort_keys=True) + "\n")
-        return path
+def place_test(root: Path, *, network: str, data: str, fingerprint: str, protocol: str, precision: str) -> Path:
+    """Return where the record of a test lies, or will."""
+    return root / FOLDER / slug(f"{network}-{data}-{fingerprint[:12]}") / f"{protocol}-{precision}.json"
+
+
+def write_test(test: ReleaseTest, path: Path) -> None:
+    """Write the record of a test."""
+    write_text(path, to_json(asdict(test), indent=2, sort_keys=True) + "\n")
 
 
 def read_tests(root: Path) -> list[ReleaseTest]:

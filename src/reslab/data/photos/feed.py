@@ -23,7 +23,7 @@ from torch import Tensor
 from reslab.data.arrays.order import take_share
 from reslab.data.arrays.resident import send
 from reslab.data.balance import balance
-from reslab.data.geometry import REFERENCE_SIDE
+from reslab.data.geometry import find_test_side
 from reslab.data.photos.bad_images import BadImages, Part, read_skipped
 from reslab.data.photos.crops import Decoded, TrainingCrops, Wanted
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit
@@ -42,7 +42,6 @@ from reslab.spec import Preprocess
 from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
 from reslab.spec.trial import Trial
 
-TEST_SIDE = 256  # for crops of REFERENCE_SIDE
 EVALUATION_BATCH = 50
 MEAN = "mean_image"
 MEAN_IMAGES = 10_000  # that the mean image is taken over, where there are more
@@ -215,7 +214,7 @@ def make_feed(
     known = processes.ask_first(read_skipped(kept) if kept else []) if skip else []
     bad = BadImages(whole, skip=skip, listener=listener, known=known, folder=kept)
     crop = trial.network.input_shape[-1]
-    geometry = Preprocess(resize=round(TEST_SIDE * crop / REFERENCE_SIDE), crop=crop)
+    geometry = Preprocess(resize=find_test_side(crop), crop=crop)
     mean_image, preprocess = None, trial.preprocess or replace(geometry, mean=IMAGENET_MEAN, std=IMAGENET_STD)
     if recipe.centring == "mean-image" and trial.preprocess is None:
         mean_image, preprocess = torch.empty(3, crop, crop), replace(geometry, per_pixel_mean=True)

@@ -44,11 +44,6 @@ FIRST = {"conv1_conv": "conv1", "conv1_bn": "bn_conv1", "predictions": "fc1000",
 FOLDED = re.compile(r"(res\w+|conv1)\.bias")
 
 
-def digest_keras(path: Path) -> str:
-    """Return the digest of a model's tensors, as they are before anything is folded."""
-    return seal({}, dict(_rename(read_layers_model(path))))
-
-
 def read_keras(path: Path) -> Weights:
     """Read a model.json and its shards as weights of one of our networks."""
     model = read_layers_model(path)
@@ -66,11 +61,11 @@ def read_keras(path: Path) -> Weights:
     try:
         _fold(tensors, {_authors_name(name, _is_deep(model)): epsilon for name, epsilon in epsilons.items()})
         spec, _, renamed = from_foreign("caffe", tensors)
-    except (UserError, LookupError, ValueError) as error:
+        assert isinstance(spec, NetworkSpec)
+        if not is_authors:
+            spec = replace(spec, pool=_find_pool(model), stride_in=_find_stride(model))
+    except (UserError, LookupError, ValueError, TypeError) as error:
         raise UserError(f"{path} has Keras's names, but cannot be read: {error}") from error
-    assert isinstance(spec, NetworkSpec)
-    if not is_authors:
-        spec = replace(spec, pool=_find_pool(model, path), stride_in=_find_stride(model))
     preprocess = AUTHORS if is_authors else KERAS
     return Weights(spec=spec, tensors=renamed, preprocess=preprocess, source="keras")
 
@@ -123,7 +118,7 @@ def _find_stride(model: LayersModel) -> Literal["1x1", "3x3"]:
     return "3x3" if (3, 3) in halving else "1x1"
 
 
-def _find_pool(model: LayersModel, path: Path) -> Literal["ceil", "padded"]:
+def _find_pool(model: LayersModel) -> Literal["ceil", "padded"]:
     """Return how the first pool treats the edge."""
     pool: dict[str, Any] = next((layer for layer in model.layers.values() if layer["class"] == "MaxPooling2D"), {})
     padding = [layer.get("padding") for name, layer in model.layers.items() if name.startswith("pool1")]
@@ -131,4 +126,4 @@ def _find_pool(model: LayersModel, path: Path) -> Literal["ceil", "padded"]:
         return "ceil"
     if [[1, 1], [1, 1]] in padding:
         return "padded"
-    raise UserError(f"{path} pads the first pool in a way that reslab's networks do not; give another file")
+    raise UserError("it pads the first pool in a way that reslab's networks do not; give another file")

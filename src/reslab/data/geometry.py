@@ -89,6 +89,21 @@ def shorter_side_box(random: np.random.Generator, width: int, height: int, *, si
     return left, top, left + side, top + side
 
 
+@dataclass(frozen=True)
+class ShorterSides:
+    """The same crops of square images that are all of one `size`: parts of it, as many as there are images."""
+
+    sides: tuple[int, ...]
+    size: int
+
+    def draw(self, random: np.random.Generator, count: int) -> NDArray[np.float32]:
+        """Return `count` boxes, a row each."""
+        shorter = random.integers(self.sides[0], self.sides[1], count, endpoint=True)
+        side = self.size * np.minimum(1, REFERENCE_SIDE / shorter)
+        left, top = random.random((2, count)) * (self.size - side)
+        return np.stack([left, top, left + side, top + side], axis=1, dtype=np.float32, casting="same_kind")
+
+
 def resized_box(random: np.random.Generator, width: int, height: int, *, areas: tuple[float, ...]) -> Box:
     """Return the common crop: a part of the image of random area and aspect, or the largest if none fits."""
     for _ in range(TRIES):

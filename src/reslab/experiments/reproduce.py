@@ -174,21 +174,18 @@ def _read_as_recorded(dataset: PhotoDataset, runs: Path) -> PhotoDataset:
 
 
 def on_these(claims: Iterable[Claim], dataset: Dataset) -> tuple[Claim, ...]:
-    """Return claims as far as `dataset` can test them: of photographs other than ImageNet, in a reduced setting."""
-    if not dataset.has_files or _is_imagenet(dataset):
+    """Return claims as far as `dataset` can test them: those about ImageNet by other images in a reduced setting."""
+    if _is_imagenet(dataset):
         return tuple(claims)
     data = DataSpec(name=dataset.name, fingerprint=dataset.fingerprint)
     lacks = f"ImageNet: {len(dataset.train):,} and {len(dataset.test):,} images of {dataset.name} instead"
-    classes = len(dataset.class_names)
-    return tuple(
-        replace(
-            claim,
-            settings=tuple(
-                replace(setting, data=data, images=None, classes=classes, lacks=lacks) for setting in claim.settings
-            ),
-        )
-        for claim in claims
-    )
+    changes = {"data": data, "images": None, "lacks": lacks}
+    changes |= {"classes": len(dataset.class_names), "input_size": dataset.side}
+
+    def on_this(setting: Setting) -> Setting:
+        return replace(setting, **changes) if setting.data == IMAGENET else setting
+
+    return tuple(replace(claim, settings=tuple(map(on_this, claim.settings))) for claim in claims)
 
 
 def _is_imagenet(dataset: Dataset) -> bool:

@@ -24,8 +24,8 @@ class Setting:
     """What is trained: a network, its name followed by fields it overrides, on data by a recipe.
 
     `images` is how many there are to train and to test on, where these tell the data and no fingerprint is known;
-    `classes` is that of the data where the network is made for others. `lacks` is what the published training had and
-    ours cannot have.
+    `classes` and `input_size` are those of the data where the network is made for others. `lacks` is what the published
+    training had and ours cannot have.
     """
 
     network: str
@@ -33,13 +33,15 @@ class Setting:
     data: DataSpec = CIFAR10
     images: tuple[int, int] | None = None
     classes: int | None = None
+    input_size: int | None = None
     lacks: str = ""
 
     def trial(self, seed: int) -> Trial:
         """Return the trial that tests a claim about this setting."""
         name, *fields = self.network.split()
-        classes = {} if self.classes is None else {"classes": self.classes}
-        network = find(name, dict(field.split("=") for field in fields) | classes)
+        of_data = {"classes": self.classes, "input_size": self.input_size}
+        given = {field: value for field, value in of_data.items() if value is not None}
+        network = find(name, dict(field.split("=") for field in fields) | given)
         return Trial(data=self.data, network=network, recipe=find_recipe(self.recipe), seed=seed)
 
 

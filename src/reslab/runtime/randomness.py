@@ -25,6 +25,8 @@ class Stream(IntEnum):
     TURN = 4
     ROUND = 5
     VALIDATION = 6
+    PARTS = 7
+    SHIFTS = 8
     CROP = AUGMENTATION
     COLOUR = FIRST_FLIPS
     MIXING = HOLES

@@ -37,11 +37,12 @@ class AugmentationSpec:
         alternating_flips: Draw flips in the first epoch only, then flip each image every other epoch. For small images.
         cutout: Side in pixels of a square set to zero in each image. 0 for none. For small images.
         crop: `padded` for small images. For photographs `shorter-side` (the paper: resize, then crop) or `resized`
-            (crop a random area and resize it).
+            (crop a random area and resize it). `shorter-side` also suits square images of one size.
         sides: The least and the greatest shorter side, for crops of 224 pixels; other crops scale them. For
             `shorter-side`.
         areas: The least and the greatest area of a crop, as fractions of the image. For `resized`.
-        colour: Standard deviation of shifts along the principal components of colour. 0 for none. For photographs.
+        colour: Standard deviation of shifts along the principal components of colour. 0 for none. For photographs, and
+            for `shorter-side`.
         policy: Also apply torchvision's TrivialAugment (`trivial`) or RandAugment (`rand`). For photographs.
         mixup: Parameter of mixup's beta distribution. 0 for none. With cutmix, each batch draws one of them. For
             photographs.

@@ -103,6 +103,14 @@ def test_what_was_trained_on_is_known_by_the_fingerprint() -> None:
         ({"centring": "imagenet"}, r"recipe\.centring is imagenet, which is only for photographs; leave out"),
         ({"resizing.initial": 0.5}, r"recipe\.resizing\.initial is 0\.5, which is only for photographs; leave out"),
         ({"augmentation.padding": 8, "augmentation.edges": "reflect"}, "edges=reflect needs a padding smaller than"),
+        (
+            {"augmentation.colour": 0.1},
+            r"recipe\.augmentation\.colour is 0\.1, which is for photographs, and for colour",
+        ),
+        (
+            {"augmentation.colour": 0.1, "augmentation.crop": "shorter-side"},  # digits are grey
+            r"recipe\.augmentation\.colour is 0\.1, which is for photographs, and for colour images with",
+        ),
         ({"augmentation.cutout": 9}, r"recipe\.augmentation\.cutout is 9, but the images are 8 pixels wide"),
     ],
 )
@@ -115,6 +123,15 @@ def test_what_is_not_for_images_of_one_size_is_refused(fields: dict[str, object]
         DIGITS.refuse_trial(replace(trial, recipe=find_recipe("digits", fields)))
 
 
+def test_parts_are_taken_of_square_images_only() -> None:
+    """Their crops are squares as large as they are."""
+    trial = make_digits_trial(**{"augmentation.crop": "shorter-side"})
+    DIGITS.refuse_trial(trial)
+    wide = ArraySplit(DIGITS.train.images[..., :6, :], DIGITS.train.targets)
+    with pytest.raises(UserError, match=r"needs square images, but those of digits are 6x8; leave out"):
+        replace(DIGITS, train=wide).refuse_trial(trial)
+
+
 def test_images_take_memory_where_they_are_resident(monkeypatch: pytest.MonkeyPatch) -> None:
     """Padded, once for all trials; streamed ones take nothing there."""
     trial = make_digits_trial()
@@ -122,3 +139,5 @@ def test_images_take_memory_where_they_are_resident(monkeypatch: pytest.MonkeyPa
     assert DIGITS.count_bytes(trial, device="cpu") == 0
     monkeypatch.setenv("RESLAB_BATCHES", "resident")
     assert DIGITS.count_bytes(trial, device="cpu") == 1797 * 10 * 10
+    cropped = make_digits_trial(**{"augmentation.crop": "shorter-side"})
+    assert DIGITS.count_bytes(cropped, device="cpu") == 1797 * 8 * 8

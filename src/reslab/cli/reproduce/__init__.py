@@ -68,8 +68,8 @@ def reproduce(
         images. table-1 counts parameters and multiply-adds and trains nothing. release tests the authors' ImageNet
         weights on the photographs of data=FOLDER, or of --from DIR prints the records. Then fields to change, such as
         recipe.iterations=2000 (a reduced setting). For ImageNet tables: data=FOLDER is a folder
-        with ImageNet, or with other photographs (then the verdict is 'reduced setting'). data.on_bad_image=skip skips
-        images that cannot be read.
+        with ImageNet, or with other photographs, and data=tiny-imagenet is a dataset (then the verdict is 'reduced
+        setting'). data.on_bad_image=skip skips images that cannot be read.
     seeds
         Train with the seeds 1 to N. Default: seed 1.
     only
@@ -183,22 +183,25 @@ def _means(name: str, network: str) -> bool:
 
 
 def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> Dataset:
-    """Open the dataset of the claims; `data` is a folder to use instead."""
+    """Open the dataset of the claims; `data` is a dataset or a folder to use instead of ImageNet."""
     names = {setting.data.name for claim in claims for setting in claim.settings}
     if IMAGENET.name not in names and data is not None:
         raise UserError(f"data= is only for tables that train on ImageNet; leave out data= for {table}")
     with progress_console.status("loading"):
-        from reslab.data.catalogue import load_dataset
+        from reslab.data.catalogue import LOADERS, load_dataset
         from reslab.experiments.reproduce import open_imagenet
 
         if IMAGENET.name not in names:
             return load_dataset(CIFAR10.name)
+        if data in LOADERS:
+            return load_dataset(data)
         dataset = open_imagenet(Path(data).expanduser() if data else None, runs=root)
     if dataset is None:
         raise UserError(
             f"{table} needs ImageNet (ILSVRC-2012), which was not found: get it from image-net.org and run "
             "`reslab data prepare imagenet SOURCE`, or give data=FOLDER if it is unpacked; "
-            "a folder of other photographs gives a reduced setting, and --from DIR judges existing runs"
+            "other images, such as data=tiny-imagenet or a folder of photographs, give a reduced setting, and "
+            "--from DIR judges existing runs"
         )
     return dataset
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from reslab.data.arrays.feed import FOR_IMAGES, HEEDED, ArrayFeed, make_feed
+from reslab.data.arrays.feed import FOR_IMAGES, HEEDED, ArrayFeed, find_padding, make_feed
 from reslab.data.arrays.resident import refuse_small_images
 from reslab.data.arrays.split import ArraySplit
 from reslab.data.arrays.streamed import is_resident, padded_bytes
@@ -97,6 +97,19 @@ class ArrayDataset:
         recipe = trial.recipe
         augmentation = recipe.augmentation
         refuse_unheeded(augmentation, HEEDED, other="photographs")
+        if augmentation.crop == "resized":
+            raise UserError("recipe.augmentation.crop is resized, which is only for photographs; choose shorter-side")
+        if augmentation.crop == "shorter-side" and (shape := self.train.images.shape)[2:] != (self.side, self.side):
+            size = "x".join(map(str, shape[2:]))
+            raise UserError(
+                f"recipe.augmentation.crop is shorter-side, which needs square images, but those of {self.name} are "
+                f"{size}; leave out recipe.augmentation.crop"
+            )
+        if augmentation.colour and (augmentation.crop == "padded" or self.channels != 3):
+            raise UserError(
+                f"recipe.augmentation.colour is {augmentation.colour:g}, which is for photographs, and for colour "
+                "images with recipe.augmentation.crop=shorter-side; leave out recipe.augmentation.colour"
+            )
         for name in FOR_IMAGES if self.dimensions != 2 else ():
             if value := getattr(augmentation, name):
                 off = str(type(value)(0)).lower()
@@ -110,8 +123,8 @@ class ArrayDataset:
                 f"recipe.resizing.initial is {recipe.resizing.initial:g}, which is only for photographs; leave out "
                 "recipe.resizing.initial"
             )
-        side = min(self.train.images.shape[2:])
-        refuse_small_images(side, padding=augmentation.padding, edges=augmentation.edges, cutout=augmentation.cutout)
+        side, padding = min(self.train.images.shape[2:]), find_padding(augmentation)
+        refuse_small_images(side, padding=padding, edges=augmentation.edges, cutout=augmentation.cutout)
 
     def list_packages(self, trial: Trial) -> Collection[str]:
         """Return the packages that make a trial's batches."""
@@ -119,7 +132,7 @@ class ArrayDataset:
 
     def count_bytes(self, trial: Trial, *, device: str) -> int:
         """Return the memory that the images take on a device, where they are resident."""
-        padding = trial.recipe.augmentation.padding
+        padding = find_padding(trial.recipe.augmentation)
         splits = [split for split in (self.train, self.test) if is_resident(split, padding, device)]
         return sum(padded_bytes(split, padding) for split in splits)
 

@@ -13,22 +13,25 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from reslab.data.arrays.cropped import describe_crops
 from reslab.data.arrays.order import Sampler
 from reslab.data.arrays.resident import Preparation, per_pixel_mean
 from reslab.data.arrays.split import ArraySplit
 from reslab.data.arrays.streamed import Batches, make_batches
 from reslab.data.balance import balance
+from reslab.data.geometry import ShorterSides
 from reslab.data.validation import draw_held_back, hold_back
 from reslab.runtime.execution import Execution
 from reslab.runtime.processes import Processes
 from reslab.spec import Preprocess
 from reslab.spec.preprocess import PER_PIXEL_MEAN
+from reslab.spec.recipe import AugmentationSpec
 from reslab.spec.trial import Trial
 
 EVALUATION_BATCH = 500
 # What is done to images here, and not to sequences or volumes; the rest says how, or says more of photographs' crops.
 FOR_IMAGES = ("padding", "flip", "alternating_flips", "cutout")
-HEEDED = (*FOR_IMAGES, "mean_first", "edges", "sides", "areas")
+HEEDED = (*FOR_IMAGES, "mean_first", "edges", "crop", "sides", "areas", "colour")
 
 
 class Source(Protocol):
@@ -78,7 +81,8 @@ class ArrayFeed:
     @property
     def preprocess(self) -> Preprocess:
         """What happens to an image before the network."""
-        return PER_PIXEL_MEAN
+        side = self.data.test.size
+        return PER_PIXEL_MEAN if self.trial.recipe.augmentation.crop == "padded" else describe_crops(side)
 
     @property
     def mean_image(self) -> Tensor:
@@ -154,17 +158,25 @@ def make_feed(
     """Put a trial's images on `device` and return what hands out batches of them."""
     augmentation, recipe = trial.recipe.augmentation, trial.recipe
     data = place(source, splits, trial, device=device)
+    padded = augmentation.crop == "padded"
     sampler = Sampler(
         count=len(data.train),
         seed=trial.seed,
-        padding=augmentation.padding,
+        padding=find_padding(augmentation),
         flip=augmentation.flip,
         alternating_flips=augmentation.alternating_flips,
         hole_places=data.train.size - augmentation.cutout + 1 if augmentation.cutout else 1,
+        crops=None if padded else ShorterSides(augmentation.sides, data.train.size),
+        colour=augmentation.colour,
         balance=balance(data.targets, seed=trial.seed) if recipe.sampling == "balanced" else None,
     )
     execution = Execution(channels_last=recipe.channels_last, precision=recipe.precision)
     return ArrayFeed(trial=trial, data=data, sampler=sampler, execution=execution, processes=processes)
+
+
+def find_padding(augmentation: AugmentationSpec) -> int:
+    """Return how many pixels images are padded with: none where parts of them are resized instead."""
+    return augmentation.padding if augmentation.crop == "padded" else 0
 
 
 def place(
@@ -180,7 +192,7 @@ def place(
             training = Preparation(
                 mean=per_pixel_mean(train, brightest=source.brightest),
                 brightest=source.brightest,
-                padding=augmentation.padding,
+                padding=find_padding(augmentation),
                 mean_first=augmentation.mean_first,
                 edges=augmentation.edges,
                 cutout=augmentation.cutout,
@@ -190,9 +202,9 @@ def place(
                 source=source,
                 targets=train.targets.astype(np.int64),
                 numbers=np.delete(np.arange(len(splits[0])), draw_held_back(splits[0], trial.data)),
-                train=make_batches(train, training, device=device),
-                test=make_batches(test, plain, device=device),
-                validation=None if held is None else make_batches(held, plain, device=device),
+                train=make_batches(train, training, crop=augmentation.crop, device=device),
+                test=make_batches(test, plain, crop=augmentation.crop, device=device),
+                validation=None if held is None else make_batches(held, plain, crop=augmentation.crop, device=device),
             )
             if torch.device(device).type == "cuda":
                 torch.cuda.current_stream(device).synchronize()  # others read it on streams of their own

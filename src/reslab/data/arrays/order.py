@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reslab.data.balance import Balance
+from reslab.data.geometry import ShorterSides
 from reslab.runtime.randomness import Stream, numbers_for
 
 Indices = NDArray[np.int64]
@@ -24,7 +25,9 @@ EPOCHS_KEPT = 64  # the one at hand and the next, of as many trials as run at on
 class Draw:
     """For each image of a batch: which it is, where its crop starts in the padded image, and whether it is flipped.
 
-    Where images are cut out of, the hole's corner in the image as the network sees it, cropped and flipped.
+    Where images are cut out of, the hole's corner in the image as the network sees it, cropped and flipped. Where parts
+    of images are resized instead, the box of each (left, top, right, bottom); and how far colours go along each
+    principal component, in eigenvalues.
     """
 
     indices: Indices
@@ -33,6 +36,8 @@ class Draw:
     flips: NDArray[np.bool_]
     hole_tops: Indices
     hole_lefts: Indices
+    boxes: NDArray[np.float32]
+    colours: NDArray[np.float32]
 
     def part(self, first: int, last: int) -> Draw:
         """Return the images from position `first` up to `last`."""
@@ -45,14 +50,16 @@ class Draw:
 
 def take_share(array: NDArray[Any], rank: int, count: int, *, parts: int) -> NDArray[Any]:
     """Return what the process `rank` of `count` takes of batches end to end: its share of each of their `parts`."""
-    return array.reshape(parts, count, -1)[:, rank].ravel()
+    ours, rest = len(array) // count, array.shape[1:]
+    return array.reshape(parts, count, ours // parts, *rest)[:, rank].reshape(ours, *rest)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampler:
     """The endless sequence of training images for one seed; `hole_places` counts where a hole may start on a side.
 
-    An epoch is every image once, or as many of a balanced sequence.
+    With `crops`, each image has a box; with `colour`, shifts of that deviation along the principal components. An epoch
+    is every image once, or as many of a balanced sequence.
     """
 
     count: int
@@ -61,6 +68,8 @@ class Sampler:
     flip: bool = False
     alternating_flips: bool = False
     hole_places: int = 1
+    crops: ShorterSides | None = None
+    colour: float = 0.0
     balance: Balance | None = None
 
     def draw(self, step: int, size: int, *, count: int = 1) -> Draw:
@@ -93,4 +102,12 @@ def _draw_epoch(sampler: Sampler, epoch: int) -> Draw:
     if sampler.alternating_flips:
         flips = (numbers_for(Stream.FIRST_FLIPS, seed=seed).random(count) < 0.5)[images] ^ (rounds % 2 == 1)
     holes = numbers_for(Stream.HOLES, seed=seed, epoch=epoch).integers(0, sampler.hole_places, (2, count))
-    return Draw(images, tops[places], lefts[places], flips, *holes[:, places])
+    boxes, colours = np.empty((count, 0), np.float32), np.empty((count, 0), np.float32)
+    if sampler.crops is not None:
+        boxes = sampler.crops.draw(numbers_for(Stream.PARTS, seed=seed, epoch=epoch), count)
+    if sampler.colour:
+        colours = numbers_for(Stream.SHIFTS, seed=seed, epoch=epoch).normal(0, sampler.colour, (count, 3))
+        colours = colours.astype(np.float32)
+    crops = {"tops": tops, "lefts": lefts, "hole_tops": holes[0], "hole_lefts": holes[1]}
+    crops |= {"boxes": boxes, "colours": colours}
+    return Draw(images, flips=flips, **{name: drawn[places] for name, drawn in crops.items()})

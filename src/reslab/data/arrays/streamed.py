@@ -14,11 +14,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from reslab.data.arrays.cropped import CroppedBatches
 from reslab.data.arrays.order import Draw
 from reslab.data.arrays.resident import Preparation, ResidentBatches, send
 from reslab.data.arrays.split import ArraySplit, Bytes
 from reslab.errors import UserError, choices
 from reslab.runtime.memory import free_memory
+from reslab.spec.recipe import Crop
 
 RESIDENT_FRACTION = 0.5  # of the free memory; the rest is for the network
 KINDS = ("resident", "streamed")
@@ -97,11 +99,16 @@ class PlainBatches:
         return images / self.brightest - self.mean, targets
 
 
-Batches = ResidentBatches | StreamedBatches | PlainBatches
+Batches = ResidentBatches | StreamedBatches | CroppedBatches | PlainBatches
 
 
-def make_batches(split: ArraySplit, preparation: Preparation, *, device: torch.device | str) -> Batches:
+def make_batches(
+    split: ArraySplit, preparation: Preparation, *, crop: Crop = "padded", device: torch.device | str
+) -> Batches:
     """Put a split on the device if it fits there well, else stream it."""
+    if crop != "padded":
+        resident = is_resident(split, 0, device)
+        return CroppedBatches(split, preparation, resident=resident, device=device)
     if split.images.ndim != 4:
         return PlainBatches(split, preparation, device=device)
     batches = ResidentBatches if is_resident(split, preparation.padding, device) else StreamedBatches

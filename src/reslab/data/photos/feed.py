@@ -3,8 +3,7 @@
 Tested on the central crop, the shorter side being 256 for crops of 224 and in proportion for others; centred by the
 mean image of the training images (the paper's way) or by ImageNet's mean and deviation (the common one); or all of it
 as the weights know it that the training starts from.
-Colours are shifted as in AlexNet: along the principal components of ImageNet's pixels, each by a normal number times
-its eigenvalue. Mixing joins every image with its neighbour in the batch, whose order is random already.
+Mixing joins every image with its neighbour in the batch, whose order is random already.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from torch import Tensor
 from reslab.data.arrays.order import take_share
 from reslab.data.arrays.resident import send
 from reslab.data.balance import balance
+from reslab.data.colour import find_shifts
 from reslab.data.geometry import find_test_side
 from reslab.data.photos.bad_images import BadImages, Part, read_skipped
 from reslab.data.photos.crops import Decoded, TrainingCrops, Wanted
@@ -45,9 +45,6 @@ from reslab.spec.trial import Trial
 EVALUATION_BATCH = 50
 MEAN = "mean_image"
 MEAN_IMAGES = 10_000  # that the mean image is taken over, where there are more
-# Of ImageNet's pixels from 0 to 1, RGB; a column of VECTORS is a component.
-VALUES = np.array([0.2175, 0.0188, 0.0045], np.float32)
-VECTORS = np.array([[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]], np.float32)
 
 
 @dataclass(kw_only=True)
@@ -163,8 +160,7 @@ class PhotoFeed:
     def _to_device(self, decoded: Decoded) -> tuple[Tensor, Tensor]:
         pixels = send(decoded.pixels.numpy(), self.device).permute(0, 3, 1, 2).float().div_(255)
         if self.trial.recipe.augmentation.colour:
-            shifts = send((decoded.shifts.numpy() * VALUES) @ VECTORS.T, self.device)
-            pixels.add_(shifts[:, :, None, None])
+            pixels.add_(send(find_shifts(decoded.shifts.numpy()), self.device)[:, :, None, None])
         if self.preprocess.channel_order == "BGR":
             pixels = pixels.flip(1)
         if (white := WHITE[self.preprocess.pixel_range]) != 1:

@@ -13,7 +13,8 @@ from tests.data.photos.ilsvrc import publish
 
 from reslab.data.arrays import fetch as fetching
 from reslab.data.arrays.sources import Published
-from reslab.data.photos.folder import read_folder, write_words
+from reslab.data.photos.folder import read_folder
+from reslab.data.words import write_words
 from reslab.files import LOCK, write_text
 
 generator = np.random.default_rng(0)

@@ -24,10 +24,11 @@ from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.arrays.feed import ArrayFeed
 from reslab.data.arrays.split import ArraySplit
 from reslab.data.photos import feed as of_photos
-from reslab.data.photos.folder import PhotoDataset, PhotoSplit, read_folder, write_words
+from reslab.data.photos.folder import PhotoDataset, PhotoSplit, read_folder
 from reslab.data.photos.order import PhotoSampler
 from reslab.data.photos.reader import read_photos
 from reslab.data.photos.shard_writer import write_shards
+from reslab.data.words import write_words
 from reslab.errors import UserError
 from reslab.experiments import run as running
 from reslab.experiments.evaluate import evaluate_subject

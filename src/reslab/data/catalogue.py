@@ -7,6 +7,7 @@ from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.arrays.digits import load_digits
 from reslab.data.arrays.sources import PUBLISHED
 from reslab.data.arrays.store import load_published
+from reslab.data.arrays.tiny_imagenet import TINY_IMAGENET, load_tiny_imagenet
 from reslab.data.dataset import Dataset
 from reslab.data.photos.reader import read_photos
 from reslab.errors import UserError, choices, suggest
@@ -18,6 +19,7 @@ from reslab.spec.trial import DataSpec
 LOADERS = {
     "digits": load_digits,
     **{name: partial(load_published, dataset) for name, dataset in PUBLISHED.items()},
+    TINY_IMAGENET.name: partial(load_tiny_imagenet, TINY_IMAGENET),
 }
 
 

@@ -16,10 +16,11 @@ from tests.photographs import make_photos
 from tests.trials import make_photo_trial
 
 from reslab.data.photos import folder
-from reslab.data.photos.folder import read_folder, read_words, write_words
+from reslab.data.photos.folder import read_folder
 from reslab.data.photos.pixels import read_pixels
 from reslab.data.photos.reader import read_photos
 from reslab.data.photos.shard_writer import write_shards
+from reslab.data.words import read_words, write_words
 from reslab.errors import UserError
 from reslab.spec.trial import DataSpec
 

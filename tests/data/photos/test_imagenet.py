@@ -12,8 +12,9 @@ import pytest
 from tests.data.photos.ilsvrc import TRAINED, TRUTH, WORDS, jpeg, pack, publish, unpack
 
 from reslab.data.photos import imagenet
-from reslab.data.photos.folder import read_folder, read_words
+from reslab.data.photos.folder import read_folder
 from reslab.data.photos.imagenet import choose_place, prepare_imagenet, read_devkit
+from reslab.data.words import read_words
 from reslab.errors import UserError
 
 COUNTS = (len(WORDS), TRAINED * len(WORDS), len(TRUTH))

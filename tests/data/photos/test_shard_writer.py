@@ -10,9 +10,9 @@ import pytest
 from tests.photographs import make_photos
 
 from reslab.data.photos import shard_writer as sharding
-from reslab.data.photos.folder import read_words, write_words
 from reslab.data.photos.reader import read_photos
 from reslab.data.photos.shard_writer import write_shards
+from reslab.data.words import read_words, write_words
 from reslab.errors import UserError
 
 

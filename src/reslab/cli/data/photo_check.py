@@ -12,8 +12,8 @@ from reslab.data.photos.bad_images import count_skippable
 from reslab.data.photos.check import Checked, check_folder
 from reslab.data.photos.editions import HELD_OUT
 from reslab.data.photos.findings import KINDS, Finding
-from reslab.data.photos.folder import read_words
 from reslab.data.photos.reader import read_photos
+from reslab.data.words import read_words
 from reslab.legible import legible
 from reslab.numbers import count
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
@@ -42,6 +42,7 @@ class ArrayDataset:
     held_out: bool = False
     is_known_by_size: bool = False
     root: Path | None = None
+    words: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def channels(self) -> int:
@@ -81,8 +82,8 @@ class ArrayDataset:
         return digest.hexdigest()
 
     def read_words(self) -> Mapping[str, str]:
-        """Return nothing: names say it."""
-        return {}
+        """Return what classes are called in words, where names do not say it."""
+        return self.words
 
     def read_before(self, *, held_out_seed: int) -> Iterator[ArrayDataset]:
         """Yield nothing: arrays are what they were."""

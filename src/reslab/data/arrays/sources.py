@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from reslab.data.arrays.formats import read_cifar10, read_cifar10_package, read_cifar100, read_fashion_mnist, read_svhn
 from reslab.data.arrays.split import Bytes
@@ -37,17 +38,16 @@ class Package:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Published:
-    """A dataset that is fetched: `read` turns its files, by name, into arrays of (count, height, width, channels)."""
+class Known:
+    """What is known of a dataset wherever it lies; an image has (height, width, channels)."""
+
+    verb: ClassVar[str] = "fetch"
 
     name: str
     class_names: tuple[str, ...]
     image_shape: tuple[int, int, int]
     num_train: int
     num_test: int
-    files: tuple[File, ...]
-    read: Callable[[Mapping[str, Path]], Arrays]
-    package: Package | None = None
     digests: Mapping[str, str] = field(default_factory=dict)
     recipe: str = "cifar-paper"
 
@@ -55,6 +55,20 @@ class Published:
     def num_bytes(self) -> int:
         """What its images take, once stored."""
         return (self.num_train + self.num_test) * math.prod(self.image_shape)
+
+    @property
+    def command(self) -> str:
+        """What brings it here."""
+        return f"reslab data {self.verb} {self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published(Known):
+    """A dataset that is fetched: `read` turns its files, by name, into arrays of (count, height, width, channels)."""
+
+    files: tuple[File, ...]
+    read: Callable[[Mapping[str, Path]], Arrays]
+    package: Package | None = None
 
 
 TORONTO = "https://www.cs.toronto.edu/~kriz"

@@ -5,18 +5,21 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from reslab.data.arrays.dataset import ArrayDataset
-from reslab.data.arrays.sources import Published
+from reslab.data.arrays.sources import Known, Published
 from reslab.data.arrays.split import ArraySplit, Bytes
+from reslab.data.words import write_words
 from reslab.errors import UserError
 from reslab.files import data_root, refuse_place, remove_abandoned, replace_folder, temporary_folder
 from reslab.json_text import to_json
 
+DIGESTS, FINGERPRINT = "digests.json", "fingerprint"
 ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
 
 
@@ -38,8 +41,13 @@ def check_arrays(dataset: Published, arrays: Mapping[str, Bytes]) -> None:
             raise ValueError(f"the digest of {name} differs from the published one")
 
 
-def save_arrays(name: str, arrays: Mapping[str, Bytes]) -> Path:
-    """Write a dataset's arrays and their digests; the folder appears whole, or stays as it was."""
+def save_arrays(
+    name: str, arrays: Mapping[str, Bytes], *, fingerprint: str = "", words: Mapping[str, str] | None = None
+) -> Path:
+    """Write a dataset's arrays and their digests; the folder appears whole, or stays as it was.
+
+    The `fingerprint` of all goes beside the digests, and the `words` of the classes into a file of their own.
+    """
     folder = data_root() / name
     try:
         with temporary_folder(folder.parent, name) as temporary:
@@ -48,7 +56,11 @@ def save_arrays(name: str, arrays: Mapping[str, Bytes]) -> Path:
             for array_name, array in arrays.items():
                 np.save(new / f"{array_name}.npy", array, allow_pickle=False)
             digests = {array_name: digest(array) for array_name, array in arrays.items()}
-            (new / "digests.json").write_text(to_json(digests, indent=2) + "\n", encoding="utf-8")
+            if fingerprint:
+                digests[FINGERPRINT] = fingerprint
+            (new / DIGESTS).write_text(to_json(digests, indent=2) + "\n", encoding="utf-8")
+            if words:
+                write_words(new, words)
             replace_folder(folder, new)
     except OSError as error:
         raise refuse_place(folder, error) from error
@@ -57,7 +69,9 @@ def save_arrays(name: str, arrays: Mapping[str, Bytes]) -> Path:
 
 def load_published(dataset: Published) -> ArrayDataset:
     """Load a fetched dataset from the data root."""
-    arrays = load_arrays(dataset.name, dataset.digests)
+    arrays = {name: read_array(dataset, name) for name in ARRAYS}
+    for name, array in arrays.items():
+        check_array(dataset, name, array)
 
     def split(part: str) -> ArraySplit:
         return ArraySplit(
@@ -73,22 +87,40 @@ def load_published(dataset: Published) -> ArrayDataset:
     )
 
 
-def load_arrays(name: str, digests: Mapping[str, str]) -> dict[str, Bytes]:
-    """Read a dataset's arrays and check them against their digests: those given, or those stored beside them."""
-    folder = data_root() / name
+def read_array(dataset: Known, name: str, *, mapped: bool = False) -> Bytes:
+    """Read one of a dataset's arrays, or map it; what it holds is to be checked."""
     remove_abandoned(data_root())  # what a fetch that was killed had begun
-    again = f"fetch it again with `reslab data fetch {name}`"
-    arrays = {}
-    for array_name in ARRAYS:
-        path = folder / f"{array_name}.npy"
-        try:
-            array = np.load(path, allow_pickle=False)
-            expected = (digests or json.loads((folder / "digests.json").read_text(encoding="utf-8")))[array_name]
-        except FileNotFoundError:
-            raise UserError(f"{name} is not at {folder}; fetch it with `reslab data fetch {name}`") from None
-        except (OSError, EOFError, ValueError, LookupError, TypeError) as error:
-            raise UserError(f"{path} is damaged; {again}") from error
-        if digest(array) != expected:
-            raise UserError(f"{path} is not {name}: its digest differs; {again}")
-        arrays[array_name] = array
-    return arrays
+    path = data_root() / dataset.name / f"{name}.npy"
+    with _telling(dataset, path):
+        # Mapped for reading alone, torch would warn; what is written in memory stays there.
+        return np.asarray(np.load(path, mmap_mode="c" if mapped else None, allow_pickle=False))
+
+
+def check_array(dataset: Known, name: str, array: Bytes) -> None:
+    """Refuse an array whose digest is not the one that is known, or that is stored beside it."""
+    if digest(array) != (dataset.digests.get(name) or find_digest(dataset, name)):
+        path = data_root() / dataset.name / f"{name}.npy"
+        raise UserError(f"{path} is not {dataset.name}: its digest differs; {_again(dataset)}")
+
+
+def find_digest(dataset: Known, name: str) -> str:
+    """Return the digest stored for an array, or the fingerprint."""
+    path = data_root() / dataset.name / DIGESTS
+    with _telling(dataset, path):
+        return json.loads(path.read_text(encoding="utf-8"))[name]
+
+
+@contextmanager
+def _telling(dataset: Known, path: Path) -> Iterator[None]:
+    """Tell that a file of a dataset is not there, or that it is damaged."""
+    try:
+        yield
+    except FileNotFoundError:
+        place = f"{dataset.name} is not at {path.parent}"
+        raise UserError(f"{place}; {dataset.verb} it with `{dataset.command}`") from None
+    except (OSError, EOFError, ValueError, LookupError, TypeError) as error:
+        raise UserError(f"{path} is damaged; {_again(dataset)}") from error
+
+
+def _again(dataset: Known) -> str:
+    return f"{dataset.verb} it again with `{dataset.command}`"

@@ -8,7 +8,6 @@ on, not by where it lies.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -27,9 +26,8 @@ from reslab.data.photos.editions import CURRENT, Edition, draw_held_out, needs_c
 from reslab.data.photos.image_files import VAL_NAMES, find_photos
 from reslab.data.photos.members import Stored, digest_content, reading
 from reslab.data.photos.pixels import read_pixels
+from reslab.data.words import read_words
 from reslab.errors import UserError
-from reslab.files import write_text
-from reslab.json_text import to_json
 from reslab.runtime.listener import Listener
 from reslab.runtime.processes import Processes
 from reslab.spec.recipe import refuse_unheeded
@@ -39,7 +37,6 @@ from reslab.spec.trial import DataSpec, SplitName, Trial
 if TYPE_CHECKING:
     from reslab.data.photos.feed import PhotoFeed
 
-WORDS = "classes.json"  # what classes are called, by their folders; words need not be unique: ImageNet has two cranes
 CHEAP = 4 * 2**30  # bytes that are read in seconds; ImageNet's are not
 HEEDED = ("flip", "crop", "sides", "areas", "colour", "policy", "mixup", "cutmix")  # what is done to photographs
 
@@ -214,25 +211,6 @@ class PhotoDataset:
         from reslab.data.photos.feed import make_feed
 
         return make_feed(self, trial, device=device, processes=processes, folder=folder, listener=listener)
-
-
-def write_words(root: Path, words: Mapping[str, str]) -> None:
-    """Write the words of a dataset's classes."""
-    write_text(root / WORDS, to_json(dict(sorted(words.items())), indent=2, ensure_ascii=False) + "\n")
-
-
-def read_words(root: Path) -> dict[str, str]:
-    """Read the words of a dataset's classes; none where it does not come with them."""
-    path = root / WORDS
-    try:
-        words = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} cannot be read: {error}; correct it or remove it") from error
-    if not isinstance(words, dict) or not all(isinstance(word, str) for word in words.values()):
-        raise UserError(f"{path} does not map each class folder to a name in words; correct it or remove it")
-    return words
 
 
 def read_folder(root: Path, *, seed: int = 0, edition: Edition = CURRENT) -> PhotoDataset:

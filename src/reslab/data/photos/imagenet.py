@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from reslab.data.photos.folder import read_folder, write_words
+from reslab.data.photos.folder import read_folder
+from reslab.data.words import write_words
 from reslab.errors import UserError
 from reslab.files import Watch, data_root, is_folder, list_folder, real_path, refuse_full_disk, temporary_folder
 

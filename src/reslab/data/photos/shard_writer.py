@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 
-from reslab.data.photos.folder import PhotoDataset, PhotoSplit, read_words, write_words
+from reslab.data.photos.folder import PhotoDataset, PhotoSplit
 from reslab.data.photos.label_list import find_list
 from reslab.data.photos.members import reading
 from reslab.data.photos.reader import read_photos
 from reslab.data.photos.shards import FILE, Contents
 from reslab.data.photos.tar_index import LABEL
+from reslab.data.words import read_words, write_words
 from reslab.errors import UserError
 from reslab.files import Watch, real_path, refuse_full_disk, temporary_folder
 from reslab.json_text import to_json

@@ -50,6 +50,7 @@ from reslab.training.stepping import assemble, reproducible
 PEERS: dict[str, tuple[str, dict[str, str]]] = {
     "resnet-50-v1.5": ("resnet50", {}),
     "resnet-18": ("resnet18", {"shortcut": "B", "pool": "padded"}),
+    "resnet-34": ("resnet34", {"shortcut": "B", "pool": "padded"}),
 }
 LEARNING_RATE = 0.01  # that of imagenet-common is for images, not for noise
 PREPROCESS = Preprocess(mean=IMAGENET_MEAN, std=IMAGENET_STD)

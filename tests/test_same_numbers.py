@@ -78,10 +78,13 @@ def compare_scene(golden: dict[str, Any], now: dict[str, Any], *, here: bool) ->
 
 @pytest.mark.slow
 def test_verdicts(tmp_path: Path) -> None:
-    """Every table and figure is judged as before by the records there were then, but for the wording of remarks."""
+    """Every table and figure is judged as before by the records there were then, but for the wording of remarks.
+
+    What is said of a setting since then may stand beside it.
+    """
     golden = read_golden("verdicts")["values"]
     now = json.loads(json.dumps(measure_verdicts(tmp_path, golden["runs"])))
-    assert not list_differences(golden, now, 1e-12)
+    assert not [line for line in list_differences(golden, now, 1e-12) if " besides" not in line]
 
 
 @pytest.mark.parametrize("path", TRIALS, ids=lambda path: f"{path.parent.parent.name}/{path.parent.name}")

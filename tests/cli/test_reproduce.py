@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.photographs import make_photos
-from tests.runs_by_hand import finish_run
+from tests.runs_by_hand import finish_run, write_run
 
 from reslab.cli.reproduce import choose_claims
 from reslab.cli.terminal import asking
@@ -26,7 +26,7 @@ from reslab.experiments import estimate, together
 from reslab.experiments import evaluate as evaluating
 from reslab.experiments.reproduce import plan_runs, reproduce
 from reslab.experiments.run import run_trial
-from reslab.paper.claim import Setting
+from reslab.paper.claim import TINY_IMAGENET, Setting
 from reslab.paper.claims import CLAIMS
 from reslab.paper.measurements import ByEnsemble
 from reslab.report.reporting import judge_runs
@@ -142,6 +142,22 @@ def test_other_photographs_are_a_reduced_setting(reslab, tmp_path: Path, monkeyp
     without = reslab(*again)
     assert "no run in" in without.err and "only on photos; add data=FOLDER to judge" in without.err
     assert json.loads(without.out)[0]["word"] == "not run"
+
+
+def test_runs_on_tiny_imagenet_are_judged_without_its_images(reslab, tmp_path: Path) -> None:
+    """As a reduced setting, where data= says so; else one is told that it can."""
+    data, classes = TINY_IMAGENET.data, [str(number) for number in range(TINY_IMAGENET.classes)]
+    tiny = {"data": data.name, "fingerprint": data.fingerprint, "network_fields": {"input_size": "64"}}
+    run = write_run(
+        tmp_path, "resnet-18", iterations=800, recipe_name="imagenet-paper", classes=classes, responses=False, **tiny
+    )
+    run.write("analysis/10-crop", {"error_percent": 44.0, "data": data.name, "images": 20_000})
+    words = ["reproduce", "table-2", "--only", "resnet-18", "--from", str(tmp_path), "--json"]
+    assert "only on tiny-imagenet; add data=tiny-imagenet to judge those" in reslab(*words).err
+    (judged,) = json.loads(reslab(*words, "data=tiny-imagenet").out)
+    assert (judged["word"], judged["values"]) == ("reduced setting", [44.0])
+    outcome = reslab("reproduce", "table-6", "--from", str(tmp_path), "data=tiny-imagenet")
+    assert outcome.code == 2 and "leave out data= for table-6" in outcome.err
 
 
 def test_what_is_to_be_measured_is_planned_too(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.claims import find_claim
 
+from reslab.data.arrays import tiny_imagenet
 from reslab.data.photos.imagenet import WHOLE
-from reslab.paper.claim import IMAGENET, IMAGENET_IMAGES
+from reslab.paper.claim import IMAGENET, IMAGENET_IMAGES, TINY_IMAGENET
 from reslab.paper.imagenet import CLAIMS
 from reslab.paper.tables import TABLE_3, TABLE_4, TABLE_5
 
@@ -70,3 +71,11 @@ def test_fig_4_is_read_off_its_own_iterations() -> None:
     measurement = find_claim("fig-4", "plain-18", "at 200k").measurement
     assert getattr(measurement, "iterations", 0) == 600_000
     assert (getattr(measurement, "after", 0), getattr(measurement, "upto", 0)) == (195_000, 200_000)
+
+
+def test_tiny_imagenet_is_what_is_prepared() -> None:
+    """By its name, its images and their number, its classes and their size."""
+    known = tiny_imagenet.TINY_IMAGENET
+    assert (TINY_IMAGENET.data.name, TINY_IMAGENET.data.fingerprint) == (known.name, known.fingerprint)
+    assert TINY_IMAGENET.images == (known.num_train, known.num_test)
+    assert (TINY_IMAGENET.classes, TINY_IMAGENET.input_size) == (len(known.class_names), known.side)

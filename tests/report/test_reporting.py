@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from tests.runs_by_hand import write_run
 
+from reslab.paper.claim import IMAGENET, TINY_IMAGENET
 from reslab.paper.claims import CLAIMS
-from reslab.report.reporting import judge_runs, report_runs
+from reslab.report.records import read_records
+from reslab.report.reporting import judge_runs, report_runs, tables_about
 
 
 @pytest.mark.parametrize("damage", ["{", "[]", '{"layers": [{"name": "conv1"}]}'])
@@ -57,3 +59,21 @@ def test_the_paper_is_judged_where_runs_are_about_its_data(tmp_path: Path, data:
     write_run(tmp_path / "runs", data=data)
     page = report_runs(tmp_path / "runs", out=tmp_path / "site").index.read_text()
     assert ("Compared with the paper" in page, "not run" in page, "Fig. 6:" in page) == (about, about, about)
+
+
+def test_tiny_imagenet_stands_for_imagenet_where_nothing_was_trained_on_that(tmp_path: Path) -> None:
+    """Its runs are a reduced setting, and an order says which of its steps hold."""
+    data, classes = TINY_IMAGENET.data, [str(number) for number in range(TINY_IMAGENET.classes)]
+    whole = {"recipe_name": "imagenet-paper", "classes": classes, "responses": False}
+    tiny = {"data": data.name, "fingerprint": data.fingerprint, "network_fields": {"input_size": "64"}, **whole}
+    for network, error_percent in (("plain-18", 30.0), ("plain-34", 40.0)):
+        run = write_run(tmp_path, network, iterations=12_000, **tiny)
+        run.write("analysis/10-crop", {"error_percent": error_percent, "data": data.name, "images": 20_000})
+    claims = tables_about(read_records(tmp_path)[0])
+    assert claims.keys() == {f"table-{number}" for number in range(2, 6)} | {"fig-4"}
+    order = claims["table-2"][0]
+    (verdict,) = judge_runs([order], tmp_path).verdicts
+    assert verdict.word == "reduced setting"
+    assert verdict.remarks.startswith("plain-18 30.00 < plain-34 40.00 holds; without ImageNet: 100,000 and 10,000")
+    write_run(tmp_path, "resnet-18", data=IMAGENET.name, **whole)
+    assert tables_about(read_records(tmp_path)[0])["fig-4"] == CLAIMS["fig-4"]

@@ -22,7 +22,7 @@ from reslab.experiments.evaluate import score_ensemble, score_run
 from reslab.experiments.together import most_together, refuse_failures, run_together
 from reslab.experiments.trials import refuse_without_files, take_epochs, with_epochs
 from reslab.files import data_root
-from reslab.paper.claim import IMAGENET, Claim, Setting
+from reslab.paper.claim import IMAGENET, Claim, Setting, Substitute
 from reslab.paper.measurements import ENSEMBLE, ByEnsemble, ByProtocol, Logged, ResponseStd
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.runtime.execution import choose_device
@@ -177,15 +177,13 @@ def on_these(claims: Iterable[Claim], dataset: Dataset) -> tuple[Claim, ...]:
     """Return claims as far as `dataset` can test them: those about ImageNet by other images in a reduced setting."""
     if _is_imagenet(dataset):
         return tuple(claims)
-    data = DataSpec(name=dataset.name, fingerprint=dataset.fingerprint)
-    lacks = f"ImageNet: {len(dataset.train):,} and {len(dataset.test):,} images of {dataset.name} instead"
-    changes = {"data": data, "images": None, "lacks": lacks}
-    changes |= {"classes": len(dataset.class_names), "input_size": dataset.side}
-
-    def on_this(setting: Setting) -> Setting:
-        return replace(setting, **changes) if setting.data == IMAGENET else setting
-
-    return tuple(replace(claim, settings=tuple(map(on_this, claim.settings))) for claim in claims)
+    these = Substitute(
+        data=DataSpec(name=dataset.name, fingerprint=dataset.fingerprint),
+        images=(len(dataset.train), len(dataset.test)),
+        classes=len(dataset.class_names),
+        input_size=dataset.side,
+    )
+    return these.stand_in(claims)
 
 
 def _is_imagenet(dataset: Dataset) -> bool:

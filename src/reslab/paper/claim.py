@@ -1,7 +1,7 @@
 """A published statement, what is trained to test it, and the data it is about."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -83,6 +83,39 @@ class Claim:
         sign = {"below": "< ", "above": "> "}.get(self.relation, "")
         spread = f" ± {self.published_std:g}" if self.published_std else ""
         return f"{sign}{self.published:g}{spread}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Substitute:
+    """Data that stand for ImageNet, which makes the setting a reduced one: how many `images` to train and to test on.
+
+    Photographs have no `input_size` of their own.
+    """
+
+    data: DataSpec
+    images: tuple[int, int]
+    classes: int
+    input_size: int | None = None
+
+    def stand_in(self, claims: Iterable[Claim]) -> tuple[Claim, ...]:
+        """Return claims, those about ImageNet about these data."""
+        train, test = self.images
+        lacks = f"ImageNet: {train:,} and {test:,} images of {self.data.name} instead"
+        changes = {"data": self.data, "images": None, "lacks": lacks}
+        changes |= {"classes": self.classes, "input_size": self.input_size}
+
+        def replaced(setting: Setting) -> Setting:
+            return replace(setting, **changes) if setting.data == IMAGENET else setting
+
+        return tuple(replace(claim, settings=tuple(map(replaced, claim.settings))) for claim in claims)
+
+
+TINY_IMAGENET = Substitute(
+    data=DataSpec(name="tiny-imagenet", fingerprint="f220c5d4d693d45362e97a500f7300b22335deee3546ee3382b8661507aae248"),
+    images=(100_000, 10_000),
+    classes=200,
+    input_size=64,
+)
 
 
 def claim_order(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reslab.errors import UserError
-from reslab.paper.claim import Claim
+from reslab.paper.claim import IMAGENET, TINY_IMAGENET, Claim
 from reslab.paper.claims import CLAIMS
 from reslab.report.records import Damage, RunRecord, read_records
 from reslab.report.site import write_site
@@ -35,11 +35,15 @@ def report_runs(root: Path, *, out: Path | None = None) -> Report:
 
 
 def tables_about(records: Sequence[RunRecord]) -> dict[str, tuple[Claim, ...]]:
-    """Return the tables and figures about data that any of these runs was trained on: others cannot be judged."""
+    """Return the tables and figures about data that any of these runs was trained on: others cannot be judged.
+
+    Where none was trained on ImageNet, runs on Tiny-ImageNet stand for those.
+    """
     known = {record.trial.data.name for record in records}
+    stand_in = tuple if IMAGENET.name in known else TINY_IMAGENET.stand_in
     return {
         name: claims
-        for name, claims in CLAIMS.items()
+        for name, claims in ((name, stand_in(claims)) for name, claims in CLAIMS.items())
         if any(setting.data.name in known for claim in claims for setting in claim.settings)
     }
 

@@ -54,6 +54,12 @@ class Verdict:
         return min(map(len, self.samples), default=0)
 
     @property
+    def agrees(self) -> bool | None:
+        """Whether our numbers are as claimed, whatever the setting; None without numbers or without a claim."""
+        asks = len(self.claim.settings) == 1 and self.claim.published is None
+        return None if asks or not self.samples else _agree(self.claim, _means(self.samples))
+
+    @property
     def cells(self) -> list[tuple[Setting, tuple[float, ...], tuple[str, ...]]]:
         """Each setting that was run, with its values and the runs they are of."""
         runs = iter(self.runs)
@@ -181,19 +187,23 @@ def _differences(run: RunRecord, setting: Setting, asked: Trial) -> Differences:
 
 
 def _compare(claim: Claim, means: Sequence[float]) -> Word:
+    if len(means) == 1 and claim.published is None:
+        return "measured"
+    return "reproduced" if _agree(claim, means) else "deviates"
+
+
+def _agree(claim: Claim, means: Sequence[float]) -> bool:
+    """Whether means are as claimed, within the tolerance."""
     if claim.relation in ("rises", "falls"):
         rises = _rises(claim, means)
-        agrees = all(rise > -claim.tolerance for rise in rises) and sum(rises) > claim.tolerance
-    elif claim.published is None:
-        return "measured"
-    else:
-        difference = means[0] - claim.published
-        agrees = {
-            "near": abs(difference) <= claim.tolerance,
-            "below": difference < claim.tolerance,
-            "above": difference > -claim.tolerance,
-        }[claim.relation]
-    return "reproduced" if agrees else "deviates"
+        return all(rise > -claim.tolerance for rise in rises) and sum(rises) > claim.tolerance
+    assert claim.published is not None
+    difference = means[0] - claim.published
+    return {
+        "near": abs(difference) <= claim.tolerance,
+        "below": difference < claim.tolerance,
+        "above": difference > -claim.tolerance,
+    }[claim.relation]
 
 
 def _rises(claim: Claim, means: Sequence[float]) -> list[float]:

@@ -20,7 +20,7 @@ from reslab.cli.train.trial_set import print_runs, refuse_numbers, tell_needs
 from reslab.cli.words.subjects import WHOLE, Compile, Json, RunsFolder, runs_root, writable_root
 from reslab.errors import UserError, choices, suggest
 from reslab.numbers import about, signed
-from reslab.paper.claim import CIFAR10, IMAGENET, Claim
+from reslab.paper.claim import CIFAR10, IMAGENET, TINY_IMAGENET, Claim
 from reslab.paper.claims import CLAIMS
 from reslab.report.markdown import gather_remarks
 from reslab.report.notation import ours, place
@@ -133,10 +133,7 @@ def reproduce(
     else:
         root = from_
         if data is not None:
-            dataset = _open(claims, ", ".join(subjects), data, root)
-            from reslab.experiments.reproduce import on_these
-
-            claims = on_these(claims, dataset)
+            claims = _stand_in(claims, ", ".join(subjects), data, root)
     judged = judge_runs(claims, root)
     if from_ is not None and data is None:
         _tell_of_other_photographs(claims, judged, root)
@@ -184,9 +181,8 @@ def _means(name: str, network: str) -> bool:
 
 def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> Dataset:
     """Open the dataset of the claims; `data` is a dataset or a folder to use instead of ImageNet."""
+    _refuse_data(claims, table, data)
     names = {setting.data.name for claim in claims for setting in claim.settings}
-    if IMAGENET.name not in names and data is not None:
-        raise UserError(f"data= is only for tables that train on ImageNet; leave out data= for {table}")
     with progress_console.status("loading"):
         from reslab.data.catalogue import LOADERS, load_dataset
         from reslab.experiments.reproduce import open_imagenet
@@ -206,13 +202,31 @@ def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> 
     return dataset
 
 
+def _refuse_data(claims: Sequence[Claim], table: str, data: str | None) -> None:
+    if data is not None and all(setting.data != IMAGENET for claim in claims for setting in claim.settings):
+        raise UserError(f"data= is only for tables that train on ImageNet; leave out data= for {table}")
+
+
+def _stand_in(claims: Sequence[Claim], table: str, data: str, root: Path) -> Sequence[Claim]:
+    """Return claims about ImageNet about other data; of Tiny-ImageNet no image is needed to judge runs."""
+    _refuse_data(claims, table, data)
+    if data == TINY_IMAGENET.data.name:
+        return TINY_IMAGENET.stand_in(claims)
+    dataset = _open(claims, table, data, root)
+    from reslab.experiments.reproduce import on_these
+
+    return on_these(claims, dataset)
+
+
 def _tell_of_other_photographs(claims: Sequence[Claim], judged: Judgement, root: Path) -> None:
     """Say how to judge runs on other photographs, if a table about ImageNet finds no run on ImageNet."""
     asked = {setting.data.name for claim in claims for setting in claim.settings}
     if asked == {IMAGENET.name} and judged.data_names and IMAGENET.name not in judged.data_names:
+        tiny = TINY_IMAGENET.data.name
+        add = f"{tiny} to judge those" if tiny in judged.data_names else "FOLDER to judge the runs on that folder"
         note(
             f"no run in {root} was trained on ImageNet, only on {', '.join(sorted(judged.data_names))}; "
-            "add data=FOLDER to judge the runs on that folder as a reduced setting"
+            f"add data={add} as a reduced setting"
         )
 
 

@@ -78,7 +78,6 @@ TESTED_ELSEWHERE = {
     "networks/fused/stem_kernels.py": ("networks/fused/test_normalization.py", "kernels, beside torch's"),
     "paper/release.py": ("report/test_release.py", "published errors, as they are judged by"),
     "paper/claim.py": ("paper/test_cifar.py", "claims as there are"),
-    "spec/boxes.py": ("data/test_targets.py", "columns, as those who fill them have them"),
     "training/task.py": ("training/test_loop.py", "what the loop asks of a task, asked of toys"),
 }
 OF_THE_WHOLE = {

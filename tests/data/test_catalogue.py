@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from PIL import Image
+from tests.data.arrays import cs231n
 
 from reslab.data.arrays.fetch import fetch
 from reslab.data.arrays.sources import PUBLISHED, Published
-from reslab.data.catalogue import LOADERS, load_dataset, open_data
+from reslab.data.arrays.tiny_imagenet import load_tiny_imagenet, prepare_tiny_imagenet
+from reslab.data.catalogue import KNOWN, LOADERS, load_dataset, open_data
 from reslab.data.photos.folder import PhotoDataset
 from reslab.errors import UserError
 from reslab.runtime.listener import Listener
@@ -23,10 +26,13 @@ def test_unknown_datasets_are_told() -> None:
         load_dataset("cifar1")
 
 
-def test_every_dataset_has_a_recipe(publish: Callable[[str], Published]) -> None:
+def test_every_dataset_has_a_recipe(publish: Callable[[str], Published], tmp_path: Path, monkeypatch) -> None:
     """One that exists; house numbers are not flipped."""
     for name in PUBLISHED:
         fetch(publish(name))
+    known, _ = cs231n.publish(tmp_path)
+    prepare_tiny_imagenet(tmp_path, known)
+    monkeypatch.setitem(LOADERS, known.name, partial(load_tiny_imagenet, known))
     usual = {name: load_dataset(name).usual_recipe for name in LOADERS}
     assert usual == {
         "digits": "digits",
@@ -34,7 +40,9 @@ def test_every_dataset_has_a_recipe(publish: Callable[[str], Published]) -> None
         "cifar100": "cifar-paper",
         "svhn": "svhn",
         "fashion-mnist": "cifar-paper",
+        "tiny-imagenet": "cifar-paper",
     }
+    assert {name: usual[name] for name in KNOWN} == {name: known.recipe for name, known in KNOWN.items()}
     assert set(usual.values()) <= RECIPES.keys()
     assert RECIPES[usual["svhn"]].augmentation.flip is False
 

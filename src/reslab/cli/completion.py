@@ -23,7 +23,8 @@ if typing.TYPE_CHECKING:
 Shell: TypeAlias = Literal["zsh", "bash", "fish", "powershell"]
 KEYS = ("data", "network", "recipe", "seed", "weights")
 GROUPS = ("data", "network", "recipe")  # that have fields
-DATASETS = ("digits", "cifar10", "cifar100", "svhn", "fashion-mnist")  # data/catalogue.py, which imports torch
+# Those of data/catalogue.py, which imports torch.
+DATASETS = ("digits", "cifar10", "cifar100", "svhn", "fashion-mnist", "tiny-imagenet")
 
 # bash takes `=` for the end of a word: its words are put together again, and the answers cut to what comes after it.
 BASH_WORDS = """

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.arrays.digits import load_digits
-from reslab.data.arrays.sources import PUBLISHED
+from reslab.data.arrays.sources import PUBLISHED, Known
 from reslab.data.arrays.store import load_published
 from reslab.data.arrays.tiny_imagenet import TINY_IMAGENET, load_tiny_imagenet
 from reslab.data.dataset import Dataset
@@ -16,6 +16,7 @@ from reslab.runtime.listener import DEAF, Listener
 from reslab.spec import is_network
 from reslab.spec.trial import DataSpec
 
+KNOWN: dict[str, Known] = {**PUBLISHED, TINY_IMAGENET.name: TINY_IMAGENET}  # that can be brought here
 LOADERS = {
     "digits": load_digits,
     **{name: partial(load_published, dataset) for name, dataset in PUBLISHED.items()},

@@ -29,9 +29,10 @@ def test_damage_on_disk_is_found(name: str, publish: Callable[[str], Published])
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.raises(UserError, match=rf"test_images\.npy is not {name}"):
         load_dataset(name)
-    path.write_bytes(whole[:100])
-    with pytest.raises(UserError, match=r"test_images\.npy is damaged"):
-        load_dataset(name)
+    for damaged in (whole[:100], whole.replace(b"}", b"{", 1)):
+        path.write_bytes(damaged)
+        with pytest.raises(UserError, match=r"test_images\.npy is damaged"):
+            load_dataset(name)
     fetch(dataset)
     assert len(load_dataset(name).test) == 3
 

@@ -20,7 +20,6 @@ from reslab.data.photos.folder import read_folder
 from reslab.data.photos.pixels import read_pixels
 from reslab.data.photos.reader import read_photos
 from reslab.data.photos.shard_writer import write_shards
-from reslab.data.words import read_words, write_words
 from reslab.errors import UserError
 from reslab.spec.trial import DataSpec
 
@@ -271,19 +270,3 @@ def test_what_is_too_much_is_not_read(tmp_path: Path, monkeypatch: pytest.Monkey
     split = read_photos(make_photos(tmp_path / "photos")).train
     monkeypatch.setattr(folder, "CHEAP", sum(map(split.size, range(len(split)))) - 1)
     assert split.digests() is None
-
-
-def test_words_come_back(tmp_path: Path) -> None:
-    """Two classes may share them; a dataset may have none."""
-    assert read_words(tmp_path) == {}
-    words = {"n03126707": "crane", "n02012849": "crane", "n07930864": "crème"}
-    write_words(tmp_path, words)
-    assert read_words(tmp_path) == words
-
-
-@pytest.mark.parametrize("text", ["", "[1]", '{"a": 1}', "{"])
-def test_another_file_is_named(text: str, tmp_path: Path) -> None:
-    """With the remedy."""
-    (tmp_path / "classes.json").write_text(text)
-    with pytest.raises(UserError, match=r"classes\.json .*; correct it or remove it"):
-        read_words(tmp_path)

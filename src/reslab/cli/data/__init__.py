@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from reslab.cli.terminal.progress import byte_bars
-from reslab.cli.terminal.show import SPEAKING, console, make_table, print_json, say
+from reslab.cli.terminal.show import SPEAKING, console, make_table, print_json, say, warn
 from reslab.cli.words.subjects import WHOLE, Json
 from reslab.errors import UserError, choices, suggest
 from reslab.files import data_root, exists, remove_abandoned
@@ -17,6 +17,7 @@ from reslab.numbers import count, write_size
 app = App(name="data", help="Fetch, prepare, check, list and shard datasets.")
 
 DryRun = Annotated[bool, Parameter(help="Print what would be written, and where. Write nothing.")]
+PREPARED = ("imagenet", "tiny-imagenet")
 MOST_WORKERS = 256
 UNITS = {"MB": 10**6, "GB": 10**9}
 
@@ -39,7 +40,10 @@ def fetch(name: str, *, source: str | None = None, dry_run: DryRun = False) -> N
     from reslab.data.arrays.sources import PUBLISHED
 
     if name not in PUBLISHED:
-        raise UserError(f"'{name}' cannot be fetched; choose {choices(PUBLISHED)} (the digits come with the package)")
+        raise UserError(
+            f"'{name}' cannot be fetched; choose {choices(PUBLISHED)} (the digits come with the package; "
+            f"`reslab data prepare` brings {' and '.join(PREPARED)})"
+        )
     if dry_run:
         dataset = PUBLISHED[name]
         where = source or " and ".join(file.url for file in dataset.files)
@@ -55,27 +59,41 @@ def fetch(name: str, *, source: str | None = None, dry_run: DryRun = False) -> N
 
 @app.command
 def prepare(name: str, source: Path, *, out: Path | None = None, dry_run: DryRun = False) -> None:
-    """Unpack ImageNet's original files into one folder per class. Run it again to resume.
+    """Prepare ImageNet or Tiny-ImageNet from its publisher's files. Run it again to resume.
 
         reslab data prepare imagenet downloads/
+
+    ImageNet is unpacked into one folder per class. Tiny-ImageNet is decoded into arrays under the data root
+    (RESLAB_DATA).
 
     Parameters
     ----------
     name
-        imagenet (ILSVRC-2012).
+        imagenet (ILSVRC-2012) or tiny-imagenet.
     source
-        The folder with ILSVRC2012_img_train.tar, ILSVRC2012_img_val.tar and ILSVRC2012_devkit_t12.tar.gz, or with their
-        unpacked contents.
+        For imagenet: the folder with ILSVRC2012_img_train.tar, ILSVRC2012_img_val.tar and
+        ILSVRC2012_devkit_t12.tar.gz, or with their unpacked contents. For tiny-imagenet: tiny-imagenet-200.zip, or the
+        folder in it.
     out
-        The folder to write. Default: 'imagenet' under the data root (RESLAB_DATA), or SOURCE if its training images
-        are already unpacked.
+        For imagenet: the folder to write. Default: 'imagenet' under the data root (RESLAB_DATA), or SOURCE if its
+        training images are already unpacked.
     """
+    if name not in PREPARED:
+        raise UserError(
+            f"'{name}' cannot be prepared; choose {choices(PREPARED)} (`reslab data fetch` downloads other datasets)"
+        )
+    if name == "imagenet":
+        _prepare_imagenet(source.expanduser(), out.expanduser() if out else None, dry_run=dry_run)
+    elif out is None:
+        _prepare_tiny_imagenet(source.expanduser(), dry_run=dry_run)
+    else:
+        raise UserError(f"--out is only for imagenet; {name} goes to {data_root()}; set RESLAB_DATA to change that")
+
+
+def _prepare_imagenet(source: Path, out: Path | None, *, dry_run: bool) -> None:
     from reslab.data.photos.imagenet import WHOLE, choose_place, plan_imagenet, prepare_imagenet
 
-    if name != "imagenet":
-        raise UserError(f"'{name}' cannot be prepared; choose imagenet (`reslab data fetch` downloads other datasets)")
-    source = source.expanduser()
-    place = out.expanduser() if out else choose_place(source)
+    place = out or choose_place(source)
     if dry_run:
         plan = plan_imagenet(source, place)
         needs = f"would write {write_size(plan.disk_bytes)} to {place}" if plan else "nothing to unpack"
@@ -90,6 +108,30 @@ def prepare(name: str, source: Path, *, out: Path | None = None, dry_run: DryRun
         + (", all of ILSVRC-2012" if prepared.whole else f"; all of ILSVRC-2012 is {told.format(*WHOLE)}")
     )
     say(f"check it: reslab data check {prepared.root}")
+
+
+def _prepare_tiny_imagenet(source: Path, *, dry_run: bool) -> None:
+    from reslab.data.arrays.tiny_imagenet import TINY_IMAGENET, plan_tiny_imagenet, prepare_tiny_imagenet
+
+    known = TINY_IMAGENET
+    if dry_run:
+        size = plan_tiny_imagenet(source, known)
+        needs = f"would write {write_size(size)} to {data_root() / known.name}" if size else "nothing to decode"
+        say(f"{source}: {needs}")
+        return
+    with byte_bars() as watch:
+        prepared = prepare_tiny_imagenet(source, known, watch=watch)
+    state = "was already prepared" if prepared.as_found else "is ready"
+    say(
+        f"{prepared.folder} {state}: {len(known.class_names)} classes, {count(known.num_train)} training and "
+        f"{count(known.num_test)} test images of {known.side}x{known.side}, with a box each"
+    )
+    if not prepared.as_known:
+        warn(
+            "the images differ from those that libjpeg-turbo decodes from the publisher's files, so runs on them have "
+            "other ids than elsewhere; install Pillow's wheel or download the files again, then repeat the command"
+        )
+    say(f"train on it: reslab train data={known.name} network=resnet-18")
 
 
 @app.command
@@ -184,6 +226,8 @@ def list_datasets(*, json: Json = False) -> None:
 
     reslab data list
     """
+    from reslab.data.catalogue import KNOWN
+
     remove_abandoned(data_root())
     rows = list(_describe_datasets())
     if json:
@@ -191,19 +235,18 @@ def list_datasets(*, json: Json = False) -> None:
         return
     table = make_table(f"Datasets ({data_root()})", "name", "classes", "training", "test", "size", "here<")
     for row in rows:
-        here = "yes" if row["here"] else f"no: reslab data fetch {row['name']}"
+        here = "yes" if row["here"] else f"no: {KNOWN[row['name']].command}"
         counts = [count(row[part]) for part in ("classes", "train", "test")]
         table.add_row(row["name"], *counts, "x".join(map(str, row["shape"])), here)
     console.print(table)
 
 
 def _describe_datasets() -> Iterator[dict[str, Any]]:
-    from reslab.data.arrays.sources import PUBLISHED
-    from reslab.data.catalogue import LOADERS
+    from reslab.data.catalogue import KNOWN, LOADERS
 
     for name, load in LOADERS.items():
-        if name in PUBLISHED:
-            dataset, here = PUBLISHED[name], (data_root() / name).is_dir()
+        if name in KNOWN:
+            dataset, here = KNOWN[name], (data_root() / name).is_dir()
             height, width, channels = dataset.image_shape
             sizes = {"train": dataset.num_train, "test": dataset.num_test, "shape": (channels, height, width)}
         else:

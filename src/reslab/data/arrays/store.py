@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tokenize import TokenError
 
 import numpy as np
 
@@ -118,7 +119,7 @@ def _telling(dataset: Known, path: Path) -> Iterator[None]:
     except FileNotFoundError:
         place = f"{dataset.name} is not at {path.parent}"
         raise UserError(f"{place}; {dataset.verb} it with `{dataset.command}`") from None
-    except (OSError, EOFError, ValueError, LookupError, TypeError) as error:
+    except (OSError, EOFError, ValueError, LookupError, TypeError, TokenError) as error:
         raise UserError(f"{path} is damaged; {_again(dataset)}") from error
 
 

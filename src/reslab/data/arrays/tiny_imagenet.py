@@ -12,7 +12,7 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,18 +25,17 @@ from PIL import Image
 from reslab.data.arrays.dataset import ArrayDataset
 from reslab.data.arrays.sources import Known
 from reslab.data.arrays.split import ArraySplit, Bytes
-from reslab.data.arrays.store import ARRAYS, check_array, digest, find_digest, read_array, save_arrays
+from reslab.data.arrays.store import ARRAYS, FINGERPRINT, check_array, digest, find_digest, read_array, save_arrays
 from reslab.data.words import read_words
 from reslab.errors import UserError
-from reslab.files import Watch, data_root, is_file, refuse_full_disk
+from reslab.files import Watch, data_root, exists, is_file, refuse_closed_place, refuse_full_disk
 
 FOLDER = "tiny-imagenet-200"
 ARCHIVE, ADDRESS = f"{FOLDER}.zip", "http://cs231n.stanford.edu"
 AGAIN = f"download {ARCHIVE} from {ADDRESS} again"
 BOXES = ("train_boxes", "test_boxes")
 DECODED_AT_ONCE = 500
-ROW = re.compile(r"(\S+)()" + r"\t([0-9]{1,3})" * 4)
-LABELLED_ROW = re.compile(r"(\S+)\t(\S+)" + r"\t([0-9]{1,3})" * 4)
+ROW = re.compile(r"(\S+)(?:\t(\S+))?" + r"\t([0-9]{1,3})" * 4)
 DAMAGE = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
@@ -96,10 +95,11 @@ TINY_IMAGENET = TinyImageNet(
 
 @dataclass(frozen=True)
 class Prepared:
-    """Where the arrays lie, and whether the images are to the bit what libjpeg-turbo makes of them."""
+    """Where the arrays lie, whether to the bit as libjpeg-turbo decodes them, and whether it was so before."""
 
     folder: Path
-    as_known: bool
+    as_known: bool = True
+    as_found: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,13 +140,24 @@ class Part:
     boxes: Bytes
 
 
+def plan_tiny_imagenet(source: Path, known: TinyImageNet) -> int:
+    """Return the bytes of the images to decode, for which there is room; none where they are here already."""
+    with _open_files(source) as files:
+        words = _read_words(files, known)
+    if _is_here(known, words):
+        return 0
+    refuse_full_disk(data_root() / known.name, known.num_bytes, remedy="set RESLAB_DATA to another place")
+    refuse_closed_place(data_root(), folder=True)
+    return known.num_bytes
+
+
 def prepare_tiny_imagenet(
     source: Path, known: TinyImageNet, *, watch: Watch = lambda what, done, total: None
 ) -> Prepared:
     """Decode what lies in `source` and store it under the data root; it appears whole or not at all."""
-    place = data_root() / known.name
-    refuse_full_disk(place, known.num_bytes, remedy="set RESLAB_DATA to another place")
-    with open_files(source) as files:
+    if not plan_tiny_imagenet(source, known):
+        return Prepared(data_root() / known.name, as_found=True)
+    with _open_files(source) as files:
         words = _read_words(files, known)
         parts = {"train": _list_train(files, known), "test": _list_test(files, known)}
         arrays = {f"{name}_labels": part.labels for name, part in parts.items()}
@@ -157,18 +168,27 @@ def prepare_tiny_imagenet(
         for name, words_of in {"train": "training images", "test": "test images"}.items():
             arrays[f"{name}_images"] = _decode_all(files, parts[name].files, known.side, words_of, watch)
     fingerprint = _make_dataset(known, arrays, words).fingerprint
-    save_arrays(known.name, arrays, fingerprint=fingerprint, words=words)
-    return Prepared(place, as_known=fingerprint == known.fingerprint)
+    folder = save_arrays(known.name, arrays, fingerprint=fingerprint, words=words)
+    return Prepared(folder, as_known=fingerprint == known.fingerprint)
 
 
 def load_tiny_imagenet(known: TinyImageNet) -> ArrayDataset:
     """Map the prepared arrays. Their fingerprint, which every trial needs, is their check: they are read once."""
     arrays = {name: read_array(known, name, mapped=True) for name in (*ARRAYS, *BOXES)}
     dataset = _make_dataset(known, arrays, read_words(data_root() / known.name))
-    whole = dataset.fingerprint == find_digest(known, "fingerprint")
+    whole = dataset.fingerprint == find_digest(known, FINGERPRINT)
     for name in BOXES if whole else arrays:
         check_array(known, name, arrays[name])
     return dataset
+
+
+def _is_here(known: TinyImageNet, words: dict[str, str]) -> bool:
+    """Whether undamaged arrays are here, as libjpeg-turbo decodes them, with these words."""
+    try:
+        dataset = load_tiny_imagenet(known)
+    except UserError:
+        return False
+    return dataset.fingerprint == known.fingerprint and dataset.words == words
 
 
 def _make_dataset(known: TinyImageNet, arrays: dict[str, Bytes], words: dict[str, str]) -> ArrayDataset:
@@ -184,7 +204,7 @@ def _make_dataset(known: TinyImageNet, arrays: dict[str, Bytes], words: dict[str
 
 
 @contextmanager
-def open_files(source: Path) -> Iterator[Files]:
+def _open_files(source: Path) -> Iterator[Files]:
     """Open the archive, the folder it holds, or a folder with that folder."""
     if is_file(source):
         try:
@@ -196,7 +216,8 @@ def open_files(source: Path) -> Iterator[Files]:
         return
     roots = [root for root in (source, source / FOLDER) if is_file(root / "wnids.txt")]
     if not roots:
-        raise UserError(f"{source} has no wnids.txt; give {ARCHIVE} from {ADDRESS}, or the folder {FOLDER} in it")
+        trouble = "has no wnids.txt" if exists(source) else "does not exist"
+        raise UserError(f"{source} {trouble}; give {ARCHIVE} from {ADDRESS}, or the folder {FOLDER} in it")
     yield Files(roots[0])
 
 
@@ -208,7 +229,7 @@ def _read_words(files: Files, known: TinyImageNet) -> dict[str, str]:
     if sorted(found) != list(known.class_names):
         classes = len(known.class_names)
         raise UserError(f"{place} lists {len(found)} classes, but Tiny-ImageNet has {classes}; {AGAIN}")
-    words = dict(line.partition("\t")[::2] for line in files.read_lines("words.txt"))
+    words = {wnid: text for wnid, _, text in (line.partition("\t") for line in files.read_lines("words.txt"))}
     for name in known.class_names:
         if not words.get(name):
             raise UserError(f"{files.root / 'words.txt'} has no words for {name}; {AGAIN}")
@@ -220,7 +241,7 @@ def _list_train(files: Files, known: TinyImageNet) -> Part:
     each, names, boxes = known.num_train // len(known.class_names), [], []
     for wnid in known.class_names:
         own = [f"{wnid}_{number}.JPEG" for number in range(each)]
-        rows = _read_rows(files, f"train/{wnid}/{wnid}_boxes.txt", own, known.side, classes=None)
+        rows = _read_rows(files, f"train/{wnid}/{wnid}_boxes.txt", own, known.side, classes=(None,))
         names += [f"train/{wnid}/images/{name}" for name in own]
         boxes += [box for _, box in rows]
     labels = np.repeat(np.arange(len(known.class_names), dtype=np.uint8), each)
@@ -231,39 +252,42 @@ def _list_test(files: Files, known: TinyImageNet) -> Part:
     """List the images to test on, the publisher's val, by their number."""
     names = [f"val_{number}.JPEG" for number in range(known.num_test)]
     rows = _read_rows(files, "val/val_annotations.txt", names, known.side, classes=known.class_names)
-    numbers = {name: number for number, name in enumerate(known.class_names)}
+    numbers: dict[str | None, int] = {name: number for number, name in enumerate(known.class_names)}
     labels = np.array([numbers[wnid] for wnid, _ in rows], np.uint8)
     return Part(tuple(f"val/images/{name}" for name in names), labels, np.array([box for _, box in rows], np.uint8))
 
 
 def _read_rows(
-    files: Files, path: str, names: Sequence[str], side: int, *, classes: Sequence[str] | None
-) -> list[tuple[str, list[int]]]:
+    files: Files, path: str, names: Sequence[str], side: int, *, classes: Collection[str | None]
+) -> list[tuple[str | None, list[int]]]:
     """Return the class and the box of each image in `names`, from a text that has a line for each, in any order.
 
-    Where all are of one class, lines do not say it, and `classes` is None.
+    Where all are of one class, lines do not say it: it is None.
     """
-    rows, missing = {}, set(names)
+    wanted, rows = set(names), {}
     for number, line in enumerate(files.read_lines(path), 1):
-        row = (ROW if classes is None else LABELLED_ROW).fullmatch(line)
-        name, wnid, *sides = row.groups() if row else ("", "", "0", "0", "0", "0")
-        left, top, right, bottom = box = [int(text) for text in sides]
-        trouble = {
-            "does not fit": row is None,
-            "names no image that should be here, or one again": name not in missing,
-            "gives no class of Tiny-ImageNet": classes is not None and wnid not in classes,
-            "has a box that is not in the image": not (left <= right < side and top <= bottom < side),
-        }
-        if any(trouble.values()):
-            first = next(words for words, there in trouble.items() if there)
-            raise UserError(f"line {number} of {files.root / path} {first}: {line!r}; {AGAIN}")
-        rows[name] = wnid, box
-        missing.remove(name)
-    if missing:
+        if (row := ROW.fullmatch(line)) is None:
+            trouble = "does not fit"
+        elif row[1] not in wanted or row[1] in rows:
+            trouble = "names no image that should be here, or one again"
+        elif row[2] not in classes:
+            trouble = "gives no class that belongs here"
+        elif not _is_inside(box := [int(text) for text in row.groups()[2:]], side):
+            trouble = "has a box that is not in the image"
+        else:
+            rows[row[1]] = row[2], box
+            continue
+        raise UserError(f"line {number} of {files.root / path} {trouble}: {line!r}; {AGAIN}")
+    if len(rows) < len(names):
         raise UserError(
             f"{files.root / path} has {len(rows):,} images, but Tiny-ImageNet has {len(names):,} there; {AGAIN}"
         )
     return [rows[name] for name in names]
+
+
+def _is_inside(box: list[int], side: int) -> bool:
+    left, top, right, bottom = box
+    return left <= right < side and top <= bottom < side
 
 
 def _decode_all(files: Files, names: Sequence[str], side: int, what: str, watch: Watch) -> Bytes:

@@ -49,6 +49,7 @@ USES = {  # what each preset is for, in a sentence
     "imagenet-common": "90 epochs of ImageNet, as in fb.resnet.torch and torchvision.",
     "imagenet-modern": "100 epochs of ImageNet with later methods: one cycle, growing crops, mixup, averaged weights.",
     "photos": "A few hundred photographs of your own, also on a laptop. The default for folders.",
+    "finetune": "The same, starting from trained weights. The default for folders with `weights=`.",
     "svhn": "House numbers. Like cifar-paper, without flips: a flipped digit is another sign.",
     "digits": "A short run on small digits. The lower rate lets 56 layers start within it.",
 }

@@ -74,6 +74,18 @@ def test_weights_say_which_network_is_trained(tmp_path: Path) -> None:
         read_trial({}, photos, weights="cifar10")
 
 
+def test_weights_that_know_photographs_bring_the_recipe_for_fine_tuning(tmp_path: Path) -> None:
+    """Unless a recipe is named; weights of small images do not, and a dataset of small images keeps its own."""
+    photos = read_folder(make_photos(tmp_path / "photos"))
+    specs = (replace(cifar(8), input_size=side) for side in (64, 32))
+    large, small = (save_model(build(spec), tmp_path / f"{spec.input_size}.safetensors") for spec in specs)
+    assert read_trial({}, photos, weights=large).recipe == RECIPES["finetune"]
+    assert read_trial({"recipe": "photos"}, photos, weights=large).recipe == RECIPES["photos"]
+    assert read_trial({}, photos, weights=small).recipe == read_trial({}, photos).recipe == RECIPES["photos"]
+    digits = save_model(build(replace(cifar(8), channels=1, input_size=8)), tmp_path / "digits.safetensors")
+    assert read_trial({}, DIGITS, weights=digits).recipe == RECIPES["digits"]
+
+
 def test_epochs_count_by_batch_and_split() -> None:
     """Of the images trained on, whatever the batch."""
     fields = {"network": "cifar-resnet-8", "recipe.epochs": "2"}

@@ -69,7 +69,7 @@ class Dataset(Protocol):
     `held_out` says that its test images were drawn from the training images; `is_known_by_size`, that its fingerprint
     takes other images for the same where no file is longer or shorter. `has_files` says that images are files, which
     may be bad, of any size, and in a folder, the `root`. `dimensions` counts the axes of space: sequences have one,
-    images two, volumes three.
+    images two, volumes three. `usual_start_recipe` is for trainings that start from trained weights.
     """
 
     target: ClassVar[Target]
@@ -95,6 +95,8 @@ class Dataset(Protocol):
     def fingerprint(self) -> str: ...
     @property
     def usual_recipe(self) -> str: ...
+    @property
+    def usual_start_recipe(self) -> str: ...
     @property
     def usual_network(self) -> str | None: ...
     @property

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from reslab.data.dataset import Dataset
 
 MOST_EPOCHS = 1_000_000
+PHOTOGRAPH_SIDE = 64  # weights that saw smaller images have to learn about as much anew as random ones
 PUBLISHED = "torchvision"  # weights for whichever network is asked for
 SLIPS = ("recipe.epoch", "recipe.num_epochs", "recipe.max_epochs")
 
@@ -48,12 +49,13 @@ def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Pa
     if dataset.dimensions != 2:  # which is what every network takes unless told otherwise
         implied["dimensions"] = dataset.dimensions
     network, given = _choose_network(fields, dataset, weights), groups["network"]
-    recipe, changes = fields.get("recipe", dataset.usual_recipe), groups["recipe"]
+    spec = _make_spec(network, weights, implied | given)
+    recipe, changes = fields.get("recipe", _usual_recipe(dataset, spec, weights)), groups["recipe"]
     base = recipe if isinstance(recipe, Recipe) else find_recipe(recipe)
     data = _choose_data(dataset, groups["data"])
     trial = Trial(
         data=data,
-        network=_make_spec(network, weights, implied | given),
+        network=spec,
         recipe=change_recipe(base, changes),
         seed=read_seed(fields.get("seed", 0)),
         task=task,
@@ -152,6 +154,12 @@ def _make_spec(network: str | Spec | None, weights: str | Path | None, fields: M
         assert weights is not None
         network = read_weights(weights).spec
     return override(network, fields, where="network.")
+
+
+def _usual_recipe(dataset: Dataset, spec: Spec, weights: str | Path | None) -> str:
+    """Return the data's recipe, or that for weights to start from, unless these know too little of photographs."""
+    knows = weights is not None and spec.input_shape[-1] >= PHOTOGRAPH_SIDE
+    return dataset.usual_start_recipe if knows else dataset.usual_recipe
 
 
 def read_held_out_seed(fields: Mapping[str, Any]) -> int:

@@ -173,6 +173,18 @@ class Recipe:
 
 # docs/paper/deviations.md: the paper does not say what decays; kernels and matrices alone give its errors.
 PAPER = Recipe(optimizer=OptimizerSpec(decay="weights"))
+# A few hundred photographs of one's own, on a laptop too.
+PHOTOS = Recipe(
+    iterations=400,
+    batch=32,
+    optimizer=OptimizerSpec(learning_rate=0.05, nesterov=True, weight_decay=5e-4, decay="weights"),
+    schedule=ScheduleSpec(kind="one-cycle", fall="cosine"),
+    augmentation=AugmentationSpec(crop="resized", areas=(0.25, 1.0)),
+    centring="imagenet",
+    label_smoothing=0.1,
+    precision="bf16",
+    evaluate_every=40,
+)
 RECIPES: dict[str, Recipe] = {
     "cifar-paper": PAPER,
     "cifar-paper-110": replace(PAPER, warmup=WarmupSpec(window=391)),  # an epoch of CIFAR-10
@@ -226,17 +238,13 @@ RECIPES: dict[str, Recipe] = {
         precision="bf16",
         evaluate_every=1_251,
     ),
-    # A few hundred photographs of one's own, on a laptop too.
-    "photos": Recipe(
-        iterations=400,
-        batch=32,
-        optimizer=OptimizerSpec(learning_rate=0.05, nesterov=True, weight_decay=5e-4, decay="weights"),
-        schedule=ScheduleSpec(kind="one-cycle", fall="cosine"),
-        augmentation=AugmentationSpec(crop="resized", areas=(0.25, 1.0)),
-        centring="imagenet",
-        label_smoothing=0.1,
-        precision="bf16",
-        evaluate_every=40,
+    "photos": PHOTOS,
+    # The same from trained weights, which know most of it already: docs/how-to/fine-tune.md says how it was chosen.
+    "finetune": replace(
+        PHOTOS,
+        iterations=200,
+        optimizer=replace(PHOTOS.optimizer, learning_rate=0.005),
+        evaluate_every=20,
     ),
     # House numbers: a flipped digit is another sign, or none.
     "svhn": replace(PAPER, augmentation=AugmentationSpec(flip=False)),

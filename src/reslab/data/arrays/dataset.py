@@ -45,6 +45,11 @@ class ArrayDataset:
     words: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def usual_start_recipe(self) -> str:
+        """The same: small images are few pixels, which are learnt anew in minutes."""
+        return self.usual_recipe
+
+    @property
     def channels(self) -> int:
         """Of every image."""
         return self.train.images.shape[1]

@@ -116,6 +116,7 @@ class PhotoDataset:
     dimensions: int = 2
     side: None = None  # they have none in common
     usual_recipe: str = "photos"
+    usual_start_recipe: str = "finetune"
     usual_network: str = "resnet-18"
 
     @property

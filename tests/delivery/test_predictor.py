@@ -17,6 +17,7 @@ from reslab.delivery.predictor import Predictor, Served, to_plain
 from reslab.errors import UserError
 from reslab.networks import Network, create_model, load_model, save_model
 from reslab.runtime.listener import Listener
+from reslab.spec.task import CLASSIFICATION, MultiLabel
 
 
 def test_probabilities_are_the_networks(network: Network, photos: Path, tmp_path: Path) -> None:
@@ -89,7 +90,7 @@ def test_bfloat16_guesses_the_same(network: Network, photos: Path) -> None:
 
 def test_several_labels_have_probabilities_of_their_own(network: Network, photos: Path) -> None:
     """Those that reach the threshold are the image's labels, and all of them are told."""
-    network.task = "multi-label"
+    network.task = MultiLabel()
     predictor, image = Predictor(network), photos / "val/ants/photo-0.png"
     (every,) = predictor.predict(image, threshold=0)
     pixels = torch.from_numpy(read_pixels(image).transpose(2, 0, 1).copy())[None]
@@ -106,7 +107,7 @@ def test_several_labels_have_probabilities_of_their_own(network: Network, photos
     assert usual.labels == tuple(guess.name for guess in every.guesses if guess.probability >= 0.5)
     with pytest.raises(UserError, match="threshold is 2; give a probability from 0 to 1"):
         predictor.predict(image, threshold=2)
-    network.task = "classification"
+    network.task = CLASSIFICATION
     assert Predictor(network).predict(image)[0].labels is None
     with pytest.raises(UserError, match="threshold is for multi-label networks"):
         Predictor(network).predict(image, threshold=0.5)

@@ -11,6 +11,7 @@ from torch import nn
 from reslab.networks import build
 from reslab.networks.network import Chain, StandIn
 from reslab.spec import find
+from reslab.spec.task import CLASSIFICATION
 
 SPEC = find("lenet-5")
 
@@ -120,7 +121,7 @@ def test_a_new_network_knows_its_spec_and_nothing_of_data(name: str) -> None:
     network = build(find(name), device="meta")
     assert network.spec == find(name)
     assert network.preprocess is network.mean_image is network.class_names is None
-    assert (network.class_words, network.task) == ({}, "classification")
+    assert (network.class_words, network.task) == ({}, CLASSIFICATION)
     before = set(network.state_dict())
     network.mean_image, network.class_names = torch.zeros(3, 32, 32), ("a", "b")
     assert set(network.state_dict()) == before

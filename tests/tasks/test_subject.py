@@ -19,6 +19,7 @@ from reslab.networks import create_model
 from reslab.runtime.execution import EAGER
 from reslab.runtime.listener import Listener
 from reslab.spec import Preprocess
+from reslab.spec.task import MultiLabel
 from reslab.tasks.subject import Subject
 from reslab.tasks.task import find_task
 
@@ -105,7 +106,7 @@ def test_what_was_kept_is_of_all_of_them_or_of_others() -> None:
 def test_it_knows_its_task_and_how_it_is_shown(photos: PhotoDataset) -> None:
     """The task is the network's; a protocol has the network's mean image and the side of its crops."""
     subject = make_subject(photos, CENTRE)
-    subject.network.task, subject.network.mean_image = "multi-label", torch.zeros(3, 16, 16)
+    subject.network.task, subject.network.mean_image = MultiLabel(), torch.zeros(3, 16, 16)
     assert type(subject.task) is type(find_task("multi-label"))
     viewing = subject.viewing("10-crop")
     assert (viewing.side, viewing.shorter_sides, viewing.brightest) == (16, (18,), 255)

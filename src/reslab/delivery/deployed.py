@@ -26,6 +26,7 @@ from reslab.networks.finite import rows_not_finite, tell_not_finite
 from reslab.runtime.sealed import write_tensors
 from reslab.spec import NetworkSpec, Spec, TorchvisionSpec, name_of
 from reslab.spec.codec import encode
+from reslab.spec.task import encode_task
 
 TOLERANCE = 1e-4  # of the largest logit
 SYNTHETIC = 8
@@ -78,7 +79,7 @@ class Deployed(nn.Module):
             "outputs": self.network.spec.classes,
             "class_names": self.network.class_names,
             **({"class_words": self.network.class_words} if self.network.class_words else {}),
-            "task": self.network.task,
+            "task": encode_task(self.network.task, sparse=True),
             **({} if self.network.thresholds is None else {"thresholds": self.network.thresholds}),
         }
 

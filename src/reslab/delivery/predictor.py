@@ -145,7 +145,7 @@ class Predictor(Guesser):
         execution.prepare_network(self.network)
         served = serve(self.network, precision, device=device)
         self.run = Inference(served, precision=precision, execution=execution, device=device)
-        self.origin, self.network_name, self.task = network.origin, name_of(network.spec), network.task
+        self.origin, self.network_name, self.task = network.origin, name_of(network.spec), network.task.name
         self.class_names = network.class_names or number_classes(network.spec.classes)
         self.class_words, self.thresholds = network.class_words, network.thresholds
 

@@ -231,7 +231,7 @@ def _describe_evaluation(found: dict[str, Any], subject: Subject, members: tuple
     scores, by_class = find_shown(subject.network).scores, subject.task.by_class
     return Evaluation(
         subject=found["subject"],
-        task=subject.network.task,
+        task=subject.network.task.name,
         data=found["data"],
         images=found["images"],
         scores={score.name: found[score.name] for score in scores if found.get(score.name) is not None},

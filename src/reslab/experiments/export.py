@@ -26,7 +26,6 @@ from reslab.experiments.subjects import Given, load_trained, note_bad, read_fiel
 from reslab.experiments.trained import Trained, choose_preprocess, find_own_data, refuse_other_task
 from reslab.files import refuse_closed_place, slug
 from reslab.runtime.listener import Listener
-from reslab.spec.task import find_task
 from reslab.spec.words import is_file, preprocess_fields
 
 CALIBRATION, CHECKED = 128, 32  # pictures
@@ -126,7 +125,7 @@ def export(
         subject=trained.origin,
         path=path,
         format=format,
-        task=deployed.network.task,
+        task=deployed.network.task.name,
         checked_on=what,
         parity=parity,
         description=deployed.describe(),
@@ -169,7 +168,7 @@ def choose_int8_data(deployed: Deployed, data: Dataset | None, *, on_bad: OnBad 
     """Return the pictures that eight bits are tried on, of the classes the network knows."""
     if data is None:
         raise UserError("--int8 needs images to calibrate and test on; write data=NAME|FOLDER")
-    names = find_task(deployed.network.task).name_outputs(data.class_names)
+    names = deployed.network.task.name_outputs(data.class_names)
     refuse_other_task(deployed.intake.network, deployed.network, data)
     refuse_other_classes(deployed.intake.network, deployed.network, data, names)
     return pair_pictures(data, on_bad=on_bad)

@@ -213,7 +213,7 @@ def _test(network: Network, task: TrialTask, run: RunDirectory, opinions: Opinio
 def _label(network: Network, task: TrialTask, dataset: Dataset, words: Mapping[str, str]) -> None:
     """Tell the network what its classes are and how images are prepared for it: its weights bring that along."""
     names = task.trial.task.name_outputs(dataset.class_names)
-    network.class_names, network.task = names, task.trial.task.name
+    network.class_names, network.task = names, task.trial.task
     network.class_words = {name: words[name] for name in names if name in words}
     network.preprocess, network.mean_image = task.feed.preprocess, task.feed.mean_image
 

@@ -76,7 +76,7 @@ def tune_thresholds(
     refuse_closed_place(path)
     trained, listener = load_trained(subject, given, runs), Listener(warn=warn)
     network = trained.network
-    if network.task != "multi-label":
+    if network.task.name != "multi-label":
         raise UserError(f"{trained.origin} predicts one class per image; give a multi-label network to tune thresholds")
     refuse_overwriting(path, subject, given, trained.run)
     network.thresholds = None
@@ -113,7 +113,7 @@ def tune_thresholds(
         labels=labels,
         before=before,
         after=after,
-        task=network.task,
+        task=network.task.name,
     )
 
 

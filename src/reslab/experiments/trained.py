@@ -30,7 +30,6 @@ from reslab.runtime.execution import Execution
 from reslab.runtime.listener import DEAF, Listener
 from reslab.spec import Preprocess
 from reslab.spec.codec import override
-from reslab.spec.task import find_task as find_spec
 from reslab.spec.task import tasks_for
 from reslab.spec.trial import DataSpec, SplitName
 from reslab.tasks.subject import Subject
@@ -178,7 +177,7 @@ def choose_inputs(
         data=dataset.name,
         split=split,
         images=chosen,
-        class_names=find_spec(network.task).name_outputs(dataset.class_names),
+        class_names=network.task.name_outputs(dataset.class_names),
         brightest=dataset.brightest,
         preprocess=prepared,
         side=prepared.crop or network.spec.input_size,
@@ -272,9 +271,9 @@ def choose_preprocess(trained: Trained, fields: Mapping[str, Any]) -> Preprocess
 def refuse_other_task(origin: str, network: Network, dataset: Dataset) -> None:
     """Refuse data whose targets are for another task than a network's."""
     served = tasks_for(dataset.target)
-    if network.task not in served:
+    if network.task.name not in served:
         raise UserError(
-            f"{origin} was trained for {network.task}, but {dataset.name} is for {served[0]}; "
+            f"{origin} was trained for {network.task.name}, but {dataset.name} is for {served[0]}; "
             "give the data it was trained for"
         )
 
@@ -282,7 +281,7 @@ def refuse_other_task(origin: str, network: Network, dataset: Dataset) -> None:
 def _refuse(trained: Trained, dataset: Dataset) -> None:
     """Refuse data whose targets or pixels mean something else to this network."""
     refuse_other_task(trained.origin, trained.network, dataset)
-    names = find_spec(trained.network.task).name_outputs(dataset.class_names)
+    names = trained.network.task.name_outputs(dataset.class_names)
     refuse_misfit(trained.origin, trained.network.spec, dataset, names, remedy="give the data it was trained for")
     refuse_other_classes(trained.origin, trained.network, dataset, names)
 

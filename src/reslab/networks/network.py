@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from reslab.networks.layers import Observer
 from reslab.spec import Preprocess, Spec
+from reslab.spec.task import CLASSIFICATION, TaskSpec
 
 DenseParts: TypeAlias = tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]
 
@@ -51,7 +52,7 @@ class Network(nn.Module, abc.ABC):
         self.mean_image: Tensor | None = None
         self.class_names: tuple[str, ...] | None = None
         self.class_words: dict[str, str] = {}
-        self.task: str = "classification"
+        self.task: TaskSpec = CLASSIFICATION
         self.thresholds: tuple[float, ...] | None = None
         self.origin = ""
 

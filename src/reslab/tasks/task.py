@@ -1,24 +1,28 @@
 """What a task is: what a network learns from the targets of images, and how it is judged by them.
 
 A task is a folder here with a module `task` that has `TASK`, named after the task's spec. It does not know
-the data or the training loop: a task receives outputs and targets.
+the data or the training loop: it receives a network, images and targets. Most tasks need no more than what the network
+puts out: these are an `OutputTask` (`output_task.py`).
 """
 
 import abc
 import importlib
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from reslab.errors import UserError
+from reslab.networks import Network
+from reslab.runtime.execution import Execution
 from reslab.runtime.processes import Processes
 from reslab.spec.recipe import Recipe
 from reslab.spec.task import TaskSpec
 from reslab.tasks.gallery import Opinions, form_opinions
+
+Weights: TypeAlias = Tensor | None  # what images of each class count in the loss, where they count differently
 
 
 class Scores(Protocol):
@@ -63,25 +67,16 @@ class Meter(Protocol):
 
 
 class Task(abc.ABC):
-    """The loss of outputs, what a training is counted by, and the meter of tests."""
+    """The loss of a network, what a training is counted by, and the meter of tests."""
 
     tallied: ClassVar[tuple[str, ...]]  # what an iteration is counted by, beside its loss
     by_class: ClassVar[tuple[str, ...]] = ()  # what scores record of every class
     large: ClassVar[tuple[str, ...]] = ()  # and what is too much to keep of every test
     questions: ClassVar[int] = 1  # that are asked about every test image
 
+    @abc.abstractmethod
     def refuse_recipe(self, recipe: Recipe) -> None:
-        """Refuse recipe fields that need classes this task does not have, or change targets that it makes itself."""
-        kind = type(self)
-        if recipe.class_weights != "none" and kind.weigh is Task.weigh:
-            raise UserError(
-                f"recipe.class_weights is {recipe.class_weights}, but the task has no classes; leave out "
-                "recipe.class_weights"
-            )
-        for name in ("mixup", "cutmix"):
-            if getattr(recipe.augmentation, name) and kind.pose is not Task.pose:
-                field = f"recipe.augmentation.{name}"
-                raise UserError(f"{field} mixes targets, but this task makes its own targets; leave out {field}")
+        """Refuse recipe fields that have no meaning for the task."""
 
     def at(self, thresholds: tuple[float, ...] | None) -> Self:
         """Return the task as it is judged where a network has thresholds of its own; most tasks have none."""
@@ -105,16 +100,18 @@ class Task(abc.ABC):
         return targets
 
     @abc.abstractmethod
-    def mean_loss(self, outputs: Tensor, targets: Tensor, *, smoothing: float, weights: Tensor | None) -> Tensor:
-        """Return the mean loss of a batch."""
+    def train_loss(
+        self, network: Network, batch: tuple[Tensor, ...], *, execution: Execution, smoothing: float, weights: Weights
+    ) -> tuple[Tensor, Tensor]:
+        """Return the mean loss of a batch, and what it is counted by.
 
-    @abc.abstractmethod
-    def image_losses(self, outputs: Tensor, targets: Tensor, *, smoothing: float, weights: Tensor | None) -> Tensor:
-        """Return each image's loss."""
+        A batch is images, targets, and what mixing adds to these. What it is counted by are sums over its images, a
+        vector whose values `tallied` names.
+        """
 
-    @abc.abstractmethod
-    def tally(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Return what a batch is counted by: sums over its images, a vector whose values `tallied` names."""
+    def answer(self, network: Network, images: Tensor, targets: Tensor) -> Tensor:
+        """Return what the network says of test images; of the targets it may know how far images reach, no more."""
+        return network(images)
 
     @abc.abstractmethod
     def describe_tally(self, sums: Mapping[str, float], images: int) -> dict[str, float]:
@@ -126,7 +123,7 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def average(self, outputs: Tensor) -> Tensor:
-        """Make one of what a network says to several views (images, views, outputs), or several networks say."""
+        """Make one of what a network says to several views (images, views, ...), or several networks say."""
 
     def judge_each(self, outputs: Tensor, targets: Tensor, indices: Tensor) -> Opinions:
         """Return what the network thinks of each test image, for a gallery of them; nothing where there is none."""

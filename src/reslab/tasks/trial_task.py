@@ -65,26 +65,9 @@ class TrialTask:
         return images, targets, *mixed
 
     def loss(self, network: Network, batch: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        """Return the mean loss of a batch, and what it is counted by.
-
-        Mixed images come with the target of what was mixed in, and with the share that is their own.
-        """
-        images, targets, *mixed = batch
-        with self.execution.autocast(images.device.type):
-            weighted = network.weighted_logits(images)
-        losses = []
-        for weight, outputs in weighted:
-            loss = self._mix_loss(outputs.float(), targets, mixed)
-            losses.append(loss if weight == 1 else weight * loss)  # mostly one: a kernel less to launch
-        return sum(losses[1:], losses[0]), self.task.tally(weighted[0][1], targets)
-
-    def _mix_loss(self, outputs: Tensor, targets: Tensor, mixed: list[Tensor]) -> Tensor:
-        options = {"smoothing": self.trial.recipe.label_smoothing, "weights": self.class_weights}
-        if not mixed:
-            return self.task.mean_loss(outputs, targets, **options)
-        others, share = mixed
-        own, other = (self.task.image_losses(outputs, which, **options) for which in (targets, others))
-        return (share * own + (1 - share) * other).mean()
+        """Return the mean loss of a batch, and what it is counted by."""
+        smoothing, weights = self.trial.recipe.label_smoothing, self.class_weights
+        return self.task.train_loss(network, batch, execution=self.execution, smoothing=smoothing, weights=weights)
 
     def describe_tally(self, sums: Mapping[str, float], images: int) -> dict[str, float]:
         """Return what the log says of the training."""
@@ -122,7 +105,7 @@ class TrialTask:
         def count() -> None:
             meter.clear()
             for images, targets, _ in self._tests(feed):
-                meter.add(network(images), targets)
+                meter.add(self.task.answer(network, images, targets), targets)
 
         def evaluate() -> Scores:
             nonlocal replay
@@ -143,7 +126,7 @@ class TrialTask:
         network.eval()
         meter = self._make_meter(next(network.parameters()).device, feed)
         for images, targets, indices in self._tests(feed):
-            outputs = network(images)
+            outputs = self.task.answer(network, images, targets)
             meter.add(outputs, targets)
             if opinions is not None:
                 opinions.add(outputs, targets, indices)

@@ -18,6 +18,7 @@ from reslab.runtime.sealed import unseal, write_sealed
 from reslab.spec import Preprocess, find
 from reslab.spec.codec import encode
 from reslab.spec.preprocess import PER_PIXEL_MEAN
+from reslab.spec.task import CLASSIFICATION, MultiLabel
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +47,11 @@ def test_loading_rebuilds_from_the_file_alone(saved: Path) -> None:
 def test_what_the_logits_mean_travels_along(saved: Path, tmp_path: Path) -> None:
     """One class, as files always said by saying nothing, or several labels; a fresh classifier means the usual."""
     network = load_model(saved)
-    assert network.task == "classification"
-    network.task = "multi-label"
+    assert network.task == CLASSIFICATION
+    network.task = MultiLabel()
     path = save_model(network, tmp_path / "several.safetensors")
-    assert load_model(path).task == "multi-label"
-    assert create_model("cifar-resnet-8", path, num_classes=5, shortcut="B").task == "classification"
+    assert load_model(path).task == MultiLabel()
+    assert create_model("cifar-resnet-8", path, num_classes=5, shortcut="B").task == CLASSIFICATION
 
 
 def test_the_words_of_classes_travel_along(saved: Path, tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def test_it_is_tested_by_every_protocol(trained: RunDirectory, shapes: MultiLabe
 def test_its_weights_know_what_they_are_for(trained: RunDirectory, shapes: MultiLabelDataset, tmp_path: Path) -> None:
     """Guesses are labels of their own, and data of one class each is refused."""
     network = load_run(trained).network
-    assert (network.task, network.class_names) == ("multi-label", CLASSES)
+    assert (network.task, network.class_names) == (MultiLabel(), CLASSES)
     paths = [shapes.test.path(index) for index in range(8)]
     for prediction, truth in zip(Predictor(network).predict(paths), shapes.test.targets, strict=False):
         assert set(prediction.labels or ()) == {name for name, has in zip(CLASSES, truth, strict=True) if has}

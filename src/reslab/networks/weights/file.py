@@ -16,7 +16,7 @@ from reslab.files import slug
 from reslab.runtime.sealed import seal, unseal, write_sealed
 from reslab.spec import Preprocess, Spec, name_of, spec_from_dict, spec_to_dict
 from reslab.spec.codec import convert, decode, encode
-from reslab.spec.task import find_task
+from reslab.spec.task import CLASSIFICATION, TaskSpec, encode_task, find_task
 
 FORMAT = 1
 MEAN_IMAGE = "preprocess.mean_image"
@@ -36,7 +36,7 @@ class Weights:
     mean_image: Tensor | None = None
     class_names: tuple[str, ...] | None = None
     class_words: dict[str, str] = field(default_factory=dict)
-    task: str = "classification"
+    task: TaskSpec = CLASSIFICATION
     thresholds: tuple[float, ...] | None = None
     metrics: dict[str, float] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
@@ -52,7 +52,7 @@ def write_weights(weights: Weights, target: Path) -> Path:
         "class_names": weights.class_names,
         "metrics": weights.metrics,
         "provenance": weights.provenance,
-        **({} if weights.task == "classification" else {"task": weights.task}),  # files without are of classifiers
+        **({} if weights.task == CLASSIFICATION else {"task": encode_task(weights.task, sparse=True)}),
         **({"class_words": weights.class_words} if weights.class_words else {}),
         **({} if weights.thresholds is None else {"thresholds": weights.thresholds}),
     }
@@ -85,7 +85,7 @@ def parse_weights(path: Path, tensors: dict[str, Tensor], metadata: Mapping[str,
                 name: convert(str, words, where=f"class_words.{name}")
                 for name, words in about.get("class_words", {}).items()
             },
-            task=find_task(about.get("task", "classification")).name,
+            task=find_task(about.get("task", CLASSIFICATION)),  # files without are of classifiers
             thresholds=convert(tuple[float, ...] | None, about.get("thresholds"), where="thresholds"),
             metrics=dict(about["metrics"]),
             provenance=dict(about["provenance"]),

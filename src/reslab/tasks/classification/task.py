@@ -13,10 +13,11 @@ from reslab.tasks.averages import average_softmax
 from reslab.tasks.classification.meter import Counts
 from reslab.tasks.classification.scores import BY_CLASS, LARGE
 from reslab.tasks.gallery import Opinions, form_opinions
-from reslab.tasks.task import Meter, Task
+from reslab.tasks.output_task import OutputTask
+from reslab.tasks.task import Meter
 
 
-class ClassificationTask(Task):
+class ClassificationTask(OutputTask):
     """An image is wrong if it is taken for another class."""
 
     tallied = ("wrong",)

@@ -36,7 +36,7 @@ def make_tested(
     shift = random.choice([0.0, 0.25, 1.0, 3.0, 8.0], (detections, 4)) * random.choice([-1, 1], (detections, 4))
     stray = random.random(detections) < 0.2 if objects else np.ones(detections, bool)
     somewhere = random.integers(0, SIDE - 20, (detections, 2)).astype(float)
-    found = np.concatenate([somewhere, somewhere + random.integers(1, 60, (detections, 2))], 1)
+    found: np.ndarray = np.concatenate([somewhere, somewhere + random.integers(1, 60, (detections, 2))], 1)
     image, label = random.integers(0, images, detections), random.integers(0, classes, detections)
     if objects:
         moved = there.box[near] + np.where(there.box[near][:, 2:].min(1)[:, None] > 0, shift, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -64,7 +66,9 @@ def test_pairs_may_be_looked_at_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -
     assert set(whole.tolist()) == {WRONG, RIGHT, NEITHER}
 
 
-def make(objects: list[tuple[tuple[float, ...], int]], detections: list[tuple[tuple[float, ...], float]]) -> ImageSet:
+def make(
+    objects: Sequence[tuple[tuple[float, ...], int]], detections: Sequence[tuple[tuple[float, ...], float]]
+) -> ImageSet:
     """One image of one class: objects with their marks, detections with their scores."""
     box = np.array([one for one, _ in objects], float).reshape(-1, 4)
     none = np.zeros(len(objects), int)

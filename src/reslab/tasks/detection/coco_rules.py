@@ -13,9 +13,9 @@ from reslab.tasks.detection.matching import MOST_DETECTIONS, RIGHT, SIZES, THRES
 from reslab.tasks.detection.precision import Numbers, average
 from reslab.tasks.detection.ranking import Ranking, count_verdicts, rank_classes, sort_classes
 from reslab.tasks.detection.rows import ImageSet
+from reslab.tasks.detection.scores import COCO
 
 FEW = (1, 10, MOST_DETECTIONS)  # detections of a class in an image, at most
-NAMES = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,11 +53,11 @@ class CocoPrecision:
 
     @cached_property
     def numbers(self) -> dict[str, float | None]:
-        """The twelve, from 0 to 1; None where there is no object."""
+        """The twelve by COCO's names, from 0 to 1; None where there is no object."""
         every, *sizes = self.precision
         of_sizes = self.recall[1:]
         found = [every, every[0], every[list(THRESHOLDS).index(0.75)], *sizes, *self.recall_of_few, *of_sizes]
-        return {name: _mean(values) for name, values in zip(NAMES, found, strict=True)}
+        return {name: _mean(values) for name, values in zip(COCO, found, strict=True)}
 
     @property
     def by_class(self) -> tuple[float | None, ...]:

@@ -92,7 +92,8 @@ def _match(
     turn = place_within(find_groups(tested.detections, tested)[pairs.detection[starts]])
     turn = np.repeat(turn, np.diff(starts, append=len(pairs.detection)))
     by_turn = np.argsort(turn, kind="stable")
-    turn, detection, here, overlap = (part[by_turn] for part in (turn, pairs.detection, pairs.object, pairs.overlap))
+    turn, overlap = turn[by_turn], pairs.overlap[by_turn]
+    detection, here = pairs.detection[by_turn], pairs.object[by_turn]
     # From worst to best of each detection, at each size: any that counts is better than any that does not.
     ranked = np.stack([np.lexsort((overlap, ~one[here], _number(detection))) for one in ignored])
     rank = np.empty_like(ranked)

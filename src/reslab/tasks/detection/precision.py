@@ -35,15 +35,13 @@ def raise_precision(found: Numbers, told: Numbers) -> Numbers:
     return np.maximum.accumulate(precision[::-1], axis=0)[::-1]
 
 
-def average(found: Numbers, told: Numbers, objects: float, rule: Rule) -> float:
+def average(found: Numbers, told: Numbers, objects: Numbers | int, rule: Rule) -> Numbers:
     """Return the average precision of a class of which there are `objects`, of which there must be some."""
-    if not len(found):
-        return 0.0
-    shares = np.diff(reach(found, objects, rule), prepend=0.0)
-    return float(shares @ raise_precision(found, told))
+    shares = np.diff(reach(found, objects, rule), axis=0, prepend=0.0)
+    return (shares * raise_precision(found, told)).sum(axis=0)
 
 
-def reach(found: Numbers, objects: float, rule: Rule) -> Numbers:
+def reach(found: Numbers, objects: Numbers | int, rule: Rule) -> Numbers:
     """Return how much of the average is reached with so many objects found; with none, nothing is."""
     if rule == "area":
         return found / objects
@@ -51,7 +49,7 @@ def reach(found: Numbers, objects: float, rule: Rule) -> Numbers:
     return np.where(found > 0, np.searchsorted(points, found / objects, side="right"), 0) / len(points)
 
 
-def draw_curve(found: Numbers, told: Numbers, objects: float) -> Numbers:
+def draw_curve(found: Numbers, told: Numbers, objects: int) -> Numbers:
     """Return the raised precision at COCO's 101 recalls, none where recall does not get."""
     places = np.searchsorted(found / objects, HUNDRED_AND_ONE)
     return np.append(raise_precision(found, told), 0.0)[places]

@@ -3,6 +3,7 @@
 Boxes are left, top, right, bottom in pixels as stored, the edges of pixels (spec/boxes.py).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Self, TypeVar
 
@@ -72,6 +73,12 @@ class ImageSet:
 def take(rows: Rows, which: NDArray[np.integer] | NDArray[np.bool_]) -> Rows:
     """Return some of the rows, by their places or where a mask says so."""
     return type(rows)(**{column.name: getattr(rows, column.name)[which] for column in fields(rows)})
+
+
+def join(parts: Sequence[Rows]) -> Rows:
+    """Return the rows of all parts, of which there must be one at least."""
+    names = [column.name for column in fields(parts[0])]
+    return type(parts[0])(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
 def measure_areas(box: NDArray[np.float64]) -> NDArray[np.float64]:

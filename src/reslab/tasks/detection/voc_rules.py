@@ -29,8 +29,8 @@ class VocPrecision:
         counts = [ranking.count() if ranking.sought.size else None for ranking in rankings]
         return cls(
             rankings=rankings,
-            area=tuple(count and average(*count, "area") for count in counts),
-            eleven=tuple(count and average(*count, "11 points") for count in counts),
+            area=tuple(count and float(average(*count, "area")) for count in counts),
+            eleven=tuple(count and float(average(*count, "11 points")) for count in counts),
         )
 
     @property

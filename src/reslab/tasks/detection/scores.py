@@ -39,7 +39,7 @@ RECALLS = tuple(
 SCORES = (MAP50, MAP, MAP75, ELEVEN, COCO_MAP50, SMALL, MEDIUM, BIG, *RECALLS)
 
 # COCO's own names for its twelve numbers.
-COCO = dict(
+COCO: dict[str, Score] = dict(
     zip(
         ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"),
         (MAP, COCO_MAP50, MAP75, SMALL, MEDIUM, BIG, *RECALLS),

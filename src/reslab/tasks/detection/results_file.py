@@ -1,4 +1,4 @@
-"""Detections as COCO writes them down: a JSON list of entries, each with image_id, category_id, bbox (x, y, w, h), score.
+"""Detections as COCO writes them down: a JSON list of entries with image_id, category_id, bbox (x, y, w, h) and score.
 
 A file is read entry by entry, so that it takes no more memory than its numbers; entries may have more fields. Boxes are
 written as exactly as they are known.

@@ -22,11 +22,11 @@ MAP = _found(
 MAP75 = _found(name="map75_percent", words="mAP@.75")
 ELEVEN = _found(name="map50_11_point_percent", words="mAP@.5 by 11 points", meaning="VOC's rule to 2009")
 COCO_MAP50 = _found(name="coco_map50_percent", words="COCO's mAP@.5", meaning="by 101 points")
-SMALL = _found(name="map_small_percent", words="mAP, small", meaning="objects below 32² pixels")
-MEDIUM = _found(name="map_medium_percent", words="mAP, medium", meaning="objects of 32² to 96² pixels")
-BIG = _found(name="map_large_percent", words="mAP, large", meaning="objects above 96² pixels")
+SMALL = _found(name="map_small_percent", words="mAP (small)", meaning="objects below 32² pixels")
+MEDIUM = _found(name="map_medium_percent", words="mAP (medium)", meaning="objects of 32² to 96² pixels")
+BIG = _found(name="map_large_percent", words="mAP (large)", meaning="objects above 96² pixels")
 RECALLS = tuple(
-    _found(name=f"recall_{name}_percent", words=f"recall, {words}", shown="evaluation")
+    _found(name=f"recall_{name}_percent", words=f"recall ({words})", shown="evaluation")
     for name, words in (
         ("1", "1 detection"),
         ("10", "10 detections"),

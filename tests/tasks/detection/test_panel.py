@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import reslab
 from reslab.errors import UserError
 from reslab.tasks.detection.panel import DetectionPanel
 
@@ -44,7 +46,7 @@ def test_a_page_has_classes_and_sizes() -> None:
     rows = {name: [cell.written for cell in cells] for name, cells in sizes.rows}
     assert rows == {"small": ["", ""], "medium": ["35.00", "50.00"], "large": ["40.00", "60.00"]}
     (plot,) = classes.plots
-    assert plot.kind == "precision"
+    assert f"    {plot.kind}: (plot" in (Path(reslab.__file__).parent / "report" / "assets" / "charts.js").read_text()
     assert plot.content == {
         "mean": [1, 0.75, 0.5],
         "lines": [{"name": "dog", "precision": [1, 0.5, None]}, {"name": "cat", "precision": [1, 1, 1]}],

@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.detections import make_tested
+from hypothesis import given
+from tests.detections import make_tested, small_tests
 
 from reslab.spec.boxes import CROWD, DIFFICULT, PLAIN
 from reslab.tasks.detection import matching
 from reslab.tasks.detection.coco_rules import CocoPrecision
-from reslab.tasks.detection.rows import ImageSet
+from reslab.tasks.detection.rows import ImageSet, take
 
 
 def describe(tested: ImageSet) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -109,6 +111,15 @@ def test_the_numbers_are_those_of_pycocotools(kind: str, seed: int) -> None:
     )
 
 
+@given(small_tests(marks=(PLAIN, PLAIN, CROWD)))
+def test_few_objects_are_judged_as_by_pycocotools(tested: ImageSet) -> None:
+    """Where every tie there can be comes up."""
+    if not len(tested.detections.score):
+        return
+    numbers = [-1 if value is None else value for value in CocoPrecision.measure(tested).numbers.values()]
+    np.testing.assert_allclose(numbers, ask_pycocotools(tested).stats, rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_numbers_are_those_of_faster_coco_eval(seed: int) -> None:
     """Which is another's program, in C++."""
@@ -138,8 +149,12 @@ def test_a_class_without_objects_says_nothing() -> None:
     assert set(nothing.numbers.values()) == {None}
 
 
-def test_difficult_objects_are_ignored() -> None:
-    """As objects of other sizes are: found once, they are neither right nor wrong."""
-    tested = make_tested(3, marks=(PLAIN, DIFFICULT), images=5)
+def test_difficult_objects_are_ignored_as_those_of_other_sizes_are() -> None:
+    """Found once, they are neither right nor wrong: as if they were larger than anything that is asked for."""
+    tested = make_tested(3, marks=(PLAIN, PLAIN, DIFFICULT), images=5)
+    plain = tested.objects.plain
+    huge = replace(tested.objects, mark=np.full(len(plain), PLAIN), area=np.where(plain, tested.objects.area, 1e11))
     found = CocoPrecision.measure(tested)
-    assert sum(len(one.sought) for one in found.rankings) == tested.objects.plain.sum()
+    assert found.numbers == CocoPrecision.measure(replace(tested, objects=huge)).numbers
+    assert found.numbers != CocoPrecision.measure(replace(tested, objects=take(tested.objects, plain))).numbers
+    assert sum(len(one.sought) for one in found.rankings) == plain.sum()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -50,6 +52,27 @@ def make_tested(
         score=random.integers(1, levels + 1, detections) / levels,
     )
     return ImageSet.in_order(images=images, classes=classes, objects=there, detections=told)
+
+
+def make_image(
+    objects: Sequence[tuple[tuple[float, ...], int]], detections: Sequence[tuple[tuple[float, ...], float]]
+) -> ImageSet:
+    """One image of one class: objects with their marks, detections with their scores."""
+    box = np.array([one for one, _ in objects], float).reshape(-1, 4)
+    none = np.zeros(len(objects), int)
+    mark = np.array([mark for _, mark in objects], int)
+    area = (box[:, 2] - box[:, 0]) * (box[:, 3] - box[:, 1])
+    return ImageSet.in_order(
+        images=1,
+        classes=1,
+        objects=Objects(image=none, box=box, label=none, mark=mark, area=area),
+        detections=Detections(
+            image=np.zeros(len(detections), int),
+            box=np.array([one for one, _ in detections], float).reshape(-1, 4),
+            label=np.zeros(len(detections), int),
+            score=np.array([score for _, score in detections], float),
+        ),
+    )
 
 
 WITH_DIFFICULT = (PLAIN, PLAIN, DIFFICULT)

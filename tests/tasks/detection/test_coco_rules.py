@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from tests.detections import make_tested, small_tests
+from tests.detections import make_image, make_tested, small_tests
 
 from reslab.spec.boxes import CROWD, DIFFICULT, PLAIN
 from reslab.tasks.detection import matching
@@ -118,6 +118,14 @@ def test_few_objects_are_judged_as_by_pycocotools(tested: ImageSet) -> None:
         return
     numbers = [-1 if value is None else value for value in CocoPrecision.measure(tested).numbers.values()]
     np.testing.assert_allclose(numbers, ask_pycocotools(tested).stats, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("box", [(0, 0, 10, 10), (4, 0, 14, 10)])
+def test_equal_overlaps_are_decided_as_by_pycocotools(box: tuple[float, ...]) -> None:
+    """Which of two objects the first detection takes decides on the second."""
+    pair = [((0, 0, 10, 10), PLAIN), ((4, 0, 14, 10), PLAIN)]
+    tested = make_image(pair, [((2, 0, 12, 10), 0.9), (box, 0.8)])
+    assert CocoPrecision.measure(tested).numbers["AP50"] == pytest.approx(ask_pycocotools(tested).stats[1], abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))

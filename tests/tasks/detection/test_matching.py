@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 from hypothesis import given
-from tests.detections import WITH_DIFFICULT, make_tested, small_tests
+from tests.detections import WITH_DIFFICULT, make_image, make_tested, small_tests
 
 from reslab.spec.boxes import CROWD, DIFFICULT, PLAIN
 from reslab.tasks.detection import matching
 from reslab.tasks.detection.matching import NEITHER, RIGHT, WRONG, judge_coco, judge_voc, measure_overlap
-from reslab.tasks.detection.rows import Detections, ImageSet, Objects
+from reslab.tasks.detection.rows import ImageSet
 
 
 def overlap_by_pixels(one: np.ndarray, other: np.ndarray) -> float:
@@ -66,52 +64,40 @@ def test_pairs_may_be_looked_at_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -
     assert set(whole.tolist()) == {WRONG, RIGHT, NEITHER}
 
 
-def make(
-    objects: Sequence[tuple[tuple[float, ...], int]], detections: Sequence[tuple[tuple[float, ...], float]]
-) -> ImageSet:
-    """One image of one class: objects with their marks, detections with their scores."""
-    box = np.array([one for one, _ in objects], float).reshape(-1, 4)
-    none = np.zeros(len(objects), int)
-    mark = np.array([mark for _, mark in objects], int)
-    area = (box[:, 2] - box[:, 0]) * (box[:, 3] - box[:, 1])
-    return ImageSet.in_order(
-        images=1,
-        classes=1,
-        objects=Objects(image=none, box=box, label=none, mark=mark, area=area),
-        detections=Detections(
-            image=np.zeros(len(detections), int),
-            box=np.array([one for one, _ in detections], float).reshape(-1, 4),
-            label=np.zeros(len(detections), int),
-            score=np.array([score for _, score in detections], float),
-        ),
-    )
-
-
 BOX = (0, 0, 10, 10)
 
 
 def test_an_object_is_found_once() -> None:
     """By the highest score, whatever the order; of equal ones by the first."""
-    assert judge_voc(make([(BOX, PLAIN)], [(BOX, 0.5), (BOX, 0.9)])).tolist() == [WRONG, RIGHT]
-    assert judge_voc(make([(BOX, PLAIN)], [(BOX, 0.9), (BOX, 0.9)])).tolist() == [RIGHT, WRONG]
-    verdict, _ = judge_coco(make([(BOX, PLAIN)], [(BOX, 0.5), (BOX, 0.9)]))
+    assert judge_voc(make_image([(BOX, PLAIN)], [(BOX, 0.5), (BOX, 0.9)])).tolist() == [WRONG, RIGHT]
+    assert judge_voc(make_image([(BOX, PLAIN)], [(BOX, 0.9), (BOX, 0.9)])).tolist() == [RIGHT, WRONG]
+    verdict, _ = judge_coco(make_image([(BOX, PLAIN)], [(BOX, 0.5), (BOX, 0.9)]))
     assert verdict[0, 0].tolist() == [WRONG, RIGHT]
 
 
 def test_difficult_objects_and_crowds_take_any_number() -> None:
     """VOC's difficult ones; crowds, by the share of the detection that lies in it, if no object is near."""
     twice = [(BOX, 0.9), (BOX, 0.8)]
-    assert judge_voc(make([(BOX, DIFFICULT)], twice)).tolist() == [NEITHER, NEITHER]
-    crowd = make([((0, 0, 100, 100), CROWD)], twice)
+    assert judge_voc(make_image([(BOX, DIFFICULT)], twice)).tolist() == [NEITHER, NEITHER]
+    crowd = make_image([((0, 0, 100, 100), CROWD)], twice)
     assert judge_coco(crowd)[0][0, 9].tolist() == [NEITHER, NEITHER]
     assert judge_voc(crowd).tolist() == [NEITHER, NEITHER]
-    assert judge_voc(make([((0, 0, 100, 100), CROWD), ((0, 0, 10, 12), PLAIN)], twice)).tolist() == [RIGHT, WRONG]
+    assert judge_voc(make_image([((0, 0, 100, 100), CROWD), ((0, 0, 10, 12), PLAIN)], twice)).tolist() == [RIGHT, WRONG]
+
+
+def test_of_equal_overlaps_voc_takes_the_first_and_coco_the_last() -> None:
+    """Which shows by whether the other object is still there to be found."""
+    first, last, between = (0, 0, 10, 10), (4, 0, 14, 10), (2, 0, 12, 10)
+    for box, voc, coco in ((first, WRONG, RIGHT), (last, RIGHT, WRONG)):
+        tested = make_image([(first, PLAIN), (last, PLAIN)], [(between, 0.9), (box, 0.8)])
+        assert judge_voc(tested).tolist() == [RIGHT, voc]
+        assert judge_coco(tested)[0][0, 0].tolist() == [RIGHT, coco]
 
 
 def test_second_best_is_coco_s_alone() -> None:
     """VOC looks at the nearest object, found or not; COCO at the nearest that is free."""
     near, far = (0, 0, 10, 10), (0, 0, 10, 12)
-    tested = make([(near, PLAIN), (far, PLAIN)], [(near, 0.9), (near, 0.8)])
+    tested = make_image([(near, PLAIN), (far, PLAIN)], [(near, 0.9), (near, 0.8)])
     assert judge_voc(tested).tolist() == [RIGHT, WRONG]
     assert judge_coco(tested)[0][0, 0].tolist() == [RIGHT, RIGHT]
 
@@ -119,7 +105,7 @@ def test_second_best_is_coco_s_alone() -> None:
 def test_sizes_ask_for_objects_and_for_what_matches_nothing() -> None:
     """A large detection of a large object is neither right nor wrong among small ones; nor is a large stray one."""
     large, small = (0, 0, 100, 100), (150, 150, 160, 160)
-    tested = make([(large, PLAIN)], [(large, 0.9), (small, 0.8), ((100, 0, 200, 100), 0.7)])
+    tested = make_image([(large, PLAIN)], [(large, 0.9), (small, 0.8), ((100, 0, 200, 100), 0.7)])
     verdict, place = judge_coco(tested)
     assert verdict[:, 0].tolist() == [
         [RIGHT, WRONG, WRONG],

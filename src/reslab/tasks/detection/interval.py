@@ -2,8 +2,9 @@
 
 Images are drawn as many as there are, with replacement, again and again. What is right is judged once: a draw only says
 how often each image counts. The interval has 95 % of the draws, mirrored at the value itself: precision raised to the
-greatest at a higher recall flatters, and flatters draws, where images come twice, as much again. Draws depend on the
-seed and the number of images alone, so two detectors tested on the same images are compared draw by draw.
+greatest at a higher recall flatters, and flatters draws, where images come twice, as much again. (Where scores hardly
+tell right from wrong, the interval may lie below the value.) Draws depend on the seed and the number of images alone,
+so two detectors tested on the same images are compared draw by draw.
 """
 
 from collections.abc import Iterator, Sequence

@@ -162,6 +162,22 @@
         }),
       ];
     },
+    precision: (plot) => {
+      const x = plot.mean.map((_, i) => i / (plot.mean.length - 1));
+      const curve = (name, y, line) => ({
+        x, y, mode: "lines", name: plain(name), line, hovertemplate: "%{fullData.name}: precision %{y:.2f} at recall %{x:.2f}<extra></extra>",
+      });
+      return [
+        [
+          ...plot.lines.map((one) => curve(one.name, one.precision, { color: faint(shade(0), 0.45), width: 1 })),
+          curve("mean", plot.mean, { color: shade(1), ...TEST }),
+        ],
+        layout({
+          hovermode: "closest", xaxis: { title: { text: "recall" }, range: [0, 1.01] },
+          yaxis: { title: { text: "precision" }, range: [0, 1.02] },
+        }),
+      ];
+    },
   };
 
   // Cells in shades of one colour; `most` is what the full one stands for unless there is more.

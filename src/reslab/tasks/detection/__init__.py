@@ -1,0 +1,1 @@
+"""Objects in images: where they are, and what."""

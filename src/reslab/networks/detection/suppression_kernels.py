@@ -35,7 +35,7 @@ def _compare(boxes, bits, overlap, total, words, ROWS: constexpr):
     """Write a bit for each pair of a row and a later one that overlap too much."""
     first, word, group = tl.program_id(0) * ROWS, tl.program_id(1), tl.program_id(2).to(tl.int64)
     if word * BITS + BITS > first:  # earlier words of a row are never asked for
-        row, column = first + tl.arange(ROWS), word * BITS + tl.arange(BITS)
+        row, column = first + tl.arange(0, ROWS), word * BITS + tl.arange(0, BITS)
         boxes += group * total * 4
         left, top, right, bottom, area = _load(boxes, row, total)
         others_left, others_top, others_right, others_bottom, others_area = _load(boxes, column, total)
@@ -44,7 +44,7 @@ def _compare(boxes, bits, overlap, total, words, ROWS: constexpr):
         shared = tl.maximum(width, 0.0) * tl.maximum(height, 0.0)
         share = tl.div_rn(shared, area[:, None] + others_area[None] - shared)
         above = (share > overlap) & (column[None] > row[:, None]) & (column[None] < total)
-        packed = tl.sum(above.to(tl.int64) << tl.arange(BITS).to(tl.int64)[None], 1)
+        packed = tl.sum(above.to(tl.int64) << tl.arange(0, BITS).to(tl.int64)[None], 1)
         tl.store(bits + (group * total + row) * words + word, packed, mask=row < total)
 
 
@@ -63,7 +63,7 @@ def _load(boxes, row, total):
 def _choose(bits, there, chosen, found, total, words, count, WORDS: constexpr):
     """Keep every box that none kept before it overlaps too much."""
     group = tl.program_id(0).to(tl.int64)
-    lane = tl.arange(WORDS)
+    lane = tl.arange(0, WORDS)
     removed = tl.zeros([WORDS], tl.int64)
     boxes = tl.load(there + group).to(tl.int32)
     kept = 0

@@ -36,9 +36,9 @@ def _compare(boxes, bits, overlap, total, words, ROWS: constexpr):
     first, word, group = tl.program_id(0) * ROWS, tl.program_id(1), tl.program_id(2).to(tl.int64)
     if word * BITS + BITS > first:  # earlier words of a row are never asked for
         row, column = first + tl.arange(0, ROWS), word * BITS + tl.arange(0, BITS)
-        boxes += group * total * 4
-        left, top, right, bottom, area = _load(boxes, row, total)
-        others_left, others_top, others_right, others_bottom, others_area = _load(boxes, column, total)
+        own = boxes + group * total * 4
+        left, top, right, bottom, area = _load(own, row, total)
+        others_left, others_top, others_right, others_bottom, others_area = _load(own, column, total)
         width = tl.minimum(right[:, None], others_right[None]) - tl.maximum(left[:, None], others_left[None])
         height = tl.minimum(bottom[:, None], others_bottom[None]) - tl.maximum(top[:, None], others_top[None])
         shared = tl.maximum(width, 0.0) * tl.maximum(height, 0.0)
@@ -66,7 +66,7 @@ def _choose(bits, there, chosen, found, total, words, count, WORDS: constexpr):
     lane = tl.arange(0, WORDS)
     removed = tl.zeros([WORDS], tl.int64)
     boxes = tl.load(there + group).to(tl.int32)
-    kept = 0
+    kept = tl.full((), 0, tl.int32)
     for word in range(tl.cdiv(boxes, BITS)):
         if kept < count:
             current = tl.sum(tl.where(lane == word, removed, 0), 0)

@@ -98,6 +98,8 @@ class Detection(TaskSpec):
             `align-unshifted`.
         pooled_side: Side of that map. Usual are 14; 7.
         pooled_samples: Interpolated values along each side of a bin.
+        context: Join what is known of a region with what is known of the whole image, cut out and put through the same
+            layers (appendix B).
         detection_score: Detections with a lower score are left out.
         detection_overlap: Detections that overlap a better one of their class by more are suppressed. Usual are
             0.3; 0.5.
@@ -136,6 +138,7 @@ class Detection(TaskSpec):
     pooling: Pooling | None = None
     pooled_side: int | None = None
     pooled_samples: int = 2
+    context: bool = False
     detection_score: float = 0.05
     detection_overlap: float | None = None
     detections: int = 100

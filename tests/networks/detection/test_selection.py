@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torchvision.ops import nms
 
-from reslab.networks.detection.selection import select
+from reslab.networks.detection.selection import Judgement, select
 from reslab.spec.detection import Detection
 
 
@@ -20,7 +20,7 @@ def test_detections_are_the_best_of_each_class(seed: int, most: int) -> None:
     corners = torch.rand(2, 9, 3, 2, 2) * 20
     boxes = torch.cat([corners.amin(3), corners.amax(3)], dim=-1)
     boxes[:, 0, 0, 2] = boxes[:, 0, 0, 0]  # without width
-    rows = select(scores, boxes, valid, plan)
+    rows = select(Judgement(scores, boxes), valid, plan)
     assert rows.shape == (2, most, 6)
     for image in range(2):
         expected = []

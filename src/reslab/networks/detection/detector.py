@@ -3,18 +3,17 @@
 `c4` shares all stages but the last between both, and runs the last for each region. `fpn` shares a pyramid of maps.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 
 from reslab.networks.detection.boxes import clip, decode, encode
+from reslab.networks.detection.context import join_context
 from reslab.networks.detection.heads import Pyramid, RegionOutputs, TwoLayers
 from reslab.networks.detection.losses import classify_regions, place_boxes
 from reslab.networks.detection.proposals import Proposer
 from reslab.networks.detection.regions import align, pool_max
 from reslab.networks.detection.sampling import Regions, read_objects, sample_regions
-from reslab.networks.detection.selection import select
+from reslab.networks.detection.selection import Judgement, select
 from reslab.networks.detection.trunks import make_trunk
 from reslab.spec import Preprocess, Spec
 from reslab.spec.detection import Detection
@@ -22,14 +21,6 @@ from reslab.spec.detection import Detection
 PYRAMID_WIDTH, HIDDEN_WIDTH = 256, 1024
 USUAL_LEVEL, USUAL_SIDE = 2, 224  # a region as large as ImageNet's crops is cut from the third of a pyramid's maps
 LEVEL_MARGIN = 1e-6  # torchvision's
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """What is said of regions: scores (images, regions, classes) and, for each class, a box in the frame."""
-
-    scores: Tensor
-    boxes: Tensor
 
 
 class Detector(nn.Module):
@@ -55,7 +46,7 @@ class Detector(nn.Module):
             width, region_width = self.trunk.widths[at], self.trunk.region_width
             self.pyramid = self.hidden = None
         self.proposer = Proposer(self.plan, width=width, strides=proposed)
-        self.outputs = RegionOutputs(region_width, spec.classes)
+        self.outputs = RegionOutputs(region_width * (1 + self.plan.context), spec.classes)
         self.preprocess: Preprocess | None = None
         self.mean_image: Tensor | None = None
         self.class_names: tuple[str, ...] | None = None
@@ -72,7 +63,7 @@ class Detector(nn.Module):
         frames = targets[:, 0, :4]
         maps, proposed = self.propose(images, frames)
         judgement = self.judge(maps, proposed.boxes, frames)
-        return select(judgement.scores, judgement.boxes, proposed.valid, self.plan)
+        return select(judgement, proposed.valid, self.plan)
 
     def losses(self, images: Tensor, targets: Tensor, generator: torch.Generator | None) -> dict[str, Tensor]:
         """Return the mean losses of a batch by name; what is trained on is drawn from `generator`."""
@@ -85,7 +76,7 @@ class Detector(nn.Module):
             sample = sample_regions(proposed, objects, plan=self.plan, generator=generator)
             wanted = encode(sample.objects, sample.boxes, self.plan.box_weights).flatten(0, 1)
             labels, sampled = sample.labels.flatten(), sample.valid.flatten()
-        logits, codes = self.outputs(self.features(maps, sample.boxes))
+        logits, codes = self.outputs(self.features(maps, sample.boxes, frames))
         own = codes.gather(1, labels[:, None, None].expand(-1, 1, 4))[:, 0]
         losses["roi_class"] = classify_regions(logits, labels, sampled)
         losses["roi_box"] = place_boxes(own, wanted, labels > 0, sampled, beta=self.plan.region_beta)
@@ -105,18 +96,22 @@ class Detector(nn.Module):
 
     def judge(self, maps: list[Tensor], boxes: Tensor, frames: Tensor) -> Judgement:
         """Return what is in regions (images, regions, 4), and where."""
-        logits, codes = self.outputs(self.features(maps, boxes))
-        return self.read(logits, codes, boxes, frames)
+        return self.read(self.features(maps, boxes, frames), boxes, frames)
 
-    def read(self, logits: Tensor, codes: Tensor, boxes: Tensor, frames: Tensor) -> Judgement:
-        """Return what logits (images x regions, classes + 1) and codes say of regions (images, regions, 4)."""
+    def read(self, features: Tensor, boxes: Tensor, frames: Tensor) -> Judgement:
+        """Return what the last layers make of the features of regions (images, regions, 4)."""
+        logits, codes = self.outputs(features)
         scores = logits.softmax(-1)[:, 1:].unflatten(0, boxes.shape[:2])
         codes = codes[:, 1:].unflatten(0, boxes.shape[:2])
         moved = decode(codes, boxes[:, :, None], self.plan.box_weights)
         return Judgement(scores, clip(moved, frames[:, None, None]))
 
-    def features(self, maps: list[Tensor], boxes: Tensor) -> Tensor:
+    def features(self, maps: list[Tensor], boxes: Tensor, frames: Tensor) -> Tensor:
         """Return what the last layers are given of regions (images, regions, 4): a row for each."""
+        own = self._describe(maps, boxes)
+        return join_context(own, self._describe(maps, frames[:, None])) if self.plan.context else own
+
+    def _describe(self, maps: list[Tensor], boxes: Tensor) -> Tensor:
         pooled = self.pool(maps, boxes)
         return self.trunk.of_regions(pooled) if self.hidden is None else self.hidden(pooled)
 

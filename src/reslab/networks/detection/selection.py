@@ -1,5 +1,7 @@
 """From scores and boxes of regions to detections: the certain ones of each class, without doubles, the best of all."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -12,13 +14,24 @@ from reslab.spec.detection import SettledDetection
 SMALLEST = 0.01  # pixels: what has no sides is nothing, as in torchvision
 
 
-def select(scores: Tensor, boxes: Tensor, valid: Tensor, plan: SettledDetection) -> Tensor:
-    """Return the detections (images, plan.detections, 6) of regions, best first, as rows of `spec.boxes`.
+@dataclass(frozen=True)
+class Judgement:
+    """What is said of regions: scores (images, regions, classes) and, for each class, a box in the frame."""
 
-    Of each region there is a score for each class (images, regions, classes) and a box (images, regions, classes, 4).
-    """
+    scores: Tensor
+    boxes: Tensor
+
+
+def find_certain(judgement: Judgement, valid: Tensor, plan: SettledDetection) -> Tensor:
+    """Return which classes of which regions (images, regions, classes) may be detections at all."""
+    certain = judgement.scores > plan.detection_score
+    return valid[..., None] & certain & are_large(judgement.boxes, SMALLEST)
+
+
+def select(judgement: Judgement, valid: Tensor, plan: SettledDetection) -> Tensor:
+    """Return the detections (images, plan.detections, 6) of regions, best first, as rows of `spec.boxes`."""
+    boxes, scores, certain = judgement.boxes, judgement.scores, find_certain(judgement, valid, plan)
     images, regions, classes = scores.shape
-    certain = valid[..., None] & (scores > plan.detection_score) & are_large(boxes, SMALLEST)
     # A group is a class of an image.
     groups = [
         each.transpose(1, 2).reshape(images * classes, regions, *each.shape[3:]) for each in (boxes, scores, certain)

@@ -5,16 +5,16 @@ On CUDA cuDNN then has convolution, bias, shortcut and ReLU as one kernel, so a 
 
 import copy
 from collections.abc import Mapping
-from typing import TypeAlias, TypeGuard
+from typing import TypeAlias, TypeGuard, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from reslab.networks.blocks import Block
 from reslab.networks.layers import FrozenBatchNorm, Layer, Observer
-from reslab.networks.network import Network
 
 FOLDABLE = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, FrozenBatchNorm)
+Model = TypeVar("Model", bound=nn.Module)
 Convolution: TypeAlias = nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d
 
 
@@ -83,8 +83,8 @@ class FoldedBlock(nn.Module):
         return self.last.add_activate(residual, self.shortcut(x))
 
 
-def fold(network: Network) -> Network:
-    """Return a copy for inference that gives the same logits, but for rounding, and no other activations."""
+def fold(network: Model) -> Model:
+    """Return a copy for inference that gives the same outputs, but for rounding, and no other activations."""
     folded = copy.deepcopy(network).eval().requires_grad_(requires_grad=False)
     _replace(folded)
     return folded

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from reslab.errors import UserError, choices
-from reslab.networks.network import Network
 from reslab.networks.weights.adapters import ADAPTERS, find_adapter, from_foreign
 from reslab.networks.weights.caffe import read_caffemodel
 from reslab.networks.weights.file import Weights, parse_weights
@@ -172,7 +171,7 @@ def _is_weight(item: tuple[Any, Any]) -> bool:
     return value.is_floating_point() or (value.dim() == 0 and not value.is_complex())
 
 
-def load_tensors(network: Network, tensors: Mapping[str, Tensor], *, origin: str) -> None:
+def load_tensors(network: nn.Module, tensors: Mapping[str, Tensor], *, origin: str) -> None:
     """Copy `tensors` into `network`, strictly: every name and shape must agree."""
     expected = network.state_dict()
     # Batch counters carry no weights: older files lack them, frozen normalization has none.

@@ -1,0 +1,199 @@
+"""Regions of maps as small maps of one size: the largest value of each bin (RoI pooling), or interpolated (RoIAlign).
+
+Maps of all levels form one table with a row of channels for each pixel. Every value of a region is a sum, or a maximum,
+over a few rows. Going back, rows are added in a fixed order, so the same input gives the same gradient, bit for bit.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import Function, once_differentiable
+
+
+def align(
+    maps: Sequence[Tensor],
+    boxes: Tensor,
+    images: Tensor,
+    *,
+    levels: Tensor | None = None,
+    strides: Sequence[int],
+    side: int,
+    samples: int,
+    shifted: bool,
+) -> Tensor:
+    """Return interpolated values of regions (regions, channels, side, side): RoIAlign (He et al., 2017).
+
+    `images` and `levels` say of which image and which of `maps` each box is. Values are means over `samples` squared
+    places in each bin. `shifted` takes the value of a pixel to be at its middle, as is right; without, at its corner.
+    """
+    numbers = torch.zeros_like(images) if levels is None else levels
+    scale = _pick([1 / stride for stride in strides], numbers, boxes)
+    height, width = (_pick([each.shape[axis] for each in maps], numbers) for axis in (2, 3))
+    first = _pick(_first_rows(maps), numbers) + images * height * width
+    left, top, right, bottom = (boxes * scale[:, None] - (0.5 if shifted else 0)).unbind(1)
+    extents = (bottom - top, right - left)
+    if not shifted:  # as the first version had it
+        extents = tuple(extent.clamp(min=1) for extent in extents)
+    rows, row_weights = _interpolate(top, extents[0], height, side=side, samples=samples)
+    columns, column_weights = _interpolate(left, extents[1], width, side=side, samples=samples)
+    rows = first[:, None, None] + rows * width[:, None, None]
+    values = _Align.apply(_make_table(maps), rows, row_weights / samples**2, columns, column_weights)
+    return _as_maps(values, len(boxes), side)
+
+
+def pool_max(map_: Tensor, boxes: Tensor, images: Tensor, *, stride: int, side: int) -> Tensor:
+    """Return the largest value in each bin of regions (regions, channels, side, side): RoI pooling (Girshick, 2015).
+
+    Boxes reach to their last pixel, which belongs to them, and lie on the map. Bins share pixels where they do not end
+    at one.
+    """
+    height, width = map_.shape[2:]
+    left, top, right, bottom = (boxes / stride + 0.5).floor().unbind(1)
+    rows, row_counts = _divide(top, bottom, height, side)
+    columns, column_counts = _divide(left, right, width, side)
+    rows = (images * height)[:, None] + rows
+    most = (math.ceil((height + 2) / side) + 1, math.ceil((width + 2) / side) + 1)
+    values = _PoolMax.apply(_make_table([map_]), rows, row_counts, columns, column_counts, width, most)
+    return _as_maps(values, len(boxes), side)
+
+
+class _Align(Function):
+    """Weighted sums of rows of a table: row by column, each interpolated between two."""
+
+    @staticmethod
+    def forward(ctx: Any, *given: Tensor) -> Tensor:
+        table, *places = given
+        ctx.save_for_backward(*places)
+        ctx.shape, ctx.dtype = table.shape, table.dtype
+        rows, _, columns, _ = places
+        values = table.new_zeros(rows.shape[0] * rows.shape[1] * columns.shape[1], table.shape[1], dtype=_wide(table))
+        for index, weight in _list_places(*places):
+            values.addcmul_(table[index].to(values.dtype), weight)
+        return values.to(table.dtype)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        wide = gradients[0].to(_wide(gradients[0]))
+        table = wide.new_zeros(ctx.shape)
+        for index, weight in _list_places(*ctx.saved_tensors):
+            _add_rows(table, index, wide * weight)
+        return table.to(ctx.dtype), None, None, None, None
+
+
+class _PoolMax(Function):
+    """The largest of several rows of a table, channel by channel; zero where there is none."""
+
+    @staticmethod
+    def forward(ctx: Any, *given: Any) -> Tensor:
+        table, *places = given
+        shape = (places[0].numel() * places[2].shape[1], table.shape[1])
+        values = table.new_full(shape, -torch.inf)
+        chosen = torch.full(shape, -1, dtype=torch.int16, device=table.device)
+        for number, (index, there) in enumerate(_list_bins(*places)):
+            candidates = table[index]
+            better = (candidates > values) & there[:, None]
+            values = torch.where(better, candidates, values)
+            chosen.masked_fill_(better, number)
+        ctx.save_for_backward(chosen, *places[:4])
+        ctx.rest, ctx.shape, ctx.dtype = places[4:], table.shape, table.dtype
+        return torch.where(chosen < 0, 0, values)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        chosen, *places = ctx.saved_tensors
+        wide = gradients[0].to(_wide(gradients[0]))
+        table = wide.new_zeros(ctx.shape)
+        for number, (index, _) in enumerate(_list_bins(*places, *ctx.rest)):
+            _add_rows(table, index, torch.where(chosen == number, wide, 0))
+        return table.to(ctx.dtype), *[None] * 6
+
+
+def _add_rows(table: Tensor, index: Tensor, values: Tensor) -> None:
+    """Add values to the rows of a table in a fixed order, as each device does that in its own way."""
+    if table.is_cuda:
+        table.index_put_((index,), values, accumulate=True)
+    else:
+        table.index_add_(0, index, values)
+
+
+def _list_places(
+    rows: Tensor, row_weights: Tensor, columns: Tensor, column_weights: Tensor
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield what each interpolated value is a sum of: rows of the table with their weights."""
+    for row, row_weight in zip(rows.unbind(2), row_weights.unbind(2), strict=True):
+        for column, column_weight in zip(columns.unbind(2), column_weights.unbind(2), strict=True):
+            index = (row[:, :, None] + column[:, None, :]).flatten()
+            yield index, (row_weight[:, :, None] * column_weight[:, None, :]).flatten()[:, None]
+
+
+def _list_bins(
+    rows: Tensor, row_counts: Tensor, columns: Tensor, column_counts: Tensor, width: int, most: tuple[int, int]
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield the pixels of bins one after the other, row by row: rows of the table, and in which bins there is one."""
+    for down in range(most[0]):
+        row = rows + torch.minimum(row_counts - 1, torch.full_like(row_counts, down)).clamp(min=0)
+        for across in range(most[1]):
+            column = columns + torch.minimum(column_counts - 1, torch.full_like(column_counts, across)).clamp(min=0)
+            index = (row * width)[:, :, None] + column[:, None, :]
+            there = (down < row_counts)[:, :, None] & (across < column_counts)[:, None, :]
+            yield index.flatten(), there.flatten()
+
+
+def _interpolate(start: Tensor, extent: Tensor, length: Tensor, *, side: int, samples: int) -> tuple[Tensor, Tensor]:
+    """Return the two pixels beside each sample along one axis, and their weights (regions, side, 2 samples)."""
+    steps = torch.arange(side * samples, device=start.device, dtype=start.dtype)
+    # In torchvision's order of operations: a sample near a pixel's edge is on the same side of it.
+    bins, inner = steps.div(samples, rounding_mode="floor"), steps.remainder(samples) + 0.5
+    size = (extent / side)[:, None]
+    at = start[:, None] + bins * size + inner * size / samples
+    last = (length - 1)[:, None]
+    outside = (at < -1) | (at > last + 1)
+    at = at.clamp(min=0)
+    low = torch.minimum(at.floor().long(), last)
+    high = torch.minimum(low + 1, last)
+    share = torch.where(low < last, at - low, 0)
+    weights = torch.stack([1 - share, share], dim=-1).masked_fill(outside[..., None], 0)
+    shape = (len(start), side, 2 * samples)
+    return torch.stack([low, high], dim=-1).view(shape), weights.view(shape)
+
+
+def _divide(first: Tensor, last: Tensor, length: int, side: int) -> tuple[Tensor, Tensor]:
+    """Return where the bins along one axis begin, and how many pixels each has (regions, side)."""
+    size = ((last - first + 1).clamp(min=1) / side)[:, None]
+    bins = torch.arange(side, device=first.device, dtype=first.dtype)
+    starts, ends = (bins * size).floor() + first[:, None], ((bins + 1) * size).ceil() + first[:, None]
+    starts, ends = starts.clamp(0, length).long(), ends.clamp(0, length).long()
+    return starts.clamp(max=length - 1), ends - starts
+
+
+def _make_table(maps: Sequence[Tensor]) -> Tensor:
+    tables = [each.permute(0, 2, 3, 1).reshape(-1, each.shape[1]) for each in maps]
+    return tables[0] if len(tables) == 1 else torch.cat(tables)
+
+
+def _first_rows(maps: Sequence[Tensor]) -> list[int]:
+    """Return where each map begins in the table."""
+    pixels = [each.shape[0] * each.shape[2] * each.shape[3] for each in maps]
+    return [sum(pixels[:level]) for level in range(len(maps))]
+
+
+def _pick(values: Sequence[float], levels: Tensor, like: Tensor | None = None) -> Tensor:
+    """Return each region's value by its level; nothing is copied to the device."""
+    picked = torch.full_like(levels, values[0], dtype=None if like is None else like.dtype)
+    for level, value in enumerate(values[1:], start=1):
+        picked = torch.where(levels == level, value, picked)
+    return picked if like is None else picked.to(like.dtype)
+
+
+def _wide(tensor: Tensor) -> torch.dtype:
+    """Return the type to add up in."""
+    return torch.float64 if tensor.dtype == torch.float64 else torch.float32
+
+
+def _as_maps(values: Tensor, regions: int, side: int) -> Tensor:
+    return values.view(regions, side, side, -1).permute(0, 3, 1, 2)

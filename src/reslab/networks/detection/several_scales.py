@@ -1,0 +1,57 @@
+"""Testing at several scales (paper, appendix B): each region is looked at in two sizes of its image.
+
+Regions are proposed at one scale. Of the scales, the one in which a region is nearest to 224 pixels is taken, and the
+better of those beside it; where features differ, the larger value counts. The paper leaves the rule to another.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from reslab.networks.detection.detector import Detector
+from reslab.networks.detection.refinement import Judge
+from reslab.networks.detection.selection import Judgement
+
+USUAL_SIDE = 224  # of a region, as ImageNet's crops
+SIDES = (200, 400, 600, 800, 1000)  # of images, in the paper
+
+
+def judge_at_scales(detector: Detector, images: Tensor, factors: Sequence[float]) -> Judge:
+    """Return what judges regions by images resized by `factors`, in increasing order."""
+    resized = [_resize(images, factor) for factor in factors]
+    maps = [detector.maps(each) for each in resized]
+    # A factor of each side, which is not quite what was asked for: sides are whole pixels.
+    size = images.new_tensor(images.shape[:1:-1]).repeat(2)
+    exact = [images.new_tensor(each.shape[:1:-1]).repeat(2) / size for each in resized]
+
+    def judge(boxes: Tensor, frames: Tensor) -> Judgement:
+        chosen = choose_scales(boxes, factors)
+        merged = None
+        for scale, (own, factor) in enumerate(zip(maps, exact, strict=True)):
+            features = detector.features(own, boxes * factor, frames * factor)
+            features = features.masked_fill(~chosen[..., scale].flatten()[:, None], -torch.inf)
+            merged = features if merged is None else torch.maximum(merged, features)
+        assert merged is not None
+        return detector.read(merged, boxes, frames)
+
+    return judge
+
+
+def choose_scales(boxes: Tensor, factors: Sequence[float]) -> Tensor:
+    """Return which two adjacent scales each box (..., 4) is looked at in (..., scales); all where there are no more."""
+    sides = (boxes[..., 2:] - boxes[..., :2]).clamp(min=1e-3).prod(-1).sqrt()
+    distances = torch.stack([(sides * factor / USUAL_SIDE).log().abs() for factor in factors], dim=-1)
+    if len(factors) <= 2:
+        return torch.ones_like(distances, dtype=torch.bool)
+    # Distances fall and rise again, so the two nearest scales are beside each other.
+    order = distances.sort(dim=-1, stable=True).indices[..., :2]
+    return torch.zeros_like(distances, dtype=torch.bool).scatter(-1, order, value=True)
+
+
+def _resize(images: Tensor, factor: float) -> Tensor:
+    size = [max(1, round(side * factor)) for side in images.shape[-2:]]
+    if size == list(images.shape[-2:]):
+        return images
+    return F.interpolate(images, size=size, mode="bilinear", antialias=True)

@@ -1,0 +1,163 @@
+"""Weights of detectors: from classifiers, to files and back, and torchvision's, with the same detections and losses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torchvision.models.detection import fasterrcnn_resnet50_fpn
+
+from reslab.errors import UserError
+from reslab.networks import Weights, build, save_model
+from reslab.networks.detection.detector import Detector
+from reslab.networks.weights.detectors import (
+    load_detector,
+    load_torchvision,
+    save_detector,
+    start_from_classifier,
+    to_torchvision,
+    torchvision_detector,
+)
+from reslab.spec import Preprocess, find
+from reslab.spec.detection import Detection
+
+SIZE = (96, 128)
+MANY = 100_000  # so that all anchors and regions are sampled, and nothing is left to chance
+SMALL = {"stages.0.width": 4, "stages.1.width": 4, "stages.2.width": 8, "stages.3.width": 8, "stem.width": 4}
+
+
+def make_torchvisions() -> nn.Module:
+    """Its network with random weights that see something, for images of one size that it leaves as they are."""
+    model = fasterrcnn_resnet50_fpn(
+        weights=None,
+        weights_backbone=None,
+        num_classes=6,
+        min_size=SIZE[0],
+        max_size=SIZE[1],
+        image_mean=[0, 0, 0],
+        image_std=[1, 1, 1],
+        rpn_batch_size_per_image=MANY,
+        rpn_positive_fraction=1.0,
+        box_batch_size_per_image=MANY,
+        box_positive_fraction=1.0,
+    )
+    for name, tensor in model.state_dict().items():
+        if name.startswith(("rpn.head", "roi_heads.box_predictor")) and name.endswith("weight"):
+            tensor.normal_(std=0.03)
+    return model
+
+
+def make_pair() -> tuple[nn.Module, Detector]:
+    """Theirs, and ours with the same weights."""
+    theirs = make_torchvisions()
+    spec, detection = torchvision_detector(classes=5, epsilon=1e-5)
+    detector = Detector(spec, detection)
+    load_torchvision(detector, theirs.state_dict(), origin="theirs")
+    return theirs, detector
+
+
+def frame(*rows: Sequence[float]) -> Tensor:
+    """Targets of one image."""
+    return torch.tensor([[[0, 0, SIZE[1], SIZE[0], -2, SIZE[1], SIZE[0]], *rows]], dtype=torch.float32)
+
+
+def test_torchvisions_detections_are_ours() -> None:
+    """The same boxes, scores and classes from the same weights."""
+    theirs, detector = make_pair()
+    images = torch.rand(1, 3, *SIZE)
+    with torch.no_grad():
+        (expected,) = theirs.eval()(list(images))
+        (found,) = detector.eval()(images, frame())
+    rows = torch.cat([expected["boxes"], expected["scores"][:, None], expected["labels"][:, None] - 1], dim=1)
+    assert len(rows) > 20
+    there = found[found[:, 5] >= 0]
+    torch.testing.assert_close(there, rows, rtol=1e-3, atol=1e-3)
+
+
+def test_torchvisions_losses_are_ours() -> None:
+    """All four, where every anchor and every region is sampled."""
+    theirs, detector = make_pair()
+    everything = replace(
+        detector.detection, rpn_samples=MANY, rpn_positive_share=1, regions=MANY, region_positive_share=1
+    )
+    again = Detector(detector.spec, everything)
+    again.load_state_dict(detector.state_dict())
+    images = torch.rand(1, 3, *SIZE)
+    rows = [[10, 20, 70, 80, 2, 0, 3600], [50, 5, 120, 60, 4, 0, 3850], [0, 0, 0, 0, -1, 0, 0]]
+    boxes = {"boxes": torch.tensor([row[:4] for row in rows[:2]]).float(), "labels": torch.tensor([3, 5])}
+    theirs.train()
+    for module in theirs.modules():
+        if isinstance(module, nn.BatchNorm2d):  # ours are frozen
+            module.eval()
+    expected = theirs(list(images), [boxes])
+    losses = again.losses(images, frame(*rows), torch.Generator())
+    names = {
+        "rpn_class": "loss_objectness",
+        "rpn_box": "loss_rpn_box_reg",
+        "roi_class": "loss_classifier",
+        "roi_box": "loss_box_reg",
+    }
+    for ours, theirs_ in names.items():
+        torch.testing.assert_close(losses[ours], expected[theirs_], rtol=1e-3, atol=1e-4)
+
+
+def test_torchvisions_names_are_its_own() -> None:
+    """All of them, there and back; older files have others for some."""
+    theirs, detector = make_pair()
+    given = to_torchvision(detector)
+    assert set(given) == {name for name in theirs.state_dict() if not name.endswith("num_batches_tracked")}
+    assert all(torch.equal(theirs.state_dict()[name], tensor) for name, tensor in given.items())
+    older = {re.sub(r"(_blocks\.\d|rpn\.head\.conv)(\.0)+\.", r"\1.", name): tensor for name, tensor in given.items()}
+    assert "rpn.head.conv.weight" in older and "backbone.fpn.inner_blocks.3.bias" in older
+    fresh = Detector(detector.spec, detector.detection)
+    load_torchvision(fresh, older, origin="an older file")
+    assert torch.equal(fresh.state_dict()["proposer.head.conv.weight"], given["rpn.head.conv.0.0.weight"])
+    with pytest.raises(UserError, match=r"use task\.head=fpn"):
+        to_torchvision(Detector(find("resnet-18", SMALL), Detection()))
+
+
+def test_a_classifier_is_where_a_detector_starts() -> None:
+    """With all it has but its classifier; another network's weights are refused."""
+    classifier = build(find("resnet-18", SMALL))
+    for tensor in classifier.state_dict().values():
+        if tensor.is_floating_point():
+            tensor.uniform_(1, 2)
+    preprocess = Preprocess()
+    weights = Weights(spec=classifier.spec, tensors=classifier.state_dict(), preprocess=preprocess)
+    detector = Detector(find("resnet-18", {**SMALL, "classes": 3}), Detection())
+    start_from_classifier(detector, weights, origin="a file")
+    for name, tensor in detector.trunk.state_dict().items():
+        assert torch.equal(tensor, weights.tensors[name])
+    assert detector.preprocess == preprocess and detector.origin == "a file"
+    other = Detector(find("resnet-34", {"classes": 3}), Detection())
+    with pytest.raises(UserError, match="a file holds resnet-18"):
+        start_from_classifier(other, weights, origin="a file")
+
+
+@pytest.mark.parametrize("head", ["c4", "fpn"])
+def test_a_file_is_all_that_a_detector_needs(head: str, tmp_path: Path) -> None:
+    """It comes back with its fields, names and preprocessing, and finds the same."""
+    detector = Detector(find("resnet-18", {**SMALL, "classes": 2}), Detection(head=head, detections=7))  # pyright: ignore[reportArgumentType]
+    detector.class_names, detector.preprocess = ("disc", "square"), Preprocess()
+    path = save_detector(detector, tmp_path, metrics={"loss": 1.5}, provenance={"seed": 1})
+    assert path.name.startswith(f"resnet-18-{head}-")
+    again = load_detector(path)
+    assert (again.detection, again.spec, again.class_names) == (detector.detection, detector.spec, ("disc", "square"))
+    images = torch.rand(1, 3, 64, 64)
+    targets = torch.tensor([[[0.0, 0.0, 64.0, 64.0, -2.0, 64.0, 64.0]]])
+    with torch.no_grad():
+        assert torch.equal(detector.eval()(images, targets), again.eval()(images, targets))
+
+
+def test_other_files_are_told(tmp_path: Path) -> None:
+    """A classifier's is no detector's."""
+    path = save_model(build(find("resnet-18", SMALL)), tmp_path / "classifier.safetensors")
+    with pytest.raises(UserError, match="is not a detector's"):
+        load_detector(path)
+    with pytest.raises(UserError, match="meta device"), torch.device("meta"):
+        save_detector(Detector(find("resnet-18", SMALL), Detection()), tmp_path)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from reslab.data.targets import Targets
 from reslab.errors import UserError
 from reslab.spec.task import Target
 from reslab.spec.trial import DataSpec, SplitName, Trial
@@ -32,7 +33,7 @@ class Split(Protocol):
     """Images in an order, each with its target: a class's number, a row of labels, boxes, a mask (see `targets`)."""
 
     @property
-    def targets(self) -> NDArray[Any]:
+    def targets(self) -> Targets:
         """What is to be learnt of every image."""
         ...
 

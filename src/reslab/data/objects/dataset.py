@@ -26,7 +26,7 @@ from reslab.data.targets import RowTargets, stack_rows
 from reslab.errors import UserError
 from reslab.runtime.listener import Listener
 from reslab.runtime.processes import Processes
-from reslab.spec.boxes import ABSENT, AREA, CLASS, MARK
+from reslab.spec.boxes import ABSENT, CLASS, HEIGHT, WIDTH
 from reslab.spec.recipe import refuse_unheeded
 from reslab.spec.task import Target
 from reslab.spec.trial import Trial
@@ -47,7 +47,7 @@ class ObjectsSplit(PhotoSplit):
     def sizes(self) -> NDArray[np.int64]:
         """Width and height of each image, as its frame has them."""
         firsts = self.targets.ends - self.targets.count()
-        return self.targets.rows[firsts][:, [MARK, AREA]].astype(np.int64)
+        return self.targets.rows[firsts][:, [WIDTH, HEIGHT]].astype(np.int64)
 
     def take(self, indices: slice | NDArray[np.int64]) -> Self:
         """Return the part of the split at `indices`."""

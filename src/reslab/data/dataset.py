@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from reslab.data.targets import Targets
 from reslab.errors import UserError
 from reslab.spec.task import Target
 from reslab.spec.trial import DataSpec, SplitName, Trial
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from reslab.data.feed import Feed
+    from reslab.data.targets import Targets
     from reslab.runtime.listener import Listener
     from reslab.runtime.processes import Processes
 

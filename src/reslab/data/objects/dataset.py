@@ -152,8 +152,6 @@ def read_objects(root: Path, *, seed: int = 0, edition: Edition = CURRENT, tell:
     else:
         test = splits[TEST]
         train = splits.get(TRAIN, test.take(slice(0)))
-    for file in sorted(set(train.files) & set(test.files)):
-        teller.note("in train and val", file, "on both lists")
     return ObjectsDataset(
         name=folder_name(root),
         root=root,

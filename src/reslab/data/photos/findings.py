@@ -46,7 +46,7 @@ KINDS = {
     "animated": Kind("warning", "only its first frame is used"),
     "transparent": Kind("warning", "transparency is dropped"),
     "tiny": Kind("warning", f"its shorter side is less than {LEAST_SIDE} pixels"),
-    "ignored": Kind("warning", "not used: not an image, not in a class or not on a list"),
+    "ignored": Kind("warning", "not used: not an image, not in a class, not on a list or not annotated"),
     "duplicate link": Kind("warning", "a link to a folder that is already read; it is read once"),
     "uneven classes": Kind("note", "recipe.class_weights=balanced gives rare classes more weight"),
     "no objects": Kind("note", "used as background"),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from reslab.data.feed import Feed
+    from reslab.data.targets import Targets
     from reslab.runtime.listener import Listener
     from reslab.runtime.processes import Processes
 
@@ -32,7 +33,7 @@ class Split(Protocol):
     """Images in an order, each with its target: a class's number, a row of labels, boxes, a mask (see `targets`)."""
 
     @property
-    def targets(self) -> NDArray[Any]:
+    def targets(self) -> Targets:
         """What is to be learnt of every image."""
         ...
 

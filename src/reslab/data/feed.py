@@ -1,11 +1,11 @@
 """What a training gets its images from: batches by their step, the test images in order, and how both are prepared."""
 
 from collections.abc import Iterator
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
-from numpy.typing import NDArray
 from torch import Tensor
 
+from reslab.data.targets import Targets
 from reslab.spec import Preprocess
 
 
@@ -28,7 +28,7 @@ class Feed(Protocol):
         ...
 
     @property
-    def targets(self) -> NDArray[Any]:
+    def targets(self) -> Targets:
         """The targets of all images to train on."""
         ...
 

@@ -31,11 +31,19 @@ def find_test_side(crop: int) -> int:
 
 @dataclass(frozen=True)
 class Geometry:
-    """The part of an image inside `box`, in its pixels, resized to a square of `side`, and mirrored where `flip`."""
+    """The part of an image inside `box`, in its pixels, resized, and mirrored where `flip`.
+
+    `side` is that of a square; or it is a width and a height.
+    """
 
     box: Box
-    side: int
+    side: int | tuple[int, int]
     flip: bool = False
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of the crop."""
+        return (self.side, self.side) if isinstance(self.side, int) else self.side
 
     def flip_image(self, pixels: Pixels) -> Pixels:
         """Mirror what was cropped and resized already, if that is to be."""
@@ -44,33 +52,34 @@ class Geometry:
     def move_points(self, points: Floats) -> Floats:
         """Return where points (x, y on the last axis) of the image lie in the crop, outside of it too."""
         left, top, right, bottom = self.box
-        moved = (points - np.array([left, top])) * self.side / np.array([right - left, bottom - top])
+        moved = (points - np.array([left, top])) * np.array(self.size) / np.array([right - left, bottom - top])
         if self.flip:
-            moved[..., 0] = self.side - moved[..., 0]
+            moved[..., 0] = self.size[0] - moved[..., 0]
         return moved
 
     def move_boxes(self, boxes: Floats) -> Floats:
         """Return boxes (count, 4) as the crop shows them, cut off at its edges; what is outside has no area."""
-        corners = self.move_points(boxes.reshape(-1, 2, 2)).clip(0, self.side)
+        corners = self.move_points(boxes.reshape(-1, 2, 2)).clip(0, np.array(self.size))
         return np.concatenate([corners.min(1), corners.max(1)], axis=1)
 
     def move_mask(self, mask: NDArray[np.integer]) -> NDArray[np.integer]:
         """Return a mask (height, width) as the crop shows it, every pixel that of the nearest."""
         left, top, right, bottom = self.box
-        centres = (np.arange(self.side) + 0.5) / self.side
-        columns = np.floor(left + centres * (right - left)).astype(np.int64).clip(0, mask.shape[1] - 1)
-        rows = np.floor(top + centres * (bottom - top)).astype(np.int64).clip(0, mask.shape[0] - 1)
+        across, down = ((np.arange(side) + 0.5) / side for side in self.size)
+        columns = np.floor(left + across * (right - left)).astype(np.int64).clip(0, mask.shape[1] - 1)
+        rows = np.floor(top + down * (bottom - top)).astype(np.int64).clip(0, mask.shape[0] - 1)
         return mask[rows[:, None], columns[::-1] if self.flip else columns]
 
 
-def cut(pixels: Pixels, box: Box, *, width: int, height: int, side: int) -> Pixels:
+def cut(pixels: Pixels, box: Box, *, width: int, height: int, side: int | tuple[int, int]) -> Pixels:
     """Return the part of a decoded image in `box`, resized; the box is in the pixels of `width` times `height`."""
+    size = (side, side) if isinstance(side, int) else side[::-1]
     down, across = pixels.shape[0] / height, pixels.shape[1] / width
     left, right = (round(place * across) for place in (box[0], box[2]))
     top, bottom = (round(place * down) for place in (box[1], box[3]))
     part = torch.from_numpy(pixels)[top : max(bottom, top + 1), left : max(right, left + 1)].contiguous()
     images: Tensor = part[None].permute(0, 3, 1, 2)  # channels last to torch too, which is the fast way
-    resized = F.interpolate(images, size=(side, side), mode="bilinear", antialias=True)
+    resized = F.interpolate(images, size=size, mode="bilinear", antialias=True)
     return resized[0].permute(1, 2, 0).contiguous().numpy()
 
 

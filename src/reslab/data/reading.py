@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import Protocol, TypeAlias
+from typing import Protocol, Self, TypeAlias
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import Dataset
 
@@ -51,6 +52,14 @@ class Readable(Protocol):
         ...
 
 
+class Choosable(Readable, Protocol):
+    """Images of which a part can be had."""
+
+    def take(self, indices: NDArray[np.int64]) -> Self:
+        """Return the images at `indices`."""
+        ...
+
+
 @dataclass(frozen=True)
 class Batch:
     """Images in order: their numbers, tensors (count, channels, height, width) of one size each, and their targets."""
@@ -80,7 +89,7 @@ def read_in_order(
             assert block is not None
             yield Batch(list(part), [block.to(device, non_blocking=True)], targets[part.start : part.stop])
         return
-    decoded, found = _decode_for(device, split, on_bad=on_bad, ahead=size), None
+    decoded, found = decode_ahead(device, split, on_bad=on_bad, ahead=size), None
     for part in parts:
         batch = []
         while not batch or batch[-1][0] != part[-1]:  # a bad image after that is the next batch's
@@ -118,8 +127,8 @@ def decode_in_order(
                 future.cancel()
 
 
-def _decode_for(
-    device: torch.device | str, images: Split, *, on_bad: OnBad, ahead: int
+def decode_ahead(
+    device: torch.device | str, images: Choosable, *, on_bad: OnBad, ahead: int = AHEAD
 ) -> Iterator[tuple[int, Tensor]]:
     """Yield the images that can be read, on a device, with their numbers."""
     workers = count_workers(device)
@@ -180,7 +189,7 @@ def decode_by_processes(
             first = last
 
 
-def measure_largest(images: Split) -> int:
+def measure_largest(images: Choosable) -> int:
     """Return the bytes of the largest of a few images, from first to last."""
     chosen = images.take(np.linspace(0, len(images) - 1, MEASURED).round().astype(np.int64))
     found = decode_in_order(chosen, on_bad=lambda index, error: None, threads=1)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.modules.batchnorm import _BatchNorm
@@ -185,7 +186,7 @@ def make_task(
     feed = dataset.make_feed(trial, device=device, processes=processes, folder=folder, listener=listener)
     weights = None
     if trial.recipe.class_weights != "none":
-        weights = torch.from_numpy(task.weigh(feed.targets, classes=trial.network.classes)).to(device)
+        weights = torch.from_numpy(task.weigh(np.asarray(feed.targets), classes=trial.network.classes)).to(device)
     return TrialTask(trial=trial, task=task, feed=feed, processes=processes, class_weights=weights)
 
 

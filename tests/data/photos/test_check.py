@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import warnings
 from dataclasses import astuple
@@ -12,11 +13,13 @@ import numpy as np
 import pytest
 from PIL import Image
 from tests.multilabel import make_labelled
+from tests.objects import make_scenes, write_voc
 
 from reslab.data.photos.check import check_folder, scan_photos
 from reslab.data.photos.findings import KINDS
 from reslab.data.photos.folder import read_folder
 from reslab.data.photos.label_list import read_labelled
+from reslab.data.photos.reader import read_photos
 from reslab.errors import UserError
 
 generator = np.random.default_rng(0)
@@ -261,3 +264,38 @@ def test_a_closed_folder_is_told_and_passed(tmp_path: Path, monkeypatch: pytest.
         ("closed folder", "a", "Permission denied"),
         ("closed folder", "b/more", "Permission denied"),
     ]
+
+
+def test_objects_are_looked_at(tmp_path: Path) -> None:
+    """Images by the classes in them; all that is wrong with annotations is found at once, and what stops a training."""
+    train, val = make_scenes("t", 6), make_scenes("v", 3, seed=1)
+    root = write_voc(tmp_path / "voc", train=train, val=val)
+    checked = check_folder(root)
+    assert checked.passed
+    assert (checked.splits, checked.images) == (("train", "val"), (6, 3))
+    shown = [sum("bar" in [name for name, *_ in scene.boxes] for scene in scenes) for scenes in (train, val)]
+    assert checked.counts["bar"] == tuple(shown)
+    save(root / "JPEGImages" / "stray.png")
+    annotations = [root / "Annotations" / f"t00{number}.xml" for number in range(6)]
+    whole = [path.read_text() for path in annotations]
+    annotations[0].write_text(re.sub("<xmax>[0-9]+<", "<xmax>-5<", whole[0]))
+    annotations[1].write_text(whole[1].replace("<width>60<", "<width>61<"))
+    annotations[2].write_text('<!DOCTYPE a [<!ENTITY a "b">]>' + whole[2])
+    annotations[3].unlink()
+    annotations[4].write_text(re.sub("<object>.*</object>", "", whole[4]))
+    (root / "JPEGImages" / "t005.jpg").unlink()
+    checked = check_folder(root)
+    assert not checked.passed
+    errors = {(finding.kind, finding.path) for finding in checked.findings if finding.severity == "error"}
+    assert errors == {
+        ("wrong box", "Annotations/t000.xml"),
+        ("other size", "Annotations/t001.xml"),
+        ("wrong annotation", "Annotations/t002.xml"),
+        ("no annotation", "JPEGImages/t003.jpg"),
+        ("missing image", "ImageSets/Main/train.txt"),
+    }
+    others = {(finding.kind, finding.path) for finding in checked.findings if finding.severity != "error"}
+    assert {("ignored", "JPEGImages/stray.png"), ("no objects", "JPEGImages/t004.jpg")} <= others
+    assert checked.refusal is not None
+    with pytest.raises(UserError, match=re.escape(checked.refusal)):
+        read_photos(root)

@@ -14,7 +14,9 @@ from reslab.errors import UserError
 from reslab.files import write_text
 from reslab.json_text import to_json
 from reslab.runtime.listener import DEAF, Listener
+from reslab.runtime.processes import Processes
 from reslab.spec.codec import decode, encode
+from reslab.spec.trial import Trial
 
 FILE = "skipped.json"  # of a run
 MOST_BAD = 0.01  # of the images, before skipping them is no remedy
@@ -85,6 +87,15 @@ class BadImages:
     def count(self, part: Part) -> int:
         """Return how many images of a part were skipped."""
         return sum(one.part == part for one in self.skipped.values())
+
+
+def follow_bad(
+    dataset: Dataset, trial: Trial, *, processes: Processes, folder: Path | None, listener: Listener
+) -> BadImages:
+    """Return what records the bad images of a trial: the first of its processes keeps them in the run's `folder`."""
+    skip, kept = trial.data.on_bad_image == "skip", folder if processes.first else None
+    known = processes.ask_first(read_skipped(kept) if kept else []) if skip else []
+    return BadImages(dataset, skip=skip, listener=listener, known=known, folder=kept)
 
 
 def read_skipped(folder: Path) -> list[Skipped]:

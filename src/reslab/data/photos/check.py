@@ -6,13 +6,13 @@ What `read_photos` would stop at, one thing at a time, is here found all at once
 import os
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
+from reslab.data.objects.dataset import read_objects
+from reslab.data.objects.layouts import find_layout
 from reslab.data.photos.editions import CURRENT, sort_classes
 from reslab.data.photos.findings import KINDS, Finding
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit
@@ -22,6 +22,7 @@ from reslab.data.photos.members import Stored
 from reslab.data.photos.oddities import Look, look_at
 from reslab.data.photos.shards import has_shards, read_shards
 from reslab.errors import UserError
+from reslab.files import list_folder
 
 MOST_WORKERS = 8
 UNEVEN = 10  # images of the largest class to one of a rare one
@@ -42,7 +43,7 @@ class Photo:
 class Scan:
     """Where the photographs of a folder lie: its splits, classes and images, and what is wrong with the places.
 
-    `refusal` is the sentence that `read_photos` stops with.
+    `refusal` is the sentence that `read_photos` stops with. `of_one_class` says that each image has one class.
     """
 
     splits: tuple[str, ...]
@@ -50,6 +51,7 @@ class Scan:
     photos: tuple[Photo, ...]
     findings: tuple[Finding, ...] = ()
     refusal: str | None = None
+    of_one_class: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +95,7 @@ def check_folder(
             watch(len(looks), len(scan.photos))
     findings += _compare(scan.photos, looks)
     counts = Counter((label, photo.split) for photo in scan.photos for label in photo.labels)
-    if not find_list(root):
+    if scan.of_one_class:
         findings += _weigh({label: counts[label, scan.splits[0]] for label in scan.classes})
     images = Counter(photo.split for photo in scan.photos)
     order = list(KINDS)
@@ -117,7 +119,10 @@ def scan_photos(root: Path) -> Scan:
         refusals.extend([refusal] if refusal else [])
 
     try:
-        if find_list(root):
+        if find_layout(root):
+            scan = _scan_dataset(read_objects(root, tell=tell))
+            findings += _find_ignored(root, {photo.path for photo in scan.photos})
+        elif find_list(root):
             scan = _scan_dataset(read_labelled(root, tell=tell))
             listed = {photo.path for photo in scan.photos}
             found = (path.relative_to(root).as_posix() for path in sorted(root.rglob("*")) if is_image(path))
@@ -148,13 +153,22 @@ def _scan_dataset(dataset: PhotoDataset) -> Scan:
     test = _list_photos(dataset, dataset.test, splits[-1])
     tested = {label for photo in test for label in photo.labels}
     untested = tuple(Finding("class not in val", name) for name in dataset.class_names if name not in tested)
-    return Scan(splits, dataset.class_names, (*train, *test), untested)
+    photos, of_one_class = (*train, *test), dataset.target == "class"
+    return Scan(splits, dataset.class_names, photos, untested, of_one_class=of_one_class)
+
+
+def _find_ignored(root: Path, known: Collection[str]) -> Iterator[Finding]:
+    """Find images that lie beside those with annotations, but have none."""
+    for folder in sorted({(root / path).parent for path in known}):
+        for path in list_folder(folder):
+            if is_image(path) and (inside := path.relative_to(root).as_posix()) not in known:
+                yield Finding("ignored", inside, "not annotated, or not on a list")
 
 
 def _list_photos(dataset: PhotoDataset, part: PhotoSplit, split: str) -> list[Photo]:
     photos = []
-    for index, target in enumerate(part.targets):
-        labels = tuple(dataset.class_names[number] for number in (np.flatnonzero(target) if target.ndim else [target]))
+    for index in range(len(part)):
+        labels = tuple(dataset.class_names[number] for number in part.classes_of(index))
         place = part.path(index)
         photos.append(Photo(str(place).removeprefix(f"{dataset.root}/"), split, labels, place))
     return photos

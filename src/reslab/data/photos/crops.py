@@ -21,12 +21,14 @@ from reslab.data.photos.folder import PhotoSplit
 from reslab.data.photos.order import Key
 from reslab.data.photos.pixels import read_crop
 from reslab.data.reading import BadImage
-from reslab.data.targets import move_target
+from reslab.data.targets import RowTargets, move_target
 from reslab.runtime.randomness import Stream, numbers_for, torch_seeded
 from reslab.spec.recipe import AugmentationSpec
 from reslab.spec.task import Target
 
-Wanted = tuple[int, list[Key]]  # the side of a batch's crops, and what they are of
+Wanted = tuple[
+    int, list[Key]
+]  # what says the shape of a batch's images, as the side of crops does, and which these are
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,8 @@ def _share(split: PhotoSplit) -> PhotoSplit:
     """Return a split whose names and arrays lie in shared memory, tensors instead of numpy's."""
     arrays = {name: value for name, value in vars(split).items() if isinstance(value, np.ndarray)}
     tensors = {name: torch.from_numpy(array.copy()).share_memory_() for name, array in arrays.items()}
-    return replace(split, files=_Names(split.files), **tensors)
+    rows = {name: value.share() for name, value in vars(split).items() if isinstance(value, RowTargets)}
+    return replace(split, files=_Names(split.files), **tensors, **rows)
 
 
 class TrainingCrops(Dataset[Decoded]):
@@ -86,8 +89,7 @@ class TrainingCrops(Dataset[Decoded]):
         bad: list[BadImage] = []
         crops, targets, shifts = [], [], []
         for epoch, image in keys:
-            for tried in range(len(self.split) if self.skip else 1):
-                index = (image + tried) % len(self.split)
+            for index in self._list_instead(image) if self.skip else (image,):
                 try:
                     crop, geometry = self._crop(epoch, index, side)
                     break
@@ -100,6 +102,10 @@ class TrainingCrops(Dataset[Decoded]):
             shifts.append(self._shift(epoch, index))
         pixels, known, colours = (torch.from_numpy(np.stack(part)) for part in (crops, targets, shifts))
         return Decoded(pixels, known, colours, tuple(bad))
+
+    def _list_instead(self, image: int) -> Iterable[int]:
+        """Return an image and all that may stand in for it, the next first."""
+        return ((image + tried) % len(self.split) for tried in range(len(self.split)))
 
     def _crop(self, epoch: int, image: int, side: int) -> tuple[Pixels, Geometry]:
         random = numbers_for(Stream.CROP, seed=self.seed, epoch=epoch, item=image)

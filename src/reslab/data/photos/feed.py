@@ -13,10 +13,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from reslab.data.arrays.order import take_share
@@ -24,13 +24,14 @@ from reslab.data.arrays.resident import send
 from reslab.data.balance import balance
 from reslab.data.colour import find_shifts
 from reslab.data.geometry import find_test_side
-from reslab.data.photos.bad_images import BadImages, Part, read_skipped
+from reslab.data.photos.bad_images import BadImages, Part, follow_bad
 from reslab.data.photos.crops import Decoded, TrainingCrops, Wanted
 from reslab.data.photos.folder import PhotoDataset, PhotoSplit
-from reslab.data.photos.order import PhotoSampler
+from reslab.data.photos.order import Order, PhotoSampler
 from reslab.data.photos.resizing import crop_side
 from reslab.data.preprocessing import WHITE, centre_pixels, preprocess_images
 from reslab.data.reading import OnBad, read_in_order
+from reslab.data.targets import Targets
 from reslab.data.validation import hold_back
 from reslab.data.workers import count_workers, work_ahead
 from reslab.runtime.execution import Execution
@@ -58,7 +59,7 @@ class PhotoFeed:
     dataset: PhotoDataset
     preprocess: Preprocess
     mean_image: Tensor | None
-    sampler: PhotoSampler
+    sampler: Order
     crops: TrainingCrops
     bad: BadImages
     execution: Execution
@@ -77,12 +78,12 @@ class PhotoFeed:
         return self.trial.network.input_shape
 
     @property
-    def targets(self) -> NDArray[np.int64]:
+    def targets(self) -> Targets:
         """The targets of all images to train on."""
         return self.dataset.train.targets
 
     @property
-    def validation(self) -> PhotoFeed | None:
+    def validation(self) -> Self | None:
         """The same with the images held back from training to test on."""
         if self.held is None:
             return None
@@ -104,8 +105,9 @@ class PhotoFeed:
         return range(self.num_tests)[self.processes.share(self.num_tests)]
 
     def load(self, step: int, count: int) -> tuple[Tensor, ...]:
-        """Return the batches of `count` iterations from `step` on, or of those whose crops are as large as its."""
-        alike = itertools.takewhile(lambda number: self._side(number) == self._side(step), range(step, step + count))
+        """Return the batches of `count` iterations from `step` on, or of those whose images are as large as its."""
+        shape = self.find_shape(step)
+        alike = itertools.takewhile(lambda number: self.find_shape(number) == shape, range(step, step + count))
         loaded = [self._load(number) for number in alike]
         images, *rest = zip(*loaded, strict=True)
         prepared = torch.stack([self.execution.prepare(image) for image in images])
@@ -137,14 +139,15 @@ class PhotoFeed:
         return ", ".join(names) + (", ..." if len(keys) > len(names) else "")
 
     def wanted(self, first: int) -> Iterator[Wanted]:
-        """Yield the side and the keys of our share of every batch from step `first` on, without end."""
+        """Yield the shape and the keys of our share of every batch from step `first` on, without end."""
         batch, parts = self.trial.recipe.batch, self.trial.recipe.accumulate
         ours = take_share(np.arange(batch), self.processes.rank, self.processes.count, parts=parts)
         for step in itertools.count(first):
             keys = self.sampler.draw(step, batch)
-            yield self._side(step), [keys[place] for place in ours]
+            yield self.find_shape(step), [keys[place] for place in ours]
 
-    def _side(self, step: int) -> int:
+    def find_shape(self, step: int) -> int:
+        """Return what says the shape of an iteration's images: the side of its crops."""
         return crop_side(self.trial.recipe, step, whole=self.trial.network.input_shape[-1])
 
     def _load(self, step: int) -> tuple[Tensor, ...]:
@@ -206,9 +209,7 @@ def make_feed(
     recipe, whole = trial.recipe, dataset
     train, held = hold_back(whole.train, trial.data)
     dataset = replace(whole, train=train)
-    skip, kept = trial.data.on_bad_image == "skip", folder if processes.first else None
-    known = processes.ask_first(read_skipped(kept) if kept else []) if skip else []
-    bad = BadImages(whole, skip=skip, listener=listener, known=known, folder=kept)
+    bad = follow_bad(whole, trial, processes=processes, folder=folder, listener=listener)
     crop = trial.network.input_shape[-1]
     geometry = Preprocess(resize=find_test_side(crop), crop=crop)
     mean_image, preprocess = None, trial.preprocess or replace(geometry, mean=IMAGENET_MEAN, std=IMAGENET_STD)

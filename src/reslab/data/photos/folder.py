@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -91,6 +91,11 @@ class PhotoSplit:
         chosen = np.arange(len(self))[indices]
         return replace(self, files=tuple(self.files[index] for index in chosen), targets=self.targets[chosen])
 
+    def classes_of(self, index: int) -> NDArray[np.int64]:
+        """Return the numbers of the classes that an image is of."""
+        target = np.asarray(self.targets[index])
+        return np.flatnonzero(target) if target.ndim else target[None]
+
     def hold_out(self, *, seed: int, edition: Edition) -> tuple[Self, Self]:
         """Return what is trained on, and what is held out for the test."""
         held = draw_held_out(self.files, self.targets, seed=seed, edition=edition)
@@ -103,6 +108,7 @@ class PhotoDataset:
 
     target: ClassVar[Target] = "class"
     has_files: ClassVar[bool] = True
+    heading: ClassVar[bytes] = b""  # what the fingerprint begins with
 
     name: str
     root: Path
@@ -148,8 +154,7 @@ class PhotoDataset:
 
     @cached_property
     def _fingerprint(self) -> str:
-        labelled = self.target == "labels"
-        digest = hashlib.sha256(b"multi-label\n" if labelled else b"")
+        digest = hashlib.sha256(self.heading)
         for name in self.class_names:
             digest.update(f"{name}\n".encode(errors="surrogateescape"))  # names need not be UTF-8
         for split in (self.train, self.test):
@@ -157,9 +162,13 @@ class PhotoDataset:
                 digest.update(f"{file} {split.size(index)} ".encode(errors="surrogateescape"))
                 if needs_content(file, self.edition):
                     digest.update(digest_content(split.path(index)))
-                digest.update(target.astype(np.uint8).tobytes() if labelled else f"{target}\n".encode())
+                digest.update(self.write_target(target))
             digest.update(b"--\n")
         return digest.hexdigest()
+
+    def write_target(self, target: Any) -> bytes:
+        """Return a target as the fingerprint takes it."""
+        return f"{target}\n".encode()
 
     def read_words(self) -> Mapping[str, str]:
         """Return what classes are called in words, where the folder says it."""

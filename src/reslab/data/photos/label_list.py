@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reslab.data.photos.editions import CURRENT, Edition, refuse_seed, sort_classes
 from reslab.data.photos.findings import Finding, Tell, refuse
@@ -34,6 +35,11 @@ class MultiLabelDataset(PhotoDataset):
     """Photographs whose targets are a row of labels each, 0 or 1 for every class."""
 
     target: ClassVar[Target] = "labels"
+    heading: ClassVar[bytes] = b"multi-label\n"
+
+    def write_target(self, target: NDArray[np.int64]) -> bytes:
+        """Return a target as the fingerprint takes it."""
+        return target.astype(np.uint8).tobytes()
 
 
 def find_list(root: Path) -> Path | None:

@@ -7,7 +7,7 @@ own, so neither workers nor a resumed run change it.
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,14 @@ from reslab.runtime.randomness import Stream, numbers_for
 
 Key: TypeAlias = tuple[int, int]  # an epoch and an image
 EPOCHS_KEPT = 2  # of each trial: an order of ImageNet has ten megabytes
+
+
+class Order(Protocol):
+    """The endless sequence of training images for one seed."""
+
+    def draw(self, step: int, size: int) -> list[Key]:
+        """Return batch number `step` of `size` images."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ import contextlib
 import io
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
@@ -74,8 +75,20 @@ def read_crop(path: Stored, choose: Callable[[int, int], Geometry]) -> tuple[Pix
     geometry = choose(width, height)
     left, top, right, bottom = geometry.box
     with _decoding(name):
-        pixels = _decode_smaller(image, data, by=geometry.side / min(right - left, bottom - top))
+        across, down = geometry.size
+        pixels = _decode_smaller(image, data, by=max(across / (right - left), down / (bottom - top)))
     return cut(pixels, geometry.box, width=width, height=height, side=geometry.side), geometry
+
+
+def read_size(path: Stored) -> tuple[int, int]:
+    """Return the width and height that an image file has once it is decoded; of a JPEG, only its head is read."""
+    try:
+        file = path.open("rb") if isinstance(path, Path) else io.BytesIO(path.read_bytes())
+    except OSError as error:
+        raise _refuse_unread(path, error) from error
+    with file, _decoding(str(path)), Image.open(file) as image:
+        width, height = image.size
+        return (height, width) if _orientation(image) in SIDEWAYS else (width, height)
 
 
 def _decode_smaller(image: Image.Image, data: bytes, *, by: float) -> Pixels:
@@ -97,7 +110,11 @@ def _read(path: Stored) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise BadImage(f"{path} cannot be read: {error.strerror or error}; check the file", image=str(path)) from error
+        raise _refuse_unread(path, error) from error
+
+
+def _refuse_unread(path: Stored, error: OSError) -> BadImage:
+    return BadImage(f"{path} cannot be read: {error.strerror or error}; check the file", image=str(path))
 
 
 def _open(data: bytes) -> Image.Image:

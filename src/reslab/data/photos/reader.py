@@ -1,7 +1,9 @@
-"""The photographs of a folder, however they lie there: on a list with their labels, in shards, or as files by class."""
+"""The photographs of a folder, however they lie there: with annotated objects, on a list, in shards, or by class."""
 
 from pathlib import Path
 
+from reslab.data.objects.dataset import read_objects
+from reslab.data.objects.layouts import find_layout
 from reslab.data.photos.editions import CURRENT, Edition
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.data.photos.label_list import find_list, read_labelled
@@ -24,6 +26,8 @@ def read_photos(root: Path, *, seed: int = 0, known: DataSpec | None = None) -> 
 
 def read_edition(root: Path, *, seed: int, edition: Edition) -> PhotoDataset:
     """Read them as an edition does."""
+    if find_layout(root):
+        return read_objects(root, seed=seed, edition=edition)
     if find_list(root):
         return read_labelled(root, seed=seed, edition=edition)
     read = read_shards if has_shards(root) else read_folder

@@ -1,0 +1,1 @@
+"""Photographs with boxes around objects: files of annotations, and batches of whole images."""

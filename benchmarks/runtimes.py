@@ -19,7 +19,7 @@ from reslab.runtime.execution import Execution
 
 FLOAT32, INT8, INT8_BF16 = "float32", "int8", "int8 and bf16"
 CHANNELS_LAST = "eager, channels-last"
-ORT, OPENVINO = "onnxruntime", "openvino"
+TORCH, ORT, OPENVINO = "torch", "onnxruntime", "openvino"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +48,9 @@ def list_ways(deployed: Deployed, whole: Path, small: Path, *, threads: int) -> 
         return Way(runtime=OPENVINO, precision=precision, label=f"OpenVINO, {precision}", open=open_it)
 
     return [
-        Way(runtime="torch", precision=FLOAT32, label=PEER, open=lambda count: run_eager(deployed)),
+        Way(runtime=TORCH, precision=FLOAT32, label=PEER, open=lambda count: run_eager(deployed)),
         Way(
-            runtime="torch",
+            runtime=TORCH,
             precision=FLOAT32,
             label=CHANNELS_LAST,
             open=lambda count: run_eager(deployed, channels_last=True),

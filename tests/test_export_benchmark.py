@@ -20,7 +20,6 @@ from reslab.experiments.evaluate import evaluate
 from reslab.networks import save_model
 
 WAYS = (
-    ("torch", "float32"),
     ("onnxruntime", "float32"),
     ("onnxruntime", "int8"),
     ("openvino", "float32"),
@@ -47,7 +46,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return run
 
 
-def test_errors_beside_the_eager_network(run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_beside_float32(run, capsys: pytest.CaptureFixture[str]) -> None:
     """Float32 errs as `reslab evaluate` says, whatever the runtime; each row says how often it guesses the same."""
     kept = run("--errors", "--threads", "1")
     assert (kept["images"], kept["calibrated_on"], kept["data"]) == (8, "8 of 8 images given", "photos")

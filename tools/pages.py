@@ -22,7 +22,7 @@ from reslab.report.records import RunRecord, read_records
 from reslab.report.reporting import judge_runs, tables_about
 from reslab.report.verdicts import Verdict
 from reslab.spec import find, name_of
-from tools import REPOSITORY, RESULTS, exports, models, speeds
+from tools import REPOSITORY, RESULTS, exported, models, speeds
 
 REDUCED = "reduced setting"
 PAPER = REPOSITORY / "docs" / "paper"
@@ -82,7 +82,7 @@ def render() -> dict[Path, str]:
     return {
         readme: replace_blocks(readme, blocks),
         differences: replace_blocks(differences, {"deviating": _write_deviating(summed_up)}),
-        exporting: replace_blocks(exporting, {"exports": exports.write_exports()}),
+        exporting: replace_blocks(exporting, {"exports": exported.write_exports()}),
         PAPER / "results.md": _write_results(tables),
         PAPER / "speed.md": _write_speed(),
         PAPER / "runs.md": _write_runs(tables, records),

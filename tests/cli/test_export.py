@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 import torchvision
+from tests.delivery.conftest import fill
 
 from reslab.networks import create_model, save_model
 
@@ -118,6 +119,15 @@ def test_json_of_both_files(reslab, here: Path) -> None:
     assert (told["path"], told["checked_on"], told["same_guess"]) == ("mine.onnx", "test images of photos", 2)
     assert [test["path"] for test in told["tests"]] == ["mine.onnx", "mine-int8.onnx"]
     assert told["tests"][1]["size_bytes"] < told["tests"][0]["size_bytes"]
+
+
+def test_eight_bits_by_a_folder_of_images(reslab, here: Path) -> None:
+    """Without labels, from which the ranges are; both files are tested on the data."""
+    fill(here / "others", 3, bright=90)
+    words = ("export", "mine.safetensors", "data=photos", "--int8", "--calibrate", "others")
+    assert "wrote mine-int8.onnx, calibrated on 3 of 3 images given" in reslab(*words).out
+    told = json.loads(reslab(*words, "--json").out)
+    assert (told["calibrated_on"], told["tested_on"]) == ("3 of 3 images given", "photos")
 
 
 def test_what_is_read_is_never_written_over(reslab, here: Path, run: Path) -> None:

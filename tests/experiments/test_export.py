@@ -15,9 +15,17 @@ from tests.trials import DIGITS, make_photo_trial
 import reslab
 from reslab.data.catalogue import open_data
 from reslab.data.photos.folder import PhotoDataset
+from reslab.delivery.pictures import pair_pictures
 from reslab.errors import UserError
 from reslab.experiments import export as exporting
-from reslab.experiments.export import choose_int8_data, choose_pictures, deploy, export_int8, write_file
+from reslab.experiments.export import (
+    choose_calibration,
+    choose_int8_data,
+    choose_pictures,
+    deploy,
+    export_int8,
+    write_file,
+)
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import Trained, find_own_data, load_run
 from reslab.networks import create_model, save_model
@@ -49,6 +57,7 @@ def test_from_python_as_on_the_command_line(tmp_path: Path) -> None:
         ({"format": "keras"}, "choose onnx, torch-export or torchvision"),
         ({"fields": {"data": "digits"}}, "'data' is an argument of export"),
         ({"int8": True, "format": "torchvision"}, "--int8 needs --format onnx"),
+        ({"calibrate": tmp_path}, "--calibrate is for 8-bit files"),
         ({"out": weights, "format": "torchvision"}, "is the input file"),
     ):
         with pytest.raises(UserError, match=sentence):
@@ -111,6 +120,31 @@ def test_eight_bits_are_tried_on_images_of_its_classes(trained: Trained, tmp_pat
         choose_int8_data(deployed, DIGITS)
 
 
+def test_ranges_come_from_images_that_are_not_tested(tmp_path: Path) -> None:
+    """Of those to train on, or of a folder without labels, evenly spread; of a test image, by whatever name, none."""
+    root = make_photos(tmp_path / "photos")
+    data = pair_pictures(open_data(str(root)))
+    trained = choose_calibration(data)
+    assert (trained.words, len(list(trained.pictures))) == ("16 training images of photos", 16)
+    photos = [(root / file).rename(tmp_path / f"{number}.jpg") for number, file in enumerate(data.train.split.files)]
+    shutil.rmtree(root / "train")
+    data, many = pair_pictures(open_data(str(root))), photos * 10
+    with pytest.raises(UserError, match="photos has no training images to calibrate on; give a folder"):
+        choose_calibration(data)
+    given = choose_calibration(data, images=many)
+    assert given.words == "128 of 160 images given"
+    names = [picture.name for picture in given.pictures]
+    assert (len(names), names[0], names[-1], set(names)) == (
+        128,
+        str(photos[0]),
+        str(photos[-1]),
+        set(map(str, photos)),
+    )
+    copied = shutil.copy(root / data.test.split.files[0], tmp_path / "another.jpg")
+    with pytest.raises(UserError, match="1 of the 17 images to calibrate on are test images of photos"):
+        choose_calibration(data, images=[*photos, Path(copied)])
+
+
 def test_eight_bits_that_give_no_numbers_are_not_kept(
     trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,7 +155,7 @@ def test_eight_bits_that_give_no_numbers_are_not_kept(
     labelled = choose_int8_data(deployed, data)
     monkeypatch.setattr(exporting, "quantize", lambda deployed, source, target, pictures: _write_nan(source, target))
     with pytest.raises(UserError, match=rf"{target} gives logits that are not finite for val/blues/000\.jpg"):
-        export_int8(deployed, source, target, labelled)
+        export_int8(deployed, source, target, labelled, calibration=labelled.train)
     assert source.exists() and not target.exists()
 
 

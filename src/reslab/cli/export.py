@@ -1,4 +1,4 @@
-"""`reslab export RUN|WEIGHTS-FILE|NAME [IMAGE ...] [field=value ...] [--format FORMAT] [--out FILE] [--int8]`."""
+"""`reslab export RUN|WEIGHTS-FILE|NAME [IMAGE ...] [field=value ...] [--format FORMAT] [--out FILE] [--int8 …]`."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ def export(
     format: str = "onnx",
     out: Path | None = None,
     int8: bool = False,
+    calibrate: Path | None = None,
     runs: RunsFolder = None,
     json: Json = False,
 ) -> None:
@@ -51,6 +52,9 @@ def export(
         The file to write. Default: a file named after the subject, in the current folder.
     int8
         Also write an 8-bit ONNX file, calibrated on training images, and measure both files on test images.
+    calibrate
+        For --int8: a folder of images to calibrate on instead, such as the data is used for. No labels are needed. None
+        of them may be a test image.
     """
     paths, fields = read_image_words("export", words, ("weights", "data", "data.on_bad_image"))
     data, weights = fields.pop("data", None), fields.pop("weights", None)
@@ -63,6 +67,7 @@ def export(
             out=out,
             format=format,
             int8=int8,
+            calibrate=calibrate,
             data=data,
             weights=weights,
             fields=fields,
@@ -75,7 +80,7 @@ def export(
         return
     _print_written(written)
     if written.small is not None:
-        say(f"\nwrote {written.small}")
+        say(f"\nwrote {written.small}, calibrated on {written.calibrated_on}")
         _print_scores(written, find_shown(written).scores)
 
 
@@ -85,7 +90,7 @@ def _to_plain(written: Exported) -> dict[str, Any]:
     if written.small is None:
         return told
     tests = [{"path": str(path), **_flat(score)} for path, score in zip(_files(written), written.tests, strict=True)]
-    return told | {"tested_on": written.tested_on, "tests": tests}
+    return told | {"calibrated_on": written.calibrated_on, "tested_on": written.tested_on, "tests": tests}
 
 
 def _flat(score: OnnxScore) -> dict[str, Any]:

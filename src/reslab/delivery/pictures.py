@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import PIL.Image
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from reslab.data.dataset import Dataset, Split
@@ -60,8 +61,7 @@ class Pictures:
 
     def spread(self, count: int) -> Pictures:
         """Return `count` of the pictures, evenly spread; all where there are not more."""
-        chosen = np.linspace(0, len(self) - 1, min(count, len(self))).round().astype(np.int64)
-        return replace(self, split=self.split.take(chosen))
+        return replace(self, split=self.split.take(spread(len(self), count)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +72,11 @@ class LabelledData:
     class_names: tuple[str, ...]
     train: Pictures
     test: Pictures
+
+
+def spread(there: int, count: int) -> NDArray[np.int64]:
+    """Return the numbers of `count` of the images there are, evenly spread; all where there are not more."""
+    return np.linspace(0, there - 1, min(count, there)).round().astype(np.int64)
 
 
 def label_pictures(data: Dataset, *, on_bad: OnBad | None = None) -> LabelledData:

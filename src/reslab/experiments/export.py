@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from reslab.data.catalogue import open_data
 from reslab.data.dataset import Dataset
+from reslab.data.photos.members import digest_content
 from reslab.delivery.deployed import (
     Deployed,
     Parity,
@@ -18,7 +21,16 @@ from reslab.delivery.deployed import (
     write_torchvision,
 )
 from reslab.delivery.intake import make_intake
-from reslab.delivery.pictures import LabelledData, OnBad, Picture, Pictures, find_images, pair_pictures, read_images
+from reslab.delivery.pictures import (
+    LabelledData,
+    OnBad,
+    Picture,
+    Pictures,
+    find_images,
+    pair_pictures,
+    read_images,
+    spread,
+)
 from reslab.delivery.quantization import OnnxScore, quantize, score_onnx
 from reslab.errors import UserError, choices
 from reslab.experiments.preflight import refuse_other_classes
@@ -51,7 +63,8 @@ FORMS = {
 class Exported:
     """A file that was written, and on what it was checked; `description` is what stands in its metadata.
 
-    Where eight bits were asked for, `small` is their file, and `tests` are how both files do on images of `tested_on`.
+    Where eight bits were asked for, `small` is their file, with ranges from images of `calibrated_on`, and `tests` are
+    how both files do on images of `tested_on`.
     """
 
     subject: str
@@ -62,8 +75,17 @@ class Exported:
     parity: Parity
     description: dict[str, Any]
     small: Path | None = None
+    calibrated_on: str | None = None
     tested_on: str | None = None
     tests: tuple[OnnxScore, ...] = ()
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The pictures that ranges of activations are seen on, in words and as pictures."""
+
+    words: str
+    pictures: Iterable[Picture]
 
 
 def export(
@@ -72,6 +94,7 @@ def export(
     out: str | Path | None = None,
     format: str = "onnx",
     int8: bool = False,
+    calibrate: str | Path | None = None,
     data: str | Path | None = None,
     weights: str | Path | None = None,
     fields: Mapping[str, Any] | None = None,
@@ -83,14 +106,17 @@ def export(
 
     `format` is onnx, torch-export or torchvision; `out` is the file, by default named after the subject. It is checked
     on `images`, else on test images of `data` or of what the network was trained on, else on synthetic ones. `int8`
-    writes an eight-bit ONNX file too, its ranges from training images, and tests both. `fields` are those of the
-    command line, such as {"preprocess.resize": 32}. `tell` is told what is being done.
+    writes an eight-bit ONNX file too, its ranges from images of the folder `calibrate`, else from training images, and
+    tests both. `fields` are those of the command line, such as {"preprocess.resize": 32}. `tell` is told what is being
+    done.
     """
     given = read_fields("export", fields, FIELDS, {"data": data, "weights": weights})
     if format not in FORMS:
         raise UserError(f"--format is '{format}'; choose {choices(FORMS)}")
     if int8 and format != "onnx":
         raise UserError(f"--int8 needs --format onnx, not {format}; leave one of them out")
+    if calibrate is not None and not int8:
+        raise UserError("--calibrate is for 8-bit files; add --int8, or leave out --calibrate")
     if format == "onnx":
         require_onnx()
     if out is not None:
@@ -98,6 +124,7 @@ def export(
     with note_bad(given, warn) as noted:
         on_bad: OnBad | None = noted
         found = find_images(images, on_bad=on_bad)
+        to_calibrate = find_images([calibrate], on_bad=on_bad) if calibrate is not None else []
         trained = load_trained(subject, given, runs)
         path = Path(out) if out else Path(_stem(trained.origin) + FORMS[format].endings[0])
         refuse_overwriting(path, subject, given, trained.run)
@@ -111,14 +138,15 @@ def export(
             if on_bad is None and trained.skipped_bad:
                 on_bad = _pass_over
         labelled = choose_int8_data(deployed, dataset, on_bad=on_bad) if int8 else None
+        calibration = choose_calibration(labelled, images=to_calibrate, on_bad=on_bad) if labelled else None
         what, pictures = choose_pictures(deployed, images=found, data=dataset, on_bad=on_bad)
         tell(f"writing {path}, and checking it")
         parity = write_file(deployed, path, format, pictures)
         small, tests = None, ()
-        if labelled is not None:
+        if labelled is not None and calibration is not None:
             small = path.with_name(f"{path.stem}-int8{path.suffix}")
             try:
-                tests = export_int8(deployed, path, small, labelled, tell=tell)
+                tests = export_int8(deployed, path, small, labelled, calibration=calibration.pictures, tell=tell)
             except UserError as error:
                 raise UserError(f"wrote {path}, but not {small}: {error}") from error
     return Exported(
@@ -130,6 +158,7 @@ def export(
         parity=parity,
         description=deployed.describe(),
         small=small,
+        calibrated_on=calibration.words if calibration else None,
         tested_on=labelled.name if labelled else None,
         tests=tests,
     )
@@ -174,25 +203,53 @@ def choose_int8_data(deployed: Deployed, data: Dataset | None, *, on_bad: OnBad 
     return pair_pictures(data, on_bad=on_bad)
 
 
+def choose_calibration(data: LabelledData, *, images: Sequence[Path] = (), on_bad: OnBad | None = None) -> Calibration:
+    """Return up to 128 pictures, evenly spread: of `images`, of which none may be tested on, else of those to train."""
+    if images:
+        _refuse_tested(images, data)
+        chosen = [images[index] for index in spread(len(images), CALIBRATION)]
+        return Calibration(f"{len(chosen)} of {len(images):,} images given", read_images(chosen, on_bad=on_bad))
+    if not len(data.train):
+        raise UserError(
+            f"{data.name} has no training images to calibrate on; give a folder of other images, --calibrate FOLDER"
+        )
+    pictures = data.train.spread(CALIBRATION)
+    return Calibration(f"{len(pictures)} training images of {data.name}", pictures)
+
+
 def export_int8(
     deployed: Deployed,
     source: Path,
     target: Path,
     data: LabelledData,
     *,
+    calibration: Iterable[Picture],
     tell: Callable[[str], None] = lambda what: None,
 ) -> tuple[OnnxScore, OnnxScore]:
-    """Quantize an ONNX file by training images; return how both do on the test images. One that fails them goes."""
+    """Quantize an ONNX file by other pictures; return how both do on the test images. One that fails them goes."""
     tell(f"testing on {len(data.test):,} images")
     before = score_onnx(deployed, source, data.test)
     tell("calibrating")
-    quantize(deployed, source, target, data.train.spread(CALIBRATION))
+    quantize(deployed, source, target, calibration)
     tell(f"testing the 8-bit file on {len(data.test):,} images")
     try:
         return before, score_onnx(deployed, target, data.test)
     except UserError:
         target.unlink()
         raise
+
+
+def _refuse_tested(images: Sequence[Path], data: LabelledData) -> None:
+    """Refuse to calibrate on images that are tested on too, by whatever name, where that is known in seconds."""
+    tested = data.test.split.digests()
+    if tested is None:
+        return
+    given = np.frombuffer(b"".join(digest_content(path)[:8] for path in images), np.int64)
+    if both := int(np.isin(given, tested).sum()):
+        raise UserError(
+            f"{both:,} of the {len(images):,} images to calibrate on are test images of {data.name}; "
+            "give --calibrate other images"
+        )
 
 
 def _pass_over(error: UserError) -> None:

@@ -19,7 +19,14 @@ from reslab.delivery.onnx_predictor import OnnxPredictor
 from reslab.delivery.predictor import Predictor
 from reslab.errors import UserError
 from reslab.experiments.evaluate import evaluate_subject
-from reslab.experiments.export import choose_int8_data, choose_pictures, deploy, export_int8, write_file
+from reslab.experiments.export import (
+    choose_calibration,
+    choose_int8_data,
+    choose_pictures,
+    deploy,
+    export_int8,
+    write_file,
+)
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import choose_inputs, find_own_data, load_run
 from reslab.report.records import read_gallery, read_records
@@ -191,7 +198,10 @@ def test_other_runtimes_give_the_same(trained: RunDirectory, shapes: MultiLabelD
     about = {entry.key: entry.value for entry in onnx.load(tmp_path / "m.onnx").metadata_props}
     assert json.loads(about["reslab"])["task"] == "multi-label"
     small = tmp_path / "m-int8.onnx"
-    before, after = export_int8(deployed, tmp_path / "m.onnx", small, choose_int8_data(deployed, shapes))
+    data = choose_int8_data(deployed, shapes)
+    before, after = export_int8(
+        deployed, tmp_path / "m.onnx", small, data, calibration=choose_calibration(data).pictures
+    )
     assert before.scores == pytest.approx({name: trained.result()[name] for name in before.scores})
     assert list(before.scores) == ["map_percent", "error_percent"]
     assert after.scores["map_percent"] > 95

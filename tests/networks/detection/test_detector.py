@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import cast
 
 import pytest
 import torch
@@ -13,6 +14,8 @@ from torch.nn import functional as F
 from reslab.networks.detection.boxes import overlaps
 from reslab.networks.detection.detector import Detector
 from reslab.networks.folding import fold
+from reslab.networks.freezing import count_stages_ahead
+from reslab.networks.network import Network
 from reslab.spec import find
 from reslab.spec.boxes import ABSENT, CROWD, DIFFICULT, FOUND, MARK, SCORE
 from reslab.spec.detection import Detection
@@ -180,6 +183,14 @@ def test_a_folded_detector_finds_the_same(learnt: tuple[Detector, list[float]]) 
     folded = fold(detector)
     assert not any(name.endswith(".norm") for name, _ in folded.named_modules())
     torch.testing.assert_close(folded(images, targets), detector(images, targets), rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("norm", ["frozen", "trained"])
+def test_the_optimizer_takes_all_that_is_trained(norm: str) -> None:
+    """As it takes a network's weights."""
+    detector = make_detector(norm=norm, freeze="conv2")
+    ahead = count_stages_ahead(cast(Network, detector))
+    assert set(ahead) == {name for name, _ in detector.named_parameters()}
 
 
 def test_new_layers_start_small() -> None:

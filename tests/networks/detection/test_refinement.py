@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -43,6 +43,7 @@ def test_regions_are_cut_out_again_at_their_likeliest_box(rounds: int) -> None:
         boxes = expected.boxes[:, :, 1]
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 10_000))
 def test_candidates_vote_for_what_they_overlap(seed: int) -> None:
     """With their scores, for detections of their class; scores and classes stay, and absent rows."""

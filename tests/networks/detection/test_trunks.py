@@ -61,6 +61,9 @@ def test_vgg_has_its_layers_for_regions() -> None:
         shared = trunk.shared(torch.empty(1, 3, 96, 64))
         assert shared.shape == (1, 512, 6, 4)
         assert trunk.of_regions(torch.empty(5, 512, 7, 7)).shape == (5, 4096)
+        names = set(build(find("vgg-16", {"classes": 20})).state_dict())
+    assert names - set(trunk.state_dict()) == {"model.classifier.6.weight", "model.classifier.6.bias"}
+    assert set(trunk.state_dict()) < names
     frozen = {name for name, weight in trunk.named_parameters() if not weight.requires_grad}
     assert {int(name.split(".")[2]) for name in frozen} == {0, 2, 5, 7}
     assert all(name.startswith("model.features.") for name in frozen)

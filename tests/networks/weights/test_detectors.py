@@ -52,8 +52,10 @@ def make_torchvisions() -> nn.Module:
     return model
 
 
-def make_pair() -> tuple[nn.Module, Detector]:
+@pytest.fixture(scope="module")
+def pair() -> tuple[nn.Module, Detector]:
     """Theirs, and ours with the same weights."""
+    torch.manual_seed(0)
     theirs = make_torchvisions()
     spec, detection = torchvision_detector(classes=5, epsilon=1e-5)
     detector = Detector(spec, detection)
@@ -66,9 +68,9 @@ def frame(*rows: Sequence[float]) -> Tensor:
     return torch.tensor([[[0, 0, SIZE[1], SIZE[0], -2, SIZE[1], SIZE[0]], *rows]], dtype=torch.float32)
 
 
-def test_torchvisions_detections_are_ours() -> None:
+def test_torchvisions_detections_are_ours(pair: tuple[nn.Module, Detector]) -> None:
     """The same boxes, scores and classes from the same weights."""
-    theirs, detector = make_pair()
+    theirs, detector = pair
     images = torch.rand(1, 3, *SIZE)
     with torch.no_grad():
         (expected,) = theirs.eval()(list(images))
@@ -79,9 +81,9 @@ def test_torchvisions_detections_are_ours() -> None:
     torch.testing.assert_close(there, rows, rtol=1e-3, atol=1e-3)
 
 
-def test_torchvisions_losses_are_ours() -> None:
+def test_torchvisions_losses_are_ours(pair: tuple[nn.Module, Detector]) -> None:
     """All four, where every anchor and every region is sampled."""
-    theirs, detector = make_pair()
+    theirs, detector = pair
     everything = replace(
         detector.detection, rpn_samples=MANY, rpn_positive_share=1, regions=MANY, region_positive_share=1
     )
@@ -106,9 +108,9 @@ def test_torchvisions_losses_are_ours() -> None:
         torch.testing.assert_close(losses[ours], expected[theirs_], rtol=1e-3, atol=1e-4)
 
 
-def test_torchvisions_names_are_its_own() -> None:
+def test_torchvisions_names_are_its_own(pair: tuple[nn.Module, Detector]) -> None:
     """All of them, there and back; older files have others for some."""
-    theirs, detector = make_pair()
+    theirs, detector = pair
     given = to_torchvision(detector)
     assert set(given) == {name for name in theirs.state_dict() if not name.endswith("num_batches_tracked")}
     assert all(torch.equal(theirs.state_dict()[name], tensor) for name, tensor in given.items())
@@ -142,7 +144,7 @@ def test_a_classifier_is_where_a_detector_starts() -> None:
 @pytest.mark.parametrize("head", ["c4", "fpn"])
 def test_a_file_is_all_that_a_detector_needs(head: str, tmp_path: Path) -> None:
     """It comes back with its fields, names and preprocessing, and finds the same."""
-    detector = Detector(find("resnet-18", {**SMALL, "classes": 2}), Detection(head=head, detections=7))  # pyright: ignore[reportArgumentType]
+    detector = Detector(find("resnet-18", {**SMALL, "classes": 2}), Detection(head=head, pooled_side=4, detections=7))  # pyright: ignore[reportArgumentType]
     detector.class_names, detector.preprocess = ("disc", "square"), Preprocess()
     path = save_detector(detector, tmp_path, metrics={"loss": 1.5}, provenance={"seed": 1})
     assert path.name.startswith(f"resnet-18-{head}-")

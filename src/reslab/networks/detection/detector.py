@@ -15,6 +15,7 @@ from reslab.networks.detection.regions import align, pool_max
 from reslab.networks.detection.sampling import Regions, read_objects, sample_regions
 from reslab.networks.detection.selection import Judgement, select
 from reslab.networks.detection.trunks import make_trunk
+from reslab.networks.network import StandIn
 from reslab.spec import Preprocess, Spec
 from reslab.spec.detection import Detection
 
@@ -28,6 +29,7 @@ class Detector(nn.Module):
 
     `detection` is the task as it was asked for, `plan` the same with every value settled. Images (images, channels,
     height, width) of a batch are padded on the right and at the bottom; each one's frame says how far it reaches.
+    For a training it has no stages to tell apart, and nothing stands in for its trunk.
     """
 
     def __init__(self, spec: Spec, detection: Detection) -> None:
@@ -47,6 +49,9 @@ class Detector(nn.Module):
             self.pyramid = self.hidden = None
         self.proposer = Proposer(self.plan, width=width, strides=proposed)
         self.outputs = RegionOutputs(region_width * (1 + self.plan.context), spec.classes)
+        self.stages: dict[str, str] = {}
+        self.checkpointing = self.trunk.checkpointing
+        self.stand_in: StandIn | None = None
         self.preprocess: Preprocess | None = None
         self.mean_image: Tensor | None = None
         self.class_names: tuple[str, ...] | None = None

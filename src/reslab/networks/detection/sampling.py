@@ -48,14 +48,14 @@ class Sample:
 
 @dataclass(frozen=True)
 class Match:
-    """How much each box overlaps the object it overlaps most, which that is, and whether it lies in a crowd.
+    """How much each box (images, n) overlaps the object it overlaps most, or -1, and which that is.
 
-    `shares` (images, boxes, rows) are all overlaps, -1 with what is not trained on.
+    `best` are those that no other overlaps that object more than; `crowded` those that lie in a crowd.
     """
 
-    shares: Tensor
     share: Tensor
     which: Tensor
+    best: Tensor
     crowded: Tensor
 
 
@@ -70,12 +70,20 @@ def read_objects(targets: Tensor) -> Objects:
     )
 
 
-def match(boxes: Tensor, objects: Objects) -> Match:
-    """Match boxes (images or 1, n, 4) with objects."""
-    shares = overlaps(boxes, objects.boxes).masked_fill(~objects.plain[:, None], -1)
-    share, which = shares.max(-1)
-    covered = intersections(boxes, objects.boxes) >= CROWDED * areas(boxes)[..., None].clamp(min=1e-6)
-    return Match(shares, share, which, (covered & objects.crowds[:, None]).any(-1))
+def match(boxes: Tensor, usable: Tensor, objects: Objects) -> Match:
+    """Match boxes (images, n, 4) with objects, one image after the other; boxes that are not `usable` match none."""
+    rows = (boxes.expand(len(usable), -1, 4), usable, objects.boxes, objects.plain, objects.crowds)
+    columns = zip(*[_match_image(*row) for row in zip(*rows, strict=True)], strict=True)
+    return Match(*[torch.stack(column) for column in columns])
+
+
+def _match_image(boxes: Tensor, usable: Tensor, objects: Tensor, plain: Tensor, crowds: Tensor) -> tuple[Tensor, ...]:
+    shares = overlaps(boxes, objects).masked_fill(~(usable[:, None] & plain), -1)
+    share, which = shares.max(1)
+    most = shares.amax(0)
+    best = ((shares == most) & (most > 0)).any(1)
+    covered = intersections(boxes, objects) >= CROWDED * areas(boxes)[:, None].clamp(min=1e-6)
+    return share, which, best, (covered & crowds).any(1)
 
 
 def pick(values: Tensor, which: Tensor) -> Tensor:
@@ -106,11 +114,8 @@ def sample_anchors(
     anchors: Tensor, usable: Tensor, objects: Objects, *, plan: SettledDetection, generator: torch.Generator | None
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return which anchors (images, n) train as objects and which as background, and the boxes of their objects."""
-    found = match(anchors[None], objects)
-    shares = found.shares.masked_fill(~usable[..., None], -1)
-    best = shares.amax(1, keepdim=True)
-    is_best = ((shares == best) & (best > 0)).any(-1)
-    positive = usable & ((found.share >= plan.rpn_positive_overlap) | is_best)
+    found = match(anchors[None], usable, objects)
+    positive = usable & ((found.share >= plan.rpn_positive_overlap) | found.best)
     negative = usable & (found.share < plan.rpn_negative_overlap) & ~positive & ~found.crowded
     positive, negative = draw(
         positive, negative, count=plan.rpn_samples, share=plan.rpn_positive_share, generator=generator
@@ -124,7 +129,7 @@ def sample_regions(
     """Return regions to train on, drawn from what was proposed and from the objects' own boxes."""
     boxes = torch.cat([objects.boxes, proposed.boxes], dim=1)
     valid = torch.cat([objects.plain, proposed.valid], dim=1)
-    found = match(boxes, objects)
+    found = match(boxes, valid, objects)
     share, (low, high) = found.share.clamp(min=0), plan.region_negative_overlaps
     positive = valid & (share >= plan.region_positive_overlap) & (found.share > 0)
     negative = valid & (share >= low) & (share < high) & ~positive & ~found.crowded

@@ -25,6 +25,7 @@ class Trunk(nn.Module, abc.ABC):
     widths: tuple[int, ...]
     strides: tuple[int, ...]
     region_width: int  # of what is made of a region
+    checkpointing = False
 
     @abc.abstractmethod
     def shared(self, x: Tensor) -> Tensor:

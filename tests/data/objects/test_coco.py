@@ -143,6 +143,7 @@ def test_files_that_are_none_are_refused(root: Path, monkeypatch: pytest.MonkeyP
         ("image_id", [1], "annotation 100 has the image_id"),
         ("bbox", [1, 2, 3], r"annotation 100 \(bar\) has the bbox \[1, 2, 3\]"),
         ("bbox", [1, 2, 3, "4"], "has the bbox"),
+        ("bbox", [1, 2, 3, 10**400], "has the bbox"),
         ("area", "large", "has the area 'large'"),
     ],
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -203,7 +204,10 @@ def _read_thing(note: Mapping[str, Any], file: _File, place: int) -> Thing:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Whether a value is a number that a float can hold; what is none at all, as NaN, is told with its box."""
+    if isinstance(value, int):
+        return not isinstance(value, bool) and abs(value) < sys.float_info.max
+    return isinstance(value, float)
 
 
 def _write_box(thing: Thing, size: tuple[int, int]) -> str:

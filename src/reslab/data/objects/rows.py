@@ -65,25 +65,32 @@ def write_rows(
     seen = set[tuple[float, ...]]()
     for thing in image.things:
         thing = _scale(thing, width, height) if image.has_fractions else thing
-        told = annotations.write(thing, (width, height))
-        if not all(map(math.isfinite, (*_box(thing), thing.area or 0))):
-            teller.stop("wrong box", image.place, f"{told} is not all numbers; correct it")
-        elif thing.right < thing.left or thing.bottom < thing.top:
-            teller.stop("wrong box", image.place, f"{told} ends before it begins; correct it")
-        elif thing.right <= 0 or thing.bottom <= 0 or thing.left >= width or thing.top >= height:
-            teller.stop("wrong box", image.place, f"{told} is outside of the image of {width}x{height}; correct it")
+        if trouble := _find_trouble(thing, width, height):
+            teller.stop("wrong box", image.place, f"{annotations.write(thing, (width, height))} {trouble}; correct it")
         elif thing.right == thing.left or thing.bottom == thing.top:
-            teller.note("no area", image.place, told)
+            teller.note("no area", image.place, annotations.write(thing, (width, height)))
         elif thing.name in classes:  # if not, that is told already
             if max(-thing.left, -thing.top, thing.right - width, thing.bottom - height) > SLACK:
+                told = annotations.write(thing, (width, height))
                 teller.note("outside", image.place, f"{told}; the image is {width}x{height}")
             if (key := (*_box(thing), classes[thing.name])) in seen:
-                teller.note("object twice", image.place, told)
+                teller.note("object twice", image.place, annotations.write(thing, (width, height)))
             seen.add(key)
             rows.append(_write_row(thing, classes[thing.name], width, height))
     if len(rows) == 1:
         teller.note("no objects", image.file)
     return np.array(rows, np.float32).reshape(-1, COLUMNS)
+
+
+def _find_trouble(thing: Thing, width: int, height: int) -> str:
+    """Say why a box cannot be used; nothing where it can."""
+    if not all(map(math.isfinite, (*_box(thing), thing.area or 0))):
+        return "is not all numbers"
+    if thing.right < thing.left or thing.bottom < thing.top:
+        return "ends before it begins"
+    if thing.right <= 0 or thing.bottom <= 0 or thing.left >= width or thing.top >= height:
+        return f"is outside of the image of {width}x{height}"
+    return ""
 
 
 def _box(thing: Thing) -> tuple[float, float, float, float]:

@@ -14,6 +14,7 @@ from tests.test_cli import VERBS
 import reslab
 from reslab.tasks.catalogue import list_shown
 from reslab.tasks.classification import scores as classification
+from reslab.tasks.detection import scores as detection
 from reslab.tasks.multilabel import scores as multilabel
 
 SOURCE = Path(reslab.__file__).parent
@@ -53,14 +54,24 @@ NEED_TORCH = {"reslab.cli.data.photo_check"}  # photographs become tensors; `dat
 TESTS = Path(__file__).parent
 # What a task's numbers are called; every task has a loss.
 NAMES = {score.name for task in list_shown().values() for score in task.scores} - {"loss"}
-NAMES |= {*classification.LARGE, *multilabel.LARGE}
+NAMES |= {*classification.LARGE, *multilabel.LARGE, *detection.LARGE, *detection.INTERVALS.values()}
 NAMED_BY = {"tasks", "paper"}  # the paper's tables are about them
 # By the folder or module that knows them.
 KINDS = {
-    "data/": ("ArrayDataset", "ArraySplit", "PhotoDataset", "PhotoSplit", "MultiLabelDataset", "ShardSplit"),
+    "data/": (
+        "ArrayDataset",
+        "ArraySplit",
+        "PhotoDataset",
+        "PhotoSplit",
+        "MultiLabelDataset",
+        "ShardSplit",
+        "PhotoFeed",
+        "ObjectsDataset",
+        "ObjectsSplit",
+    ),
     "data/arrays/": ("ArrayFeed", "ResidentBatches", "StreamedBatches"),
-    "data/photos/": ("PhotoFeed",),
-    "tasks/": ("ClassificationTask", "MultiLabelTask", "Counts", "LabelCounts"),
+    "data/objects/": ("ObjectsFeed",),
+    "tasks/": ("ClassificationTask", "MultiLabelTask", "DetectionTask", "Counts", "LabelCounts", "DetectionMeter"),
     "spec/task.py": ("Classification", "MultiLabel"),
 }
 # Modules whose behaviour only shows in another's, by the tests it shows in, and why.
@@ -78,6 +89,8 @@ TESTED_ELSEWHERE = {
     "networks/fused/stem_kernels.py": ("networks/fused/test_normalization.py", "kernels, beside torch's"),
     "paper/release.py": ("report/test_release.py", "published errors, as they are judged by"),
     "paper/claim.py": ("paper/test_cifar.py", "claims as there are"),
+    "tasks/bench.py": ("tasks/test_protocols.py", "networks side by side, as there are"),
+    "spec/task_spec.py": ("spec/test_task.py", "what every task says of itself, said by those there are"),
     "training/task.py": ("training/test_loop.py", "what the loop asks of a task, asked of toys"),
 }
 OF_THE_WHOLE = {

@@ -19,7 +19,7 @@ from reslab.data.photos.reader import read_photos
 from reslab.data.photos.shard_writer import write_shards
 from reslab.runs.provenance import PACKAGES
 from reslab.spec.recipe import RECIPES
-from reslab.spec.task import Target
+from reslab.spec.task_spec import Target
 from reslab.spec.trial import DataSpec, Trial
 
 KINDS = ("arrays", "folder", "shards", "list")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reslab.data.geometry import Box, Geometry, choose_box, cut, resized_box, shorter_side_box
 from reslab.runtime.randomness import Stream, numbers_for
-from reslab.spec.recipe import AugmentationSpec
+from reslab.spec.augmentation import AugmentationSpec
 
 HEIGHT, WIDTH = 48, 64
 

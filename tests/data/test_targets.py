@@ -16,8 +16,8 @@ from reslab.data.photos.crops import TrainingCrops
 from reslab.data.photos.folder import PhotoSplit
 from reslab.data.reading import read_in_order
 from reslab.data.targets import as_tensor, move_target, stack_rows
+from reslab.spec.augmentation import AugmentationSpec
 from reslab.spec.boxes import ABSENT, CLASS, FRAME
-from reslab.spec.recipe import AugmentationSpec
 
 ROWS = [
     np.array([[2, 2, 6, 4, 1, 0, 8], [8, 0, 12, 6, 0, 1, 24]]),

@@ -20,7 +20,7 @@ from reslab.data.photos.folder import read_folder
 from reslab.data.photos.order import PhotoSampler
 from reslab.data.workers import _main_unseen, count_workers, work_ahead
 from reslab.errors import UserError
-from reslab.spec.recipe import AugmentationSpec
+from reslab.spec.augmentation import AugmentationSpec
 
 CROPS = AugmentationSpec(crop="resized", colour=0.1)
 
@@ -31,7 +31,7 @@ from reslab.data.photos.folder import read_folder
 from reslab.data.photos.crops import TrainingCrops
 from reslab.data.workers import work_ahead
 from reslab.data.photos.order import PhotoSampler
-from reslab.spec.recipe import AugmentationSpec
+from reslab.spec.augmentation import AugmentationSpec
 
 split = read_folder(Path(sys.argv[1])).train
 crops = TrainingCrops(split, AugmentationSpec(crop="resized"), seed=5)

@@ -20,7 +20,7 @@ TRIAL = Trial(
 )
 _SPLIT = ArraySplit(np.zeros((10, 3, 32, 32), np.uint8), np.zeros(10, np.uint8))
 TEN = ArrayDataset(name="cifar10", class_names=tuple("0123456789"), train=_SPLIT, test=_SPLIT)
-SIZES = measure_sizes(TRIAL.network)
+SIZES = measure_sizes(TRIAL)
 
 
 def with_recipe(**fields: object) -> Trial:
@@ -35,7 +35,7 @@ def test_a_network_is_measured_without_being_built() -> None:
 
 def test_what_is_frozen_keeps_nothing() -> None:
     """Neither gradients nor maps for a backward pass; its weights are there all the same."""
-    frozen, body = measure_sizes(TRIAL.network, "conv2"), measure_sizes(TRIAL.network, "body")
+    frozen, body = (measure_sizes(with_recipe(freeze=part)) for part in ("conv2", "body"))
     assert frozen.weight_bytes == body.weight_bytes == SIZES.weight_bytes
     assert body.parameter_bytes < 4 * 64 * 11 + 1_000 < frozen.parameter_bytes < SIZES.parameter_bytes
     assert body.activation_bytes < 1_000 < frozen.activation_bytes < SIZES.activation_bytes / 2

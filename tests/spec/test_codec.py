@@ -12,10 +12,11 @@ import pytest
 
 from reslab.errors import UserError
 from reslab.spec import LeNetSpec, NetworkSpec, Preprocess, StageSpec, StemSpec, TorchvisionSpec, cifar
+from reslab.spec.augmentation import AugmentationSpec, ResizingSpec
 from reslab.spec.codec import decode, encode, flatten, normalize, override
 from reslab.spec.comparators import highway
 from reslab.spec.optimization import OptimizerSpec, ScheduleSpec, WarmupSpec
-from reslab.spec.recipe import AugmentationSpec, Recipe, ResizingSpec
+from reslab.spec.recipe import Recipe
 from reslab.spec.trial import DataSpec
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from reslab.errors import UserError
+from reslab.spec.augmentation import AugmentationSpec
 from reslab.spec.codec import encode
 from reslab.spec.optimization import OptimizerSpec, ScheduleSpec, WarmupSpec
-from reslab.spec.recipe import RECIPES, AugmentationSpec, Recipe, find_recipe
+from reslab.spec.recipe import RECIPES, Recipe, find_recipe
 from reslab.spec.toml import write_toml
 
 

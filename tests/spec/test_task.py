@@ -49,11 +49,11 @@ def test_a_task_is_found_by_its_name() -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("detection", "task is 'detection'; choose classification or multi-label"),
+        ("tracking", "task is 'tracking'; choose classification, multi-label or detection"),
         ("multilabel", "task is 'multilabel'; did you mean 'multi-label'?"),
-        (3, "task is 3; choose classification or multi-label"),
-        (["classification"], r"task is \['classification'\]; choose classification or multi-label"),
-        (None, "task is None; choose classification or multi-label"),
+        (3, "task is 3; choose classification, multi-label or detection"),
+        (["classification"], r"task is \['classification'\]; choose classification, multi-label or detection"),
+        (None, "task is None; choose classification, multi-label or detection"),
     ],
 )
 def test_other_names_are_refused(name: object, sentence: str) -> None:

@@ -75,8 +75,8 @@ def test_nonsense_is_refused() -> None:
         trial_from_dict({})
     with pytest.raises(UserError, match="this is a recipe, not a trial: it has 'base'; use it with recipe=FILE"):
         trial_from_dict({"base": "fast", "iterations": 10})
-    with pytest.raises(UserError, match="task is 'detection'; choose classification or multi-label"):
-        replace(TRIAL, task="detection")
+    with pytest.raises(UserError, match="task is 'tracking'; choose classification, multi-label or detection"):
+        replace(TRIAL, task="tracking")
     with pytest.raises(UserError, match=r"data\.split is 'tunning'; choose full or tuning"):
         replace(TRIAL.data, split="tunning")
     for name in ("../elsewhere", "a b", ""):  # a run's folder is named after it

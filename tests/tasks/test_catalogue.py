@@ -20,7 +20,7 @@ def test_a_task_goes_by_its_name(name: str) -> None:
 
 def test_an_unknown_task_is_told() -> None:
     """With those there are."""
-    with pytest.raises(UserError, match="task is 'turning'; choose classification or multi-label"):
+    with pytest.raises(UserError, match="task is 'turning'; choose classification, multi-label or detection"):
         find_shown(SimpleNamespace(task="turning"))
 
 

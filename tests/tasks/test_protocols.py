@@ -22,7 +22,9 @@ from reslab.runtime.execution import Execution
 from reslab.spec import Preprocess, find
 from reslab.tasks.averages import average_softmax
 from reslab.tasks.classification.task import ClassificationTask
+from reslab.tasks.output_task import OutputTask
 from reslab.tasks.protocols import Judge, find_dense_parts, score_windows
+from reslab.tasks.task import find_task
 from reslab.tasks.views import Viewing
 
 PHOTOS = Path(os.environ.get("RESLAB_PHOTOS") or Path(__file__).parents[3] / "shared" / "data" / "ants-bees")
@@ -46,7 +48,9 @@ def make_judge(network: Network, protocol: str, preprocess: Preprocess = PREPROC
     """A judge of photographs."""
     side = preprocess.crop or network.spec.input_size
     viewing = Viewing(protocol=protocol, preprocess=preprocess, side=side, brightest=255, **more)  # pyright: ignore[reportArgumentType]
-    return Judge(network, viewing, Execution(channels_last=True))
+    task = find_task(network.task)
+    assert isinstance(task, OutputTask)
+    return Judge(network, task, viewing, Execution(channels_last=True))
 
 
 def synthetic(*sizes: tuple[int, int]) -> list[np.ndarray]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reslab.errors import UserError
-from reslab.spec.task import Target
+from reslab.spec.task_spec import Target
 from reslab.spec.trial import DataSpec, SplitName, Trial
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from reslab.spec.recipe import AugmentationSpec
+from reslab.spec.augmentation import AugmentationSpec
 
 Pixels: TypeAlias = NDArray[np.uint8]  # height, width, RGB
 Box: TypeAlias = tuple[float, float, float, float]  # left, top, right, bottom

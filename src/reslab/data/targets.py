@@ -17,7 +17,7 @@ from torch import Tensor
 
 from reslab.data.geometry import Geometry
 from reslab.spec.boxes import ABSENT, BOTTOM, CLASS, COLUMNS, LEFT, RIGHT, TOP
-from reslab.spec.task import Target
+from reslab.spec.task_spec import Target
 
 PLACES = slice(LEFT, BOTTOM + 1)
 Numbers = slice | NDArray[Any]

@@ -92,7 +92,7 @@ def estimate_run(trial: Trial, dataset: Dataset, run: RunDirectory, *, speed: Sp
 
 def disk_needs(trial: Trial) -> DiskNeeds:
     """Count what a run of a trial comes to on disk."""
-    recipe, sizes = trial.recipe, measure_sizes(trial.network, trial.recipe.freeze)
+    recipe, sizes = trial.recipe, measure_sizes(trial)
     copies = count_copies(recipe) * sizes.weight_bytes
     checkpoint = sizes.weight_bytes + MOMENTS[recipe.optimizer.kind] * sizes.parameter_bytes + copies
     evaluations = -(-recipe.iterations // recipe.evaluate_every)
@@ -117,7 +117,7 @@ def estimate_set(trials: Sequence[Trial], dataset: Dataset, root: Path, *, toget
     """
 
     def work(trial: Trial) -> float:
-        return measure_sizes(trial.network).multiply_adds
+        return measure_sizes(trial).multiply_adds
 
     smallest: dict[object, Trial] = {}
     for trial in sorted(trials, key=work):
@@ -144,7 +144,7 @@ def estimate_tests(tests: Sequence[tuple[str, Trial]], dataset: Dataset, *, devi
 
     The smallest network is timed, and the others are taken to be slower as their multiply-adds are more.
     """
-    work = {trial: measure_sizes(trial.network).multiply_adds for _, trial in tests}
+    work = {trial: measure_sizes(trial).multiply_adds for _, trial in tests}
     smallest = min(work, key=work.__getitem__)
     crops = sum(work[trial] / work[smallest] * (PROTOCOLS[by].crops if by in PROTOCOLS else 1) for by, trial in tests)
     return crops * len(dataset.test) * measure_speed(smallest, device=device).test_seconds
@@ -161,15 +161,15 @@ def measure_speed(trial: Trial, *, device: str) -> Speed:
 
     What is beyond those is reckoned from both: an image costs less among many than among few.
     """
-    if device.startswith("cuda"):
+    if device.startswith("cuda") and trial.task.sides is None:
         return _measure_captured(trial, device=device)
     recipe = trial.recipe
     execution = Execution(channels_last=recipe.channels_last, precision=recipe.precision)
     with torch.random.fork_rng(devices=()):
-        network = _build(trial)
+        network = _build(trial).to(device)
 
         def usual(count: int) -> Timing:
-            images = torch.randn(count, *trial.network.input_shape)
+            images = torch.randn(count, *trial.task.find_input_shape(trial.network), device=device)
             return measure_usual(
                 network,
                 images,
@@ -201,7 +201,7 @@ def measure_speed(trial: Trial, *, device: str) -> Speed:
 
 
 def _build(trial: Trial) -> Network:
-    network = build(trial.network)
+    network = build(trial.network, task=trial.task)
     if trial.recipe.freeze is not None:
         freeze(network, trial.recipe.freeze)
     return network

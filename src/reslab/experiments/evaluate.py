@@ -20,11 +20,10 @@ from reslab.runs.directory import RunDirectory
 from reslab.runtime.listener import DEAF, Listener
 from reslab.spec import name_of
 from reslab.spec.codec import convert
+from reslab.tasks.bench import Bench
 from reslab.tasks.catalogue import find_shown
-from reslab.tasks.protocols import Judge
 from reslab.tasks.subject import Subject
 from reslab.tasks.task import Meter, Scores, Task
-from reslab.tasks.views import PROTOCOLS, Viewing
 
 MOST_AT_ONCE = {"cpu": 500, "cuda": 1024}  # images: on CUDA so many that those of like shape are several
 MOST_BYTES = 1 << 30  # of them on a CUDA device: a thousand of ImageNet's, thirty of a telephone's
@@ -73,9 +72,7 @@ def evaluate(
     given = read_fields("evaluate", fields, FIELDS, {"data": data, "weights": weights})
     if not subjects:
         raise UserError("evaluate needs a run or a weight file; `reslab runs` lists the runs")
-    protocol = given.get("protocol", "1-crop")
-    if protocol not in PROTOCOLS:
-        raise UserError(f"protocol is {protocol!r}; choose {choices(PROTOCOLS)}")
+    protocol = given.get("protocol")
     precision = convert(Served, given.get("precision", "fp32"), where="precision")
     listener = Listener(warn=cache(warn))  # each warning about several members is given once
     members = load_inputs([load_trained(one, given, runs) for one in subjects], given, listener=listener, device=device)
@@ -87,7 +84,7 @@ def evaluate(
 
 
 def evaluate_subject(
-    subject: Subject, *, protocol: str = "1-crop", precision: Served = "fp32", listener: Listener = DEAF
+    subject: Subject, *, protocol: str | None = None, precision: Served = "fp32", listener: Listener = DEAF
 ) -> dict[str, Any]:
     """Score a network on every image of a subject; return the scores as plain data."""
     return evaluate_ensemble([subject], protocol=protocol, precision=precision, listener=listener)["members"][0]
@@ -133,7 +130,7 @@ def score_ensemble(
 def evaluate_ensemble(
     members: Sequence[Subject],
     *,
-    protocol: str = "1-crop",
+    protocol: str | None = None,
     precision: Served = "fp32",
     listener: Listener = DEAF,
 ) -> dict[str, Any]:
@@ -148,13 +145,16 @@ def evaluate_ensemble(
                 f"{first.origin} is tested on data.split={first.split} and {other.origin} on "
                 f"data.split={other.split}; add data.split=full or data.split=tuning to test all on the same images"
             )
-    judges = [Judge(one.network, one.viewing(protocol), one.execution, precision=precision) for one in members]
+    protocol = protocol or first.task.protocols[0]
+    if protocol not in first.task.protocols:
+        raise UserError(f"protocol is {protocol!r}; choose {choices(first.task.protocols)}")
+    bench = first.task.make_bench(members, protocol=protocol, precision=precision)
     meters = [*[_make_meter(one, one.task) for one in members], _make_meter(first, first.task.at(None))]
     done = 0
-    for images, targets in first.stored(_choose_size(first, judges)):
+    for images, targets in first.stored(_choose_size(first, bench)):
         for question in range(first.task.questions):
-            outputs = [judge.judge(images, question) for judge in judges]
-            for meter, guessed in zip(meters, [*outputs, first.task.average(torch.stack(outputs, 1))], strict=True):
+            outputs, together = bench.judge(images, question)
+            for meter, guessed in zip(meters, [*outputs, together], strict=True):
                 meter.add(guessed, first.task.answers(targets, question))
         done += len(targets)
         listener.progress(done, {})
@@ -181,20 +181,19 @@ def evaluate_ensemble(
                 "subject": subject.origin,
                 "network": name_of(subject.network.spec),
                 **about,
-                **_describe_viewing(judge.viewing),
+                **shown,
                 **scores,
             }
-            for subject, judge, scores in zip(members, judges, alone, strict=True)
+            for subject, shown, scores in zip(members, bench.describe(), alone, strict=True)
         ],
     }
 
 
-def _choose_size(subject: Subject, judges: Sequence[Judge]) -> int:
-    """Return how many images are read at once: on the CPU no more than a network is shown at once."""
+def _choose_size(subject: Subject, bench: Bench) -> int:
+    """Return how many images are read at once."""
     if subject.device.startswith("cuda"):
         return max(1, min(MOST_AT_ONCE["cuda"], MOST_BYTES // measure_largest(subject.images)))
-    fitting = min(judge.most_pixels // judge.viewing.pixels for judge in judges)
-    return min(MOST_AT_ONCE["cpu"], max(1, fitting))
+    return min(MOST_AT_ONCE["cpu"], bench.most_images)
 
 
 def _make_meter(subject: Subject, task: Task) -> Meter:
@@ -214,11 +213,6 @@ def _describe_chance(subject: Subject) -> str:
         first = ", ".join(subject.class_names[:3])
         sentence += f", and that its classes are in this order: {first}, …"
     return sentence
-
-
-def _describe_viewing(viewing: Viewing) -> dict[str, Any]:
-    """Say how images were prepared; several sizes are beside the preprocessing, which has but one."""
-    return {"preprocess": viewing.describe().describe(), "shorter_sides": list(viewing.shorter_sides)}
 
 
 def _describe_scores(scores: Scores, subject: Subject) -> dict[str, Any]:

@@ -89,10 +89,10 @@ def refuse_unfit_trial(trial: Trial, dataset: Dataset, *, num_processes: int = 1
         "leave out network.* fields so that they follow the data",
     )
     refuse_misfit(name_of(trial.network), trial.network, dataset, names, remedy=remedy)
-    measure_sizes(trial.network)  # refuses inputs that do not pass through
+    measure_sizes(trial)  # refuses inputs that do not pass through
     refuse_undivided(trial.recipe, num_processes)
     if trial.recipe.freeze is not None:
-        refuse_no_part(build(trial.network, device="meta"), trial.recipe.freeze)
+        refuse_no_part(build(trial.network, task=trial.task, device="meta"), trial.recipe.freeze)
     _refuse_lone_values(trial, num_processes)
     served = tasks_for(dataset.target)
     if trial.task.name not in served:
@@ -141,11 +141,11 @@ def _refuse_lone_values(trial: Trial, num_processes: int) -> None:
     recipe = trial.recipe
     if part_of(recipe) // (1 if recipe.sync_norms else num_processes) > 1:
         return
-    network = build(trial.network, device="meta").train()
+    network = build(trial.network, task=trial.task, device="meta").train()
     if recipe.freeze is not None:
         freeze(network, recipe.freeze)
     try:
-        network(torch.empty(1, *trial.network.input_shape, device="meta"))
+        network(torch.empty(1, *trial.task.find_input_shape(trial.network), device="meta"))
     except ValueError as error:
         raise UserError(
             f"{name_of(trial.network)} would normalize one image at a time over maps of a single pixel, which is "

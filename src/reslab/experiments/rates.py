@@ -26,7 +26,8 @@ from reslab.networks.freezing import freeze
 from reslab.runtime.execution import choose_device
 from reslab.runtime.listener import DEAF, Listener
 from reslab.spec import Spec, name_of
-from reslab.spec.recipe import Recipe, ResizingSpec
+from reslab.spec.augmentation import ResizingSpec
+from reslab.spec.recipe import Recipe
 from reslab.spec.trial import Trial
 from reslab.tasks.trial_task import make_task
 from reslab.training.loop import Stopped

@@ -220,7 +220,7 @@ def _label(network: Network, task: TrialTask, dataset: Dataset, words: Mapping[s
 
 def _describe_result(scores: Scores, task: TrialTask, dataset: Dataset, *, skipped: int) -> dict[str, Any]:
     """Return what came out, as plain data: the scores, of how many images, and what the network costs."""
-    cost = measure_cost(task.trial.network, input_shape=task.image_shape)
+    cost = measure_cost(task.trial.network, task=task.trial.task, input_shape=task.image_shape)
     return {
         **log_scores(scores),
         **scores.recorded(),

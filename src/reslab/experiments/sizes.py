@@ -22,6 +22,7 @@ from reslab.runtime.execution import NARROW
 from reslab.runtime.memory import free_memory
 from reslab.spec import Spec
 from reslab.spec.recipe import Recipe
+from reslab.spec.task_spec import TaskSpec
 from reslab.spec.trial import Trial
 from reslab.training.stepping import STRETCH_BYTES
 
@@ -87,26 +88,33 @@ def trial_bytes(trial: Trial, *, device: str, least: bool = False) -> int:
 
     Where our kernels take the parts of a batch side by side, they can do with the `least`: one after the other.
     """
-    recipe, sizes = trial.recipe, measure_sizes(trial.network, trial.recipe.freeze)
+    recipe, sizes = trial.recipe, measure_sizes(trial)
     parameters, copies = sizes.parameter_bytes, count_copies(recipe) * sizes.weight_bytes
     # Kept for the backward pass; in 16 bits half of it, and a cast copy of every kernel.
-    fused = device.startswith("cuda") and recipe.precision in NARROW and can_fuse(trial.network)
+    fused = device.startswith("cuda") and recipe.precision in NARROW and trial.task.sides is None
+    fused = fused and can_fuse(trial.network)
     kept = sizes.activation_bytes * (recipe.batch if fused and not least else part_of(recipe))
     activations = kept if recipe.precision == "fp32" else (kept + parameters) // 2
     if fused:
         activations += kept // 4  # our kernels' gradient of every layer's responses, held until the pass is over
     batches = 0
     if device.startswith("cuda"):
-        batch = recipe.batch * math.prod(trial.network.input_shape) * 4
+        batch = recipe.batch * math.prod(trial.task.find_input_shape(trial.network)) * 4
         batches = COPIES * min(STRETCH_BYTES, recipe.iterations * batch)
     # Besides the weights: gradients as they arise and gathered, then two moments, or velocities and room to update in.
     return sizes.weight_bytes + 4 * parameters + copies + activations + batches
 
 
+def measure_sizes(trial: Trial) -> Sizes:
+    """Measure a trial's network without building it."""
+    return _measure(trial.network, trial.task, trial.recipe.freeze)
+
+
 @functools.cache
-def measure_sizes(network: Spec, frozen: str | None = None) -> Sizes:
-    """Measure a network without building it, frozen up to a stage or not at all."""
-    tensors, cost = build(network, device="meta"), measure_cost(network, frozen=frozen)
+def _measure(network: Spec, task: TaskSpec, frozen: str | None) -> Sizes:
+    shape = task.find_input_shape(network)
+    tensors = build(network, task=task, device="meta")
+    cost = measure_cost(network, task=task, input_shape=shape, frozen=frozen)
     if frozen is not None:
         freeze(tensors, frozen)
     trained = {name: weight for name, weight in tensors.named_parameters() if weight.requires_grad}

@@ -24,7 +24,7 @@ PIXELS = ("channel_order", "pixel_range", "per_pixel_mean", "mean", "std")  # wh
 def initialize(trial: Trial) -> Network:
     """Return the trial's network with the weights its seed draws; torch's generator is left as the caller had it."""
     with torch_seeded(trial.seed):
-        return build(trial.network, device="cpu")
+        return build(trial.network, task=trial.task, device="cpu")
 
 
 def start_from(
@@ -73,6 +73,8 @@ def keep_preparation(trial: Trial, read: Weights) -> Preprocess | None:
     if known.resize and known.crop and known.resize != find_test_side(known.crop):
         resize = round(known.resize * crop / known.crop)
     kept = replace(known, resize=resize, crop=crop)
+    if trial.task.sides is not None:  # images stay whole, and the task says how large
+        return replace(kept, resize=None, crop=None)
     return None if kept == usual and trial.recipe.centring == "imagenet" else kept
 
 

@@ -53,7 +53,7 @@ def longest_first(trials: Sequence[Trial], root: Path) -> list[Trial]:
 
     def work(trial: Trial) -> int:
         left = trial.recipe.iterations - newest_step(RunDirectory.of(trial, root).checkpoints)
-        return measure_sizes(trial.network).multiply_adds * trial.recipe.batch * left
+        return measure_sizes(trial).multiply_adds * trial.recipe.batch * left
 
     return sorted(trials, key=work, reverse=True)
 

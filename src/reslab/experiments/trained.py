@@ -149,7 +149,7 @@ def choose_inputs(
         data = None
     _refuse(trained, dataset)
     prepared = choose_preprocess(trained, preprocess or {})
-    if dataset.side is None and prepared.crop is None:
+    if dataset.side is None and prepared.crop is None and network.task.sides is None:
         raise UserError(
             f"{trained.origin} does not say how large its crops are; give preprocess.resize=... and preprocess.crop=..."
         )
@@ -288,7 +288,12 @@ def _refuse(trained: Trained, dataset: Dataset) -> None:
 
 @torch.no_grad()
 def _try_one(subject: Subject) -> None:
-    """Show the network one image, so that errors, and outputs that are not finite, are found before the work begins."""
+    """Show the network one image, so that errors, and outputs that are not finite, are found before the work begins.
+
+    What is tested whole has no outputs to look at before it is judged.
+    """
+    if subject.network.task.sides is not None:
+        return
     image, _ = next(subject.batches(1), (None, None))
     if image is None:
         raise UserError(f"none of the {len(subject):,} images of {subject.data} can be read; give other images")

@@ -1,16 +1,28 @@
 """A spec becomes a network."""
 
+from typing import cast
+
 import torch
 
 from reslab.networks.comparators import HighwayNetwork, LeNet
 from reslab.networks.network import Network
 from reslab.networks.resnet import ResidualNetwork
 from reslab.spec import HighwaySpec, LeNetSpec, NetworkSpec, Spec, TorchvisionSpec
+from reslab.spec.detection import Detection
+from reslab.spec.task import CLASSIFICATION
+from reslab.spec.task_spec import TaskSpec
 
 
-def build(spec: Spec, *, device: torch.device | str | None = None) -> Network:
-    """Build the network that `spec` describes, in train mode, with new weights drawn from torch's generator."""
+def build(spec: Spec, *, task: TaskSpec = CLASSIFICATION, device: torch.device | str | None = None) -> Network:
+    """Build the network that `spec` describes, in train mode, with new weights drawn from torch's generator.
+
+    For a `task` that needs boxes it is a detector on top of that network.
+    """
     with torch.device(device or torch.get_default_device()):
+        if task.needs == "boxes":
+            from reslab.networks.detection.detector import Detector  # which is built on a network itself
+
+            return Detector(spec, cast(Detection, task))
         match spec:
             case NetworkSpec():
                 return ResidualNetwork(spec)

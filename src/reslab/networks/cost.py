@@ -23,6 +23,8 @@ from reslab.networks.build import build
 from reslab.networks.freezing import freeze
 from reslab.networks.network import Network
 from reslab.spec import Spec
+from reslab.spec.task import CLASSIFICATION
+from reslab.spec.task_spec import TaskSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,14 +51,21 @@ class Cost:
 
 
 def measure_cost(
-    spec: Spec, *, input_shape: tuple[int, ...] | None = None, batch: int = 1, frozen: str | None = None
+    spec: Spec,
+    *,
+    task: TaskSpec = CLASSIFICATION,
+    input_shape: tuple[int, ...] | None = None,
+    batch: int = 1,
+    frozen: str | None = None,
 ) -> Cost:
     """Count parameters, multiply-adds and activation memory of `spec` for `batch` inputs, without allocating memory.
+
+    For a `task` that needs boxes they are a detector's.
 
     `input_shape` is channels first. Default: the input shape of the spec. Stages up to and including `frozen` keep
     nothing for the backward pass.
     """
-    network = build(spec, device="meta")
+    network = build(spec, task=task, device="meta")
     if frozen is not None:
         freeze(network, frozen)
     for module in network.modules():

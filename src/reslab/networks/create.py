@@ -6,9 +6,11 @@ from typing import Any
 
 from reslab.errors import UserError
 from reslab.networks.build import build
+from reslab.networks.detection.detector import Detector
 from reslab.networks.freezing import head_parameters
 from reslab.networks.network import Network
 from reslab.networks.weights.adapters import to_foreign
+from reslab.networks.weights.detectors import start_from_classifier
 from reslab.networks.weights.file import Weights, write_weights
 from reslab.networks.weights.reading import load_tensors, read_weights
 from reslab.spec import Spec, find, name_of
@@ -116,11 +118,17 @@ def foreign_state_dict(network: Network, target: str) -> dict[str, Any]:
 
 
 def adopt_weights(network: Network, weights: Weights, *, origin: str) -> None:
-    """Load weights into a network of the same kind; if the classes differ, the network keeps its own classifier."""
+    """Load weights into a network of the same kind; if the classes differ, the network keeps its own classifier.
+
+    A detector may start from a network of any other task, whose classifier it has no use for.
+    """
+    if isinstance(network, Detector) and weights.task.needs != network.task.needs:
+        start_from_classifier(network, weights, origin=origin)
+        return
     tensors = dict(weights.tensors)
     if network.spec.classes != weights.spec.classes:
         drawn = network.state_dict()
-        tensors |= {name: drawn[name] for name in head_parameters(network.spec)}
+        tensors |= {name: drawn[name] for name in head_parameters(network.spec, network.task)}
     load_tensors(network, tensors, origin=origin)
 
 
@@ -141,7 +149,7 @@ def _spec_fields(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _build_with(weights: Weights, overrides: Mapping[str, Any], *, origin: str) -> Network:
-    network = build(override(weights.spec, overrides))
+    network = build(override(weights.spec, overrides), task=weights.task)
     adopt_weights(network, weights, origin=origin)
     if network.spec.classes == weights.spec.classes:
         network.class_names, network.task = weights.class_names, weights.task
@@ -160,7 +168,10 @@ def _unwrap(network: Any) -> Network:
                 f"a {type(network).__name__} has no spec to save; give a network made by create_model or build"
             )
         network = inner
-    built = {name: tensor.shape for name, tensor in build(network.spec, device="meta").state_dict().items()}
+    built = {
+        name: tensor.shape
+        for name, tensor in build(network.spec, task=network.task, device="meta").state_dict().items()
+    }
     held = network.state_dict()
     changed = [name for name in {**built, **held} if name not in held or built.get(name) != held[name].shape]
     if changed:

@@ -1,4 +1,4 @@
-"""What is random inside a network while it trains: dropout and stochastic depth, drawn from a generator it is given.
+"""What is random inside a network while it trains: dropout, stochastic depth, the regions a detector learns from.
 
 Trials that train side by side in one process each have their own, so none disturbs another's numbers. Without one, and
 so where a network is only built, torch's default serves.
@@ -8,10 +8,24 @@ import torch
 from torch import Tensor, nn
 
 
-class Dropout(nn.Dropout):
-    """Drop each value with probability `p`, and scale the others up."""
+class Drawing(nn.Module):
+    """What draws from `generator` while it trains, where it `draws` at all."""
 
     generator: torch.Generator | None = None
+
+    @property
+    def draws(self) -> bool:
+        """Whether anything is random in it."""
+        return True
+
+
+class Dropout(nn.Dropout, Drawing):
+    """Drop each value with probability `p`, and scale the others up."""
+
+    @property
+    def draws(self) -> bool:
+        """Whether any value may be dropped."""
+        return self.p > 0
 
     def forward(self, input: Tensor) -> Tensor:
         if not self.training or not self.p:
@@ -32,7 +46,7 @@ class StochasticDepth(Dropout):
 
 def draw_from(network: nn.Module, generator: torch.Generator | None) -> bool:
     """Let everything random in `network` draw from `generator`; return whether there is anything."""
-    layers = [module for module in network.modules() if isinstance(module, Dropout) and module.p]
+    layers = [module for module in network.modules() if isinstance(module, Drawing) and module.draws]
     for layer in layers:
         layer.generator = generator
     return bool(layers)
@@ -40,7 +54,7 @@ def draw_from(network: nn.Module, generator: torch.Generator | None) -> bool:
 
 def generator_of(module: nn.Module) -> torch.Generator | None:
     """Return what `module` draws from, where that is a generator of its own."""
-    layers = (layer for layer in module.modules() if isinstance(layer, Dropout))
+    layers = (layer for layer in module.modules() if isinstance(layer, Drawing))
     return next((layer.generator for layer in layers if layer.generator is not None), None)
 
 

@@ -10,15 +10,17 @@ from reslab.networks.build import build
 from reslab.networks.layers import FrozenBatchNorm
 from reslab.networks.network import Network
 from reslab.spec import Spec, name_of
+from reslab.spec.task import CLASSIFICATION
+from reslab.spec.task_spec import TaskSpec
 
 BODY = "body"
 
 
 @cache
-def head_parameters(spec: Spec) -> frozenset[str]:
+def head_parameters(spec: Spec, task: TaskSpec = CLASSIFICATION) -> frozenset[str]:
     """Return the names of the parameters whose shape hangs on the number of classes."""
     shapes, others = (
-        {name: weight.shape for name, weight in build(each, device="meta").named_parameters()}
+        {name: weight.shape for name, weight in build(each, task=task, device="meta").named_parameters()}
         for each in (spec, replace(spec, classes=spec.classes + 1))
     )
     return frozenset(name for name, shape in shapes.items() if shape != others[name])
@@ -38,7 +40,7 @@ def freeze(network: Network, until: str) -> None:
     Normalizations there use and keep the statistics they have, whatever mode the network is in.
     """
     refuse_no_part(network, until)
-    parts, head = _parts(network), head_parameters(network.spec)
+    parts, head = _parts(network), head_parameters(network.spec, network.task)
     frozen = tuple(_prefix(part) for part in parts[: parts.index(until) + 1])
     for name, weight in network.named_parameters():
         if name not in head and (until == BODY or name.startswith(frozen)):
@@ -53,7 +55,7 @@ def count_stages_ahead(network: Network) -> dict[str, int]:
 
     A network without stages has one, its body.
     """
-    head, stages = head_parameters(network.spec), _parts(network)[:-1]
+    head, stages = head_parameters(network.spec, network.task), _parts(network)[:-1]
     ahead = {_prefix(part): len(stages) - index for index, part in enumerate(stages)}
     return {
         name: 0 if name in head else next((count for prefix, count in ahead.items() if name.startswith(prefix)), 1)

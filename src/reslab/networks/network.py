@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from reslab.networks.layers import Observer
 from reslab.spec import Preprocess, Spec
-from reslab.spec.task import CLASSIFICATION, TaskSpec
+from reslab.spec.task import CLASSIFICATION
+from reslab.spec.task_spec import TaskSpec
 
 DenseParts: TypeAlias = tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]
 
@@ -35,9 +36,9 @@ class Network(nn.Module, abc.ABC):
 
     `class_words` describes classes whose names are codes, such as ImageNet's WordNet ids. `mean_image` (channels,
     height, width) is not a weight and not in the state dict; `preprocess` says whether it is used. `origin` is where
-    the weights come from, for error messages. `stand_in` computes the trunk with faster kernels during training; it has
-    no weights of its own and is not copied. `thresholds` has for each label the probability from which an
-    image has it, if they were tuned; else it is 0.5.
+    the weights come from, for error messages. `stand_in` computes the trunk with faster kernels during training, where
+    a network takes one; it has no weights of its own and is not copied. `thresholds` has for each label the probability
+    from which an image has it, if they were tuned; else it is 0.5.
     """
 
     def __init__(self, spec: Spec) -> None:
@@ -46,6 +47,7 @@ class Network(nn.Module, abc.ABC):
         self.stages: dict[str, str] = {}
         self.main_layers: tuple[str, ...] = ()
         self.responses: dict[str, int] = {}
+        self.takes_stand_in = True
         self.checkpointing = False
         self.stand_in: StandIn | None = None
         self.preprocess: Preprocess | None = None

@@ -11,14 +11,16 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from reslab.errors import UserError
+from reslab.spec.catalogue import Spec
 from reslab.spec.codec import normalize, place
-from reslab.spec.task import Target, TaskSpec
+from reslab.spec.task_spec import Target, TaskSpec
 
 Head: TypeAlias = Literal["c4", "fpn"]
 AnchorForm: TypeAlias = Literal["original", "torchvision"]
 Pooling: TypeAlias = Literal["max", "align", "align-unshifted"]
 Part: TypeAlias = Literal["none", "stem", "conv2", "conv3", "conv4"]
 
+MULTIPLE = 32  # pixels: what the networks stride over; batches are padded to multiples of it
 # Where torchvision's pyramid differs from the paper's form, whose values are the defaults of `SettledDetection`.
 FPN: dict[str, Any] = {
     "anchor_form": "torchvision",
@@ -46,6 +48,7 @@ COUNTS = (
     "pooled_side",
     "pooled_samples",
     "detections",
+    "shorter",
 )
 FRACTIONS = (
     "rpn_positive_share",
@@ -104,6 +107,8 @@ class Detection(TaskSpec):
         detection_overlap: Detections that overlap a better one of their class by more are suppressed. Usual are
             0.3; 0.5.
         detections: The most detections in an image.
+        shorter: Side to which the shorter side of images is resized, in training and in tests.
+        longest: The most that the longer side may become; images that would be longer are made smaller.
     """
 
     name: ClassVar[str] = "detection"
@@ -142,10 +147,21 @@ class Detection(TaskSpec):
     detection_score: float = 0.05
     detection_overlap: float | None = None
     detections: int = 100
+    shorter: int = 600
+    longest: int = 1000
 
     def __post_init__(self) -> None:
         normalize(self, usual="task.")
         self.settle()  # which refuses what makes no sense
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """The shorter side that whole images are resized to, and the most that the longer may be."""
+        return self.shorter, self.longest
+
+    def find_input_shape(self, network: Spec) -> tuple[int, ...]:
+        """Return the shape of the largest batch that images are padded to, channels first."""
+        return network.channels, *(-(-side // MULTIPLE) * MULTIPLE for side in self.sides)
 
     def settle(self) -> SettledDetection:
         """Return the same with every None replaced by what is usual for the head."""
@@ -212,5 +228,7 @@ class SettledDetection(Detection):
                 f"rpn_negative_overlap is {self.rpn_negative_overlap}; it must be at most rpn_positive_overlap, "
                 f"{self.rpn_positive_overlap}"
             )
+        if self.longest < self.shorter:
+            yield f"longest is {self.longest}; it must be at least shorter, {self.shorter}"
         if self.head == "fpn" and self.pooling == "max":
             yield "pooling is max, which only head=c4 has; choose align or align-unshifted"

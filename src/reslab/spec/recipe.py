@@ -13,83 +13,15 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from reslab.errors import UserError, choices, suggest
+from reslab.spec.augmentation import AugmentationSpec, ResizingSpec
 from reslab.spec.codec import decode, encode, flatten, overlay, override
 from reslab.spec.optimization import USUAL, OptimizerSpec, ScheduleSpec, WarmupSpec, demand, refuse_without_effect
 from reslab.spec.toml import read_toml
 
-Edges: TypeAlias = Literal["zero", "reflect"]
-Crop: TypeAlias = Literal["padded", "shorter-side", "resized"]
 Precision: TypeAlias = Literal["fp32", "bf16", "fp16"]
 MOST = {"iterations": 1_000_000_000, "batch": 10_000_000}
 HEADLINE = "true"  # for the name of a task's first score, until the task is known
 EVALUATIONS = 10  # of a run whose length is its user's
-
-
-@dataclass(frozen=True, kw_only=True)
-class AugmentationSpec:
-    """How training images are cropped, flipped and changed. Some fields are for small images, others for photographs.
-
-    Fields:
-        padding: Pixels added on each side before a random crop. For small images.
-        flip: Flip images horizontally at random.
-        mean_first: Subtract the mean before the padding, so that the padding is zero. For small images.
-        edges: What the padding contains: `zero`, or the image reflected (`reflect`). For small images.
-        alternating_flips: Draw flips in the first epoch only, then flip each image every other epoch. For small images.
-        cutout: Side in pixels of a square set to zero in each image. 0 for none. For small images.
-        crop: `padded` for small images. For photographs `shorter-side` (the paper: resize, then crop) or `resized`
-            (crop a random area and resize it). `shorter-side` also suits square images of one size.
-        sides: The least and the greatest shorter side, for crops of 224 pixels; other crops scale them. For
-            `shorter-side`.
-        areas: The least and the greatest area of a crop, as fractions of the image. For `resized`.
-        colour: Standard deviation of shifts along the principal components of colour. 0 for none. For photographs, and
-            for `shorter-side`.
-        policy: Also apply torchvision's TrivialAugment (`trivial`) or RandAugment (`rand`). For photographs.
-        mixup: Parameter of mixup's beta distribution. 0 for none. With cutmix, each batch draws one of them. For
-            photographs.
-        cutmix: Parameter of CutMix's beta distribution. 0 for none. For photographs.
-    """
-
-    padding: int = 4
-    flip: bool = True
-    mean_first: bool = True
-    edges: Edges = "zero"
-    alternating_flips: bool = False
-    cutout: int = 0
-    crop: Crop = "padded"
-    sides: tuple[int, ...] = (256, 480)
-    areas: tuple[float, ...] = (0.08, 1.0)
-    colour: float = 0.0
-    policy: Literal["none", "trivial", "rand"] = "none"
-    mixup: float = 0.0
-    cutmix: float = 0.0
-
-    def __post_init__(self) -> None:
-        least: dict[str, float] = dict.fromkeys(("padding", "cutout", "colour", "mixup", "cutmix"), 0)
-        where = demand(self, "recipe.augmentation.", least=least)
-        if len(self.sides) != 2 or not 0 < self.sides[0] <= self.sides[1]:
-            raise UserError(f"{where}sides is {self.sides}; give the smallest and the largest side, such as [256,480]")
-        if len(self.areas) != 2 or not 0 < self.areas[0] <= self.areas[1] <= 1:
-            raise UserError(f"{where}areas is {self.areas}; give two fractions, such as [0.08,1]")
-        if self.alternating_flips and not self.flip:
-            raise UserError(f"{where}alternating_flips is true, but {where}flip is false; set {where}flip=true as well")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResizingSpec:
-    """Progressive resizing of photographs: training starts with small crops, which are fast (Tan and Le, 2021).
-
-    Fields:
-        initial: Side of the first crops, as a fraction of the network's input size. 1 turns progressive resizing off.
-        stages: How many stages of equal length lead to the full size; crops below it are multiples of 32 pixels.
-    """
-
-    initial: float = 1.0
-    stages: int = 4
-
-    def __post_init__(self) -> None:
-        where = demand(self, "recipe.resizing.", least={"stages": 2})
-        if not 0 < self.initial <= 1:
-            raise UserError(f"{where}initial is {self.initial:g}; give a fraction of the side, such as 0.5")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,6 +117,16 @@ PHOTOS = Recipe(
     precision="bf16",
     evaluate_every=40,
 )
+# Faster R-CNN's approximate joint training (paper, appendix A): 50k updates of two images, then 20k at a tenth.
+VOC_PAPER = replace(
+    PAPER,
+    iterations=70_000,
+    batch=2,
+    optimizer=OptimizerSpec(learning_rate=0.001, weight_decay=5e-4, decay="weights"),
+    schedule=ScheduleSpec(drops=(5 / 7,)),
+    centring="imagenet",
+    evaluate_every=10_000,
+)
 RECIPES: dict[str, Recipe] = {
     "cifar-paper": PAPER,
     "cifar-paper-110": replace(PAPER, warmup=WarmupSpec(window=391)),  # an epoch of CIFAR-10
@@ -245,6 +187,18 @@ RECIPES: dict[str, Recipe] = {
         iterations=200,
         optimizer=replace(PHOTOS.optimizer, learning_rate=0.005),
         evaluate_every=20,
+    ),
+    "voc-paper": VOC_PAPER,
+    "coco-paper": replace(VOC_PAPER, iterations=490_000, evaluate_every=35_000),
+    # A few hundred photographs with boxes, from trained weights.
+    "objects": Recipe(
+        iterations=400,
+        batch=2,
+        optimizer=OptimizerSpec(learning_rate=0.002, weight_decay=5e-4, decay="weights"),
+        schedule=ScheduleSpec(kind="one-cycle", fall="cosine"),
+        centring="imagenet",
+        precision="bf16",
+        evaluate_every=100,
     ),
     # House numbers: a flipped digit is another sign, or none.
     "svhn": replace(PAPER, augmentation=AugmentationSpec(flip=False)),
@@ -316,14 +270,6 @@ def space_evaluations(recipe: Recipe, base: Recipe) -> Recipe:
     if base.iterations > 2 * EVALUATIONS * base.evaluate_every:
         every = min(every, base.evaluate_every)
     return replace(recipe, evaluate_every=every)
-
-
-def refuse_unheeded(augmentation: AugmentationSpec, heeded: tuple[str, ...], *, other: str) -> None:
-    """Refuse fields that have no effect: all fields but `heeded` are for the `other` kind of images."""
-    for name, usual in vars(AugmentationSpec()).items():
-        if name not in heeded and (value := getattr(augmentation, name)) != usual:
-            field = f"recipe.augmentation.{name}"
-            raise UserError(f"{field} is {value}, which is only for {other}; leave out {field}")
 
 
 def _read_recipe(path: Path) -> Recipe:

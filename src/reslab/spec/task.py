@@ -6,24 +6,12 @@ have several of these serve several tasks, the first of which is usual.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar
 
 from reslab.errors import UserError, choices, suggest
 from reslab.spec.codec import decode, encode
-
-Target: TypeAlias = Literal["class", "labels", "boxes", "mask", "none"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaskSpec:
-    """A task by its name; `needs` is the target it learns from, where the image alone is not enough."""
-
-    name: ClassVar[str]
-    needs: ClassVar[Target] = "none"
-
-    def name_outputs(self, class_names: tuple[str, ...]) -> tuple[str, ...]:
-        """Return what a network's outputs are called, by the classes of the data."""
-        return class_names
+from reslab.spec.detection import Detection
+from reslab.spec.task_spec import Target, TaskSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +31,7 @@ class MultiLabel(TaskSpec):
 
 
 CLASSIFICATION = Classification()
-TASKS: dict[str, type[TaskSpec]] = {spec.name: spec for spec in (Classification, MultiLabel)}
+TASKS: dict[str, type[TaskSpec]] = {spec.name: spec for spec in (Classification, MultiLabel, Detection)}
 
 
 def tasks_for(target: Target) -> tuple[str, ...]:

@@ -12,7 +12,8 @@ from reslab.spec.catalogue import Spec, comparable, name_of, spec_from_dict, spe
 from reslab.spec.codec import convert, decode, differing_leaves, encode, normalize, override
 from reslab.spec.preprocess import Preprocess
 from reslab.spec.recipe import Recipe, change_recipe
-from reslab.spec.task import CLASSIFICATION, TaskSpec, encode_task, find_task
+from reslab.spec.task import CLASSIFICATION, encode_task, find_task
+from reslab.spec.task_spec import TaskSpec
 
 SplitName: TypeAlias = Literal["full", "tuning"]
 OnBadImage: TypeAlias = Literal["stop", "skip"]

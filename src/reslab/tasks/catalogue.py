@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from reslab.scores import Score
-from reslab.spec.task import TASKS, TaskSpec, find_task
+from reslab.spec.task import TASKS, find_task
+from reslab.spec.task_spec import TaskSpec
 from reslab.tasks.display import Panel, Printed
 from reslab.tasks.gallery import Gallery
 

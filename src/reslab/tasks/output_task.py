@@ -1,18 +1,31 @@
 """A task that is learnt and judged by what a network puts out of an image, and the image's target, alone."""
 
+from __future__ import annotations
+
 import abc
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from reslab.errors import UserError
 from reslab.networks import Network
+from reslab.networks.inference import Served
 from reslab.runtime.execution import Execution
 from reslab.spec.recipe import Recipe
+from reslab.tasks.bench import Bench
+from reslab.tasks.protocols import Judges
 from reslab.tasks.task import Task, Weights
+from reslab.tasks.views import PROTOCOLS
+
+if TYPE_CHECKING:
+    from reslab.tasks.subject import Subject
 
 
 class OutputTask(Task):
     """A task is a loss of outputs and targets."""
+
+    protocols = tuple(PROTOCOLS)
 
     def refuse_recipe(self, recipe: Recipe) -> None:
         """Refuse recipe fields that need classes this task does not have, or change targets that it makes itself."""
@@ -65,3 +78,11 @@ class OutputTask(Task):
     @abc.abstractmethod
     def tally(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Return what a batch is counted by: sums over its images, a vector whose values `tallied` names."""
+
+    @abc.abstractmethod
+    def average(self, outputs: Tensor) -> Tensor:
+        """Make one of what a network says to several views (images, views, outputs), or several networks say."""
+
+    def make_bench(self, members: Sequence[Subject], *, protocol: str, precision: Served) -> Bench:
+        """Return networks that look at views of images, each and all together."""
+        return Judges(members, protocol=protocol, precision=precision)

@@ -6,9 +6,12 @@ average is classified. For crops of 224 a window has 7x7 places, and square imag
 1, 2, 6, 9 and 14 of them a side.
 """
 
+from __future__ import annotations
+
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
@@ -21,8 +24,11 @@ from reslab.networks.network import DenseParts
 from reslab.networks.products import AsProducts
 from reslab.runtime.execution import Execution
 from reslab.spec import name_of
-from reslab.tasks.task import find_task
 from reslab.tasks.views import Viewing
+
+if TYPE_CHECKING:
+    from reslab.tasks.output_task import OutputTask
+    from reslab.tasks.subject import Subject
 
 MOST_PIXELS = {"cpu": 64 * 224**2, "cuda": 512 * 224**2}  # that a network is shown at once
 LARGER = 4  # times what a pass takes by products, about
@@ -32,9 +38,10 @@ OFTEN = 8  # passes of one shape, before recording one is worth its time: they a
 class Judge:
     """A network that is shown images by a protocol, and says of each what it is."""
 
-    def __init__(self, network: Network, viewing: Viewing, execution: Execution, *, precision: Served = "fp32") -> None:
-        self.network, self.viewing = network, viewing
-        self.task = find_task(network.task)
+    def __init__(
+        self, network: Network, task: OutputTask, viewing: Viewing, execution: Execution, *, precision: Served = "fp32"
+    ) -> None:
+        self.network, self.task, self.viewing = network, task, viewing
         self.average = self.task.average
         device = next(network.parameters()).device
         self.most_pixels = MOST_PIXELS.get(device.type, MOST_PIXELS["cpu"])
@@ -110,6 +117,31 @@ class Judge:
         crop = parameter.new_zeros(1, self.network.spec.channels, self.viewing.side, self.viewing.side)
         height, width = parts[0](crop).shape[-2:]
         return height, width
+
+
+class Judges:
+    """Networks that are shown the same images, each by its own preprocessing, and what they say on the average."""
+
+    def __init__(self, members: Sequence[Subject], *, protocol: str, precision: Served) -> None:
+        self.task = cast("OutputTask", members[0].task)
+        self.judges = [
+            Judge(one.network, self.task, one.viewing(protocol), one.execution, precision=precision) for one in members
+        ]
+
+    @property
+    def most_images(self) -> int:
+        """How many images are best read at once on a CPU: no more than a network is shown at once."""
+        return max(1, min(judge.most_pixels // judge.viewing.pixels for judge in self.judges))
+
+    def judge(self, images: Sequence[Tensor], question: int) -> tuple[list[Tensor], Tensor]:
+        """Return what each network says of images, a row of outputs an image, and their average."""
+        outputs = [judge.judge(images, question) for judge in self.judges]
+        return outputs, self.task.average(torch.stack(outputs, 1))
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Say how images are prepared; several sizes are beside the preprocessing, which has but one."""
+        viewings = [judge.viewing for judge in self.judges]
+        return [{"preprocess": one.describe().describe(), "shorter_sides": list(one.shorter_sides)} for one in viewings]
 
 
 def find_dense_parts(network: Network, *, protocol: str) -> DenseParts:

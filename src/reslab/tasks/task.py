@@ -5,10 +5,12 @@ the data or the training loop: it receives a network, images and targets. Most t
 puts out: these are an `OutputTask` (`output_task.py`).
 """
 
+from __future__ import annotations
+
 import abc
 import importlib
-from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol, Self, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -16,11 +18,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from reslab.networks import Network
+from reslab.networks.inference import Served
 from reslab.runtime.execution import Execution
 from reslab.runtime.processes import Processes
 from reslab.spec.recipe import Recipe
-from reslab.spec.task import TaskSpec
+from reslab.spec.task_spec import TaskSpec
+from reslab.tasks.bench import Bench
 from reslab.tasks.gallery import Opinions, form_opinions
+
+if TYPE_CHECKING:
+    from reslab.tasks.subject import Subject
 
 Weights: TypeAlias = Tensor | None  # what images of each class count in the loss, where they count differently
 
@@ -73,6 +80,7 @@ class Task(abc.ABC):
     by_class: ClassVar[tuple[str, ...]] = ()  # what scores record of every class
     large: ClassVar[tuple[str, ...]] = ()  # and what is too much to keep of every test
     questions: ClassVar[int] = 1  # that are asked about every test image
+    protocols: ClassVar[tuple[str, ...]]  # by which it can be tested, the usual one first
 
     @abc.abstractmethod
     def refuse_recipe(self, recipe: Recipe) -> None:
@@ -121,13 +129,13 @@ class Task(abc.ABC):
     def warmup_percent(self, sums: Mapping[str, float], images: int) -> float:
         """Return the training error that decides on the end of a warm-up."""
 
-    @abc.abstractmethod
-    def average(self, outputs: Tensor) -> Tensor:
-        """Make one of what a network says to several views (images, views, ...), or several networks say."""
-
     def judge_each(self, outputs: Tensor, targets: Tensor, indices: Tensor) -> Opinions:
         """Return what the network thinks of each test image, for a gallery of them; nothing where there is none."""
         return form_opinions(index=np.empty(0))
+
+    @abc.abstractmethod
+    def make_bench(self, members: Sequence[Subject], *, protocol: str, precision: Served) -> Bench:
+        """Return what shows images to networks by one of the `protocols`."""
 
     @abc.abstractmethod
     def make_meter(self, *, outputs: int, images: int, device: torch.device | str, first: int = 0) -> Meter:

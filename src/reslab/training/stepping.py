@@ -76,6 +76,7 @@ def choose_runtime(
     capture = capture and (processes.count == 1 or not recipe.sync_norms)
     narrow = recipe.precision in NARROW and recipe.channels_last
     ours = capture and narrow and not compile and recipe.freeze is None and is_available(device)
+    ours = ours and network.takes_stand_in
     fitting = can_fuse(network.spec) and network.spec.input_shape == image_shape and recipe.resizing.initial == 1
     fused = ours and fitting
     normalized = ours and not fused and can_normalize(network.spec)

@@ -10,7 +10,7 @@ from reslab.data.arrays.order import Sampler
 from reslab.data.arrays.resident import Preparation, ResidentBatches, per_pixel_mean
 from reslab.data.arrays.split import ArraySplit
 from reslab.errors import UserError
-from reslab.spec.recipe import Edges
+from reslab.spec.augmentation import Edges
 
 generator = np.random.default_rng(0)
 SPLIT = ArraySplit(

@@ -15,7 +15,7 @@ from reslab.data.arrays.resident import Preparation, ResidentBatches, per_pixel_
 from reslab.data.arrays.split import ArraySplit
 from reslab.data.arrays.streamed import StreamedBatches, is_resident, make_batches
 from reslab.errors import UserError
-from reslab.spec.recipe import Edges
+from reslab.spec.augmentation import Edges
 
 generator = np.random.default_rng(0)
 SPLIT = ArraySplit(

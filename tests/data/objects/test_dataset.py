@@ -58,7 +58,7 @@ def test_the_contract_of_data_is_kept(dataset: ObjectsDataset) -> None:
     found = kept.find_trained(before)
     assert found is not None and np.array_equal(found.identities(), split.identities())
     assert list(kept.read_before(held_out_seed=0)) == []
-    assert (kept.usual_recipe, kept.usual_network, kept.held_out) == ("voc-paper", "resnet-50", False)
+    assert (kept.usual_recipe, kept.usual_network, kept.held_out) == ("objects", "resnet-50", False)
 
 
 def test_the_fingerprint_covers_images_and_annotations(tmp_path: Path) -> None:

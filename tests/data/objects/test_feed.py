@@ -22,14 +22,16 @@ from reslab.errors import UserError
 from reslab.runtime.listener import DEAF, Listener
 from reslab.runtime.processes import ALONE, Processes
 from reslab.spec import Preprocess, find
+from reslab.spec.augmentation import AugmentationSpec
 from reslab.spec.boxes import CLASS, FRAME
+from reslab.spec.detection import Detection
 from reslab.spec.preprocess import AUTHORS
-from reslab.spec.recipe import AugmentationSpec, Recipe
+from reslab.spec.recipe import Recipe
 from reslab.spec.trial import DataSpec, Trial
 
 SIZES = ((60, 45), (45, 60), (60, 30), (50, 50))
 RECIPE = Recipe(batch=2, iterations=8, centring="imagenet")
-SIDES = {"shorter": 90, "longest": 160}
+TASK = Detection(shorter=90, longest=160)
 
 
 @pytest.fixture
@@ -41,7 +43,7 @@ def dataset(tmp_path: Path) -> ObjectsDataset:
 def make_trial(dataset: ObjectsDataset, *, preprocess: Preprocess | None = None, **data: Any) -> Trial:
     network = find("resnet-18", {"classes": len(dataset.class_names)})
     known = DataSpec(name=dataset.name, fingerprint=dataset.fingerprint, **data)
-    return Trial(data=known, network=network, recipe=RECIPE, seed=1, preprocess=preprocess)
+    return Trial(data=known, network=network, recipe=RECIPE, seed=1, task=TASK, preprocess=preprocess)
 
 
 def make(
@@ -55,7 +57,7 @@ def make(
 ) -> ObjectsFeed:
     trial = make_trial(dataset, preprocess=preprocess, **data)
     trial = replace(trial, recipe=replace(trial.recipe, **recipe or {}))
-    return make_feed(dataset, trial, device="cpu", processes=processes, folder=None, listener=listener, **SIDES)
+    return make_feed(dataset, trial, device="cpu", processes=processes, folder=None, listener=listener)
 
 
 def test_iterations_have_one_shape_and_fixed_rows(dataset: ObjectsDataset) -> None:
@@ -201,5 +203,5 @@ def test_what_is_for_other_images_is_refused(dataset: ObjectsDataset) -> None:
         dataset.refuse_trial(replace(trial, preprocess=Preprocess(per_pixel_mean=True)))
     with pytest.raises(UserError, match="has an object to train on"):
         replace(dataset, train=dataset.train.take(slice(0))).refuse_trial(trial)
-    assert dataset.make_feed(trial, device="cpu", processes=ALONE, folder=None, listener=DEAF).fitting.shorter == 600
+    assert dataset.make_feed(trial, device="cpu", processes=ALONE, folder=None, listener=DEAF).fitting.shorter == 90
     assert dataset.list_packages(trial) == {"numpy", "pillow", "simplejpeg", "torch"}

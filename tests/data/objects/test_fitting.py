@@ -25,14 +25,22 @@ SIDES = st.integers(1, 5000)
 )
 def test_sizes_are_those_of_the_paper(size: tuple[int, int], shown: tuple[int, int]) -> None:
     """The shorter side becomes 600, unless the longer one would pass 1,000."""
-    assert Fitting().resize(*size) == shown
+    assert Fitting(600, 1000).resize(*size) == shown
 
 
 def test_shapes_are_few() -> None:
     """Square, usual, wide and extreme ones, lying and standing; fewer where the two sides are close."""
-    assert Fitting().shapes == ((608, 608), (416, 1024), (1024, 416), (608, 800), (800, 608), (608, 1024), (1024, 608))
+    assert Fitting(600, 1000).shapes == (
+        (608, 608),
+        (416, 1024),
+        (1024, 416),
+        (608, 800),
+        (800, 608),
+        (608, 1024),
+        (1024, 608),
+    )
     assert Fitting(64, 64).shapes == ((32, 64), (64, 32), (64, 64))
-    chosen = Fitting().choose_shapes(np.array([[500, 375], [375, 500], [300, 300], [500, 100], [500, 333]]))
+    chosen = Fitting(600, 1000).choose_shapes(np.array([[500, 375], [375, 500], [300, 300], [500, 100], [500, 333]]))
     assert chosen.tolist() == [3, 4, 0, 1, 5]
 
 

@@ -15,8 +15,8 @@ from reslab.data.objects.fitting import Fitting
 from reslab.data.objects.whole_images import WholeImages, arrange_tests, read_whole
 from reslab.data.reading import BadImage
 from reslab.data.workers import work_ahead
+from reslab.spec.augmentation import AugmentationSpec
 from reslab.spec.boxes import CLASS, FRAME
-from reslab.spec.recipe import AugmentationSpec
 
 FITTING = Fitting(90, 160)
 SIZES = ((60, 45), (45, 60), (60, 42))

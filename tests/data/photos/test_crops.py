@@ -17,7 +17,7 @@ from reslab.data.photos.crops import TrainingCrops
 from reslab.data.photos.folder import read_folder
 from reslab.data.photos.order import PhotoSampler
 from reslab.data.workers import work_ahead
-from reslab.spec.recipe import AugmentationSpec
+from reslab.spec.augmentation import AugmentationSpec
 
 CROPS = AugmentationSpec(crop="resized", colour=0.1)
 

@@ -23,7 +23,7 @@ from reslab.runtime.listener import DEAF, Listener
 from reslab.runtime.processes import ALONE, Processes
 from reslab.runtime.sealed import write_sealed
 from reslab.spec import Preprocess
-from reslab.spec.recipe import AugmentationSpec, ResizingSpec
+from reslab.spec.augmentation import AugmentationSpec, ResizingSpec
 
 PREPROCESS = Preprocess(resize=28, crop=24, mean=(0.4, 0.5, 0.6), std=(0.2, 0.25, 0.3))
 GEOMETRY = Preprocess(resize=28, crop=24)

@@ -22,7 +22,7 @@ from reslab.data.photos.shard_writer import write_shards
 from reslab.data.photos.shards import FILE, has_shards, read_shards
 from reslab.data.reading import read_in_order
 from reslab.errors import UserError
-from reslab.spec.recipe import AugmentationSpec
+from reslab.spec.augmentation import AugmentationSpec
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def draw_scenes(count: int, *, side: int = 64, objects: int = 2, seed: int = 0) 
     return torch.from_numpy(images.astype(np.float32)), torch.from_numpy(targets)
 
 
-def make_detector(**fields: Any) -> Detector:
+def make_detector(*, classes: int = len(COLOURS), **fields: Any) -> Detector:
     """A thin ResNet-18 with random weights."""
-    spec = find("resnet-18", {**THIN, "classes": len(COLOURS)})
+    spec = find("resnet-18", {**THIN, "classes": classes})
     return Detector(spec, Detection(**{**C4, **fields}))

@@ -22,9 +22,9 @@ def test_a_detector_with_context_looks_at_the_frame_too() -> None:
     images, targets = draw_scenes(2)
     frames, boxes = targets[:, 0, :4], targets[:, 1:3, :4]
     maps = detector.maps(images)
-    features = detector.features(maps, boxes, frames)
-    assert features.shape == (4, 2 * detector.trunk.region_width)
-    whole = detector.trunk.of_regions(detector.pool(maps, frames[:, None]))
+    features = detector.describe(maps, boxes, frames)
+    assert features.shape == (4, 2 * detector.body.region_width)
+    whole = detector.body.of_regions(detector.pool(maps, frames[:, None]))
     torch.testing.assert_close(features[:, features.shape[1] // 2 :], whole.repeat_interleave(2, 0))
     losses = detector.losses(images, targets, torch.Generator().manual_seed(0))
     losses["roi_class"].backward()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from typing import cast
 
 import pytest
 import torch
@@ -15,7 +14,6 @@ from reslab.networks.detection.boxes import overlaps
 from reslab.networks.detection.detector import Detector
 from reslab.networks.folding import fold
 from reslab.networks.freezing import count_stages_ahead
-from reslab.networks.network import Network
 from reslab.spec import find
 from reslab.spec.boxes import ABSENT, CROWD, DIFFICULT, FOUND, MARK, SCORE
 from reslab.spec.detection import Detection
@@ -131,7 +129,7 @@ def test_only_what_is_to_be_trained_is(norm: str) -> None:
     detector = make_detector(freeze="conv2", norm=norm).train()
     before = {name: tensor.clone() for name, tensor in detector.state_dict().items()}
     torch.stack(list(detector.losses(*draw_scenes(2), torch.Generator()).values())).sum().backward()
-    untouched = ("trunk.stem.", "trunk.blocks.conv2_")
+    untouched = ("body.stem.", "body.blocks.conv2_")
     for name, weight in detector.named_parameters():
         assert (weight.grad is None) == name.startswith(untouched), name
         assert weight.requires_grad == (weight.grad is not None)
@@ -169,7 +167,7 @@ def test_a_hundred_and_one_layers_share_91() -> None:
     """The paper's count of convolutions that proposals and regions share, projections aside."""
     with torch.device("meta"):
         detector = Detector(find("resnet-101", {"classes": 20}), Detection())
-    convolutions = {name for name, _ in detector.trunk.named_modules() if name.endswith(".conv")}
+    convolutions = {name for name, _ in detector.body.named_modules() if name.endswith(".conv")}
     shared = {name for name in convolutions if not name.startswith("blocks.conv5_")}
     assert len({name for name in shared if "shortcut" not in name}) == 91 and len(shared) == 94
     assert detector.strides == (16,) and detector.proposer.head.objectness.out_channels == 9
@@ -189,7 +187,7 @@ def test_a_folded_detector_finds_the_same(learnt: tuple[Detector, list[float]]) 
 def test_the_optimizer_takes_all_that_is_trained(norm: str) -> None:
     """As it takes a network's weights."""
     detector = make_detector(norm=norm, freeze="conv2")
-    ahead = count_stages_ahead(cast(Network, detector))
+    ahead = count_stages_ahead(detector)
     assert set(ahead) == {name for name, _ in detector.named_parameters()}
 
 

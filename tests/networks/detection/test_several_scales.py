@@ -44,7 +44,7 @@ def test_features_of_two_scales_are_joined_by_their_maximum() -> None:
         for factor in pair:
             resized = F.interpolate(images, scale_factor=factor, mode="bilinear", antialias=True)
             box = boxes[:, region : region + 1] * factor
-            rows.append(detector.features(detector.maps(resized), box, frames * factor))
+            rows.append(detector.describe(detector.maps(resized), box, frames * factor))
         merged.append(torch.maximum(*rows))
     expected = detector.read(torch.cat(merged), boxes, frames)
     torch.testing.assert_close(judgement.scores, expected.scores)

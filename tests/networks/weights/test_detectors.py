@@ -13,13 +13,11 @@ from torch import Tensor, nn
 from torchvision.models.detection import fasterrcnn_resnet50_fpn
 
 from reslab.errors import UserError
-from reslab.networks import Weights, build, save_model
+from reslab.networks import Weights, build, load_model, save_model
+from reslab.networks.create import adopt_weights
 from reslab.networks.detection.detector import Detector
 from reslab.networks.weights.detectors import (
-    load_detector,
     load_torchvision,
-    save_detector,
-    start_from_classifier,
     to_torchvision,
     torchvision_detector,
 )
@@ -84,9 +82,7 @@ def test_torchvisions_detections_are_ours(pair: tuple[nn.Module, Detector]) -> N
 def test_torchvisions_losses_are_ours(pair: tuple[nn.Module, Detector]) -> None:
     """All four, where every anchor and every region is sampled."""
     theirs, detector = pair
-    everything = replace(
-        detector.detection, rpn_samples=MANY, rpn_positive_share=1, regions=MANY, region_positive_share=1
-    )
+    everything = replace(detector.task, rpn_samples=MANY, rpn_positive_share=1, regions=MANY, region_positive_share=1)
     again = Detector(detector.spec, everything)
     again.load_state_dict(detector.state_dict())
     images = torch.rand(1, 3, *SIZE)
@@ -116,7 +112,7 @@ def test_torchvisions_names_are_its_own(pair: tuple[nn.Module, Detector]) -> Non
     assert all(torch.equal(theirs.state_dict()[name], tensor) for name, tensor in given.items())
     older = {re.sub(r"(_blocks\.\d|rpn\.head\.conv)(\.0)+\.", r"\1.", name): tensor for name, tensor in given.items()}
     assert "rpn.head.conv.weight" in older and "backbone.fpn.inner_blocks.3.bias" in older
-    fresh = Detector(detector.spec, detector.detection)
+    fresh = Detector(detector.spec, detector.task)
     load_torchvision(fresh, older, origin="an older file")
     assert torch.equal(fresh.state_dict()["proposer.head.conv.weight"], given["rpn.head.conv.0.0.weight"])
     with pytest.raises(UserError, match=r"use task\.head=fpn"):
@@ -129,16 +125,14 @@ def test_a_classifier_is_where_a_detector_starts() -> None:
     for tensor in classifier.state_dict().values():
         if tensor.is_floating_point():
             tensor.uniform_(1, 2)
-    preprocess = Preprocess()
-    weights = Weights(spec=classifier.spec, tensors=classifier.state_dict(), preprocess=preprocess)
+    weights = Weights(spec=classifier.spec, tensors=classifier.state_dict())
     detector = Detector(find("resnet-18", {**SMALL, "classes": 3}), Detection())
-    start_from_classifier(detector, weights, origin="a file")
-    for name, tensor in detector.trunk.state_dict().items():
+    adopt_weights(detector, weights, origin="a file")
+    for name, tensor in detector.body.state_dict().items():
         assert torch.equal(tensor, weights.tensors[name])
-    assert detector.preprocess == preprocess and detector.origin == "a file"
     other = Detector(find("resnet-34", {"classes": 3}), Detection())
-    with pytest.raises(UserError, match="a file holds resnet-18"):
-        start_from_classifier(other, weights, origin="a file")
+    with pytest.raises(UserError, match="a file does not fit the network"):
+        adopt_weights(other, weights, origin="a file")
 
 
 @pytest.mark.parametrize("head", ["c4", "fpn"])
@@ -146,20 +140,12 @@ def test_a_file_is_all_that_a_detector_needs(head: str, tmp_path: Path) -> None:
     """It comes back with its fields, names and preprocessing, and finds the same."""
     detector = Detector(find("resnet-18", {**SMALL, "classes": 2}), Detection(head=head, pooled_side=4, detections=7))  # pyright: ignore[reportArgumentType]
     detector.class_names, detector.preprocess = ("disc", "square"), Preprocess()
-    path = save_detector(detector, tmp_path, metrics={"loss": 1.5}, provenance={"seed": 1})
-    assert path.name.startswith(f"resnet-18-{head}-")
-    again = load_detector(path)
-    assert (again.detection, again.spec, again.class_names) == (detector.detection, detector.spec, ("disc", "square"))
+    path = save_model(detector, tmp_path, metrics={"loss": 1.5}, provenance={"seed": 1})
+    assert path.name.startswith("resnet-18-")
+    again = load_model(path)
+    assert isinstance(again, Detector)
+    assert (again.task, again.spec, again.class_names) == (detector.task, detector.spec, ("disc", "square"))
     images = torch.rand(1, 3, 64, 64)
     targets = torch.tensor([[[0.0, 0.0, 64.0, 64.0, -2.0, 64.0, 64.0]]])
     with torch.no_grad():
         assert torch.equal(detector.eval()(images, targets), again.eval()(images, targets))
-
-
-def test_other_files_are_told(tmp_path: Path) -> None:
-    """A classifier's is no detector's."""
-    path = save_model(build(find("resnet-18", SMALL)), tmp_path / "classifier.safetensors")
-    with pytest.raises(UserError, match="is not a detector's"):
-        load_detector(path)
-    with pytest.raises(UserError, match="meta device"), torch.device("meta"):
-        save_detector(Detector(find("resnet-18", SMALL), Detection()), tmp_path)

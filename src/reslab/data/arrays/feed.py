@@ -24,8 +24,8 @@ from reslab.data.validation import draw_held_back, hold_back
 from reslab.runtime.execution import Execution
 from reslab.runtime.processes import Processes
 from reslab.spec import Preprocess
+from reslab.spec.augmentation import AugmentationSpec
 from reslab.spec.preprocess import PER_PIXEL_MEAN
-from reslab.spec.recipe import AugmentationSpec
 from reslab.spec.trial import Trial
 
 EVALUATION_BATCH = 500

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from reslab.data.arrays.order import Draw
 from reslab.data.arrays.split import ArraySplit
 from reslab.errors import UserError
-from reslab.spec.recipe import Edges
+from reslab.spec.augmentation import Edges
 
 
 def per_pixel_mean(split: ArraySplit, *, brightest: int) -> NDArray[np.float32]:

@@ -20,7 +20,7 @@ from reslab.data.arrays.resident import Preparation, ResidentBatches, send
 from reslab.data.arrays.split import ArraySplit, Bytes
 from reslab.errors import UserError, choices
 from reslab.runtime.memory import free_memory
-from reslab.spec.recipe import Crop
+from reslab.spec.augmentation import Crop
 
 RESIDENT_FRACTION = 0.5  # of the free memory; the rest is for the network
 KINDS = ("resident", "streamed")

@@ -26,9 +26,9 @@ from reslab.data.targets import RowTargets, stack_rows
 from reslab.errors import UserError
 from reslab.runtime.listener import Listener
 from reslab.runtime.processes import Processes
+from reslab.spec.augmentation import refuse_unheeded
 from reslab.spec.boxes import ABSENT, CLASS, HEIGHT, WIDTH
-from reslab.spec.recipe import refuse_unheeded
-from reslab.spec.task import Target
+from reslab.spec.task_spec import Target
 from reslab.spec.trial import Trial
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ class ObjectsDataset(PhotoDataset):
 
     train: ObjectsSplit
     test: ObjectsSplit
-    usual_recipe: str = "voc-paper"
+    usual_recipe: str = "objects"
+    usual_start_recipe: str = "objects"
     usual_network: str = "resnet-50"
 
     def write_target(self, target: NDArray[Any]) -> bytes:

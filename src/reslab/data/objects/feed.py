@@ -18,7 +18,7 @@ from torch import Tensor
 
 from reslab.data.arrays.resident import send
 from reslab.data.objects.dataset import ObjectsDataset
-from reslab.data.objects.fitting import LONGEST, SHORTER, Fitting
+from reslab.data.objects.fitting import Fitting
 from reslab.data.objects.like_shapes import ShapedSampler
 from reslab.data.objects.whole_images import TestImages, WholeImages, arrange_tests
 from reslab.data.photos.bad_images import follow_bad
@@ -121,20 +121,19 @@ def make_feed(
     processes: Processes,
     folder: Path | None,
     listener: Listener,
-    shorter: int = SHORTER,
-    longest: int = LONGEST,
 ) -> ObjectsFeed:
     """Pair a trial with images with objects; the run's `folder` has what was skipped in earlier sittings."""
     recipe, whole = trial.recipe, dataset
     train, held = hold_back(whole.train, trial.data)
     bad = follow_bad(whole, trial, processes=processes, folder=folder, listener=listener)
-    fitting = Fitting(shorter, longest)
+    assert trial.task.sides is not None
+    fitting = Fitting(*trial.task.sides)
     usual = trial.preprocess or Preprocess(mean=IMAGENET_MEAN, std=IMAGENET_STD)
     pictures = WholeImages(train, recipe.augmentation, seed=trial.seed, skip=bad.skip, fitting=fitting)
     return ObjectsFeed(
         trial=trial,
         dataset=replace(whole, train=train),
-        preprocess=replace(usual, resize=shorter, crop=None, interpolation="bilinear"),
+        preprocess=replace(usual, resize=fitting.shorter, crop=None, interpolation="bilinear"),
         mean_image=None,
         sampler=ShapedSampler(shapes=pictures.shapes.numpy(), seed=trial.seed),
         crops=pictures,

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reslab.data.geometry import Geometry
+from reslab.spec.detection import MULTIPLE
 
-SHORTER, LONGEST = 600, 1000
-MULTIPLE = 32  # pixels: what the networks stride over
 USUAL_ASPECT, EXTREME_ASPECT = 4 / 3, 5 / 2  # longer side to shorter: of most cameras, and of panoramas
 Size = tuple[int, int]  # width, height
 Shape = tuple[int, int]  # height, width
@@ -25,8 +24,8 @@ Shape = tuple[int, int]  # height, width
 class Fitting:
     """The length that the `shorter` side of images becomes, and the `longest` that the other may become."""
 
-    shorter: int = SHORTER
-    longest: int = LONGEST
+    shorter: int
+    longest: int
 
     @cached_property
     def shapes(self) -> tuple[Shape, ...]:
@@ -46,6 +45,10 @@ class Fitting:
     def place(self, width: int, height: int, *, flip: bool = False) -> Geometry:
         """Return what resizes an image of this size, and moves its boxes."""
         return Geometry((0, 0, width, height), self.resize(width, height), flip)
+
+    def find_shape(self, width: int, height: int) -> Shape:
+        """Return the shape that an image is padded to."""
+        return self.shapes[self.choose_shapes(np.array([[width, height]]))[0]]
 
     def choose_shapes(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the numbers of the shapes that images (a row of width and height each) are padded to."""

@@ -22,8 +22,8 @@ from reslab.data.photos.members import Stored
 from reslab.data.photos.pixels import read_crop
 from reslab.data.reading import BadImage
 from reslab.runtime.randomness import Stream, numbers_for
+from reslab.spec.augmentation import AugmentationSpec
 from reslab.spec.boxes import HEIGHT, WIDTH
-from reslab.spec.recipe import AugmentationSpec
 
 
 class WholeImages(TrainingCrops):

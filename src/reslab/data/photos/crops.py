@@ -23,8 +23,8 @@ from reslab.data.photos.pixels import read_crop
 from reslab.data.reading import BadImage
 from reslab.data.targets import RowTargets, move_target
 from reslab.runtime.randomness import Stream, numbers_for, torch_seeded
-from reslab.spec.recipe import AugmentationSpec
-from reslab.spec.task import Target
+from reslab.spec.augmentation import AugmentationSpec
+from reslab.spec.task_spec import Target
 
 Wanted = tuple[
     int, list[Key]

@@ -30,8 +30,8 @@ from reslab.data.words import read_words
 from reslab.errors import UserError
 from reslab.runtime.listener import Listener
 from reslab.runtime.processes import Processes
-from reslab.spec.recipe import refuse_unheeded
-from reslab.spec.task import Target
+from reslab.spec.augmentation import refuse_unheeded
+from reslab.spec.task_spec import Target
 from reslab.spec.trial import DataSpec, SplitName, Trial
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from reslab.data.photos.folder import PhotoDataset, PhotoSplit, folder_name
 from reslab.data.photos.members import reading
 from reslab.errors import UserError
 from reslab.files import is_file
-from reslab.spec.task import Target
+from reslab.spec.task_spec import Target
 
 LISTS, VAL_LIST = ("train.csv", "labels.csv"), "val.csv"
 LABEL_SEPARATOR = ";"

@@ -3,8 +3,10 @@
 `c4` shares all stages but the last between both, and runs the last for each region. `fpn` shares a pyramid of maps.
 """
 
+from dataclasses import dataclass
+
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from reslab.networks.detection.boxes import clip, decode, encode
 from reslab.networks.detection.context import join_context
@@ -15,8 +17,10 @@ from reslab.networks.detection.regions import align, pool_max
 from reslab.networks.detection.sampling import Regions, read_objects, sample_regions
 from reslab.networks.detection.selection import Judgement, select
 from reslab.networks.detection.trunks import make_trunk
-from reslab.networks.network import StandIn
-from reslab.spec import Preprocess, Spec
+from reslab.networks.dropout import Drawing
+from reslab.networks.layers import Observer
+from reslab.networks.network import Network
+from reslab.spec import Spec
 from reslab.spec.detection import Detection
 
 PYRAMID_WIDTH, HIDDEN_WIDTH = 256, 1024
@@ -24,51 +28,77 @@ USUAL_LEVEL, USUAL_SIDE = 2, 224  # a region as large as ImageNet's crops is cut
 LEVEL_MARGIN = 1e-6  # torchvision's
 
 
-class Detector(nn.Module):
-    """A network that finds objects. `preprocess`, `mean_image`, `class_names` and the like are as a `Network` has them.
+@dataclass(frozen=True)
+class Look:
+    """The maps of images, what is proposed on them, and the frames of the images."""
 
-    `detection` is the task as it was asked for, `plan` the same with every value settled. Images (images, channels,
+    maps: list[Tensor]
+    proposed: Regions
+    frames: Tensor
+
+
+class Detector(Network, Drawing):
+    """A network that finds objects. `body` is the network of its spec without the classifier.
+
+    `plan` is its task with every value settled. Images (images, channels,
     height, width) of a batch are padded on the right and at the bottom; each one's frame says how far it reaches.
     For a training it has no stages to tell apart, and nothing stands in for its trunk.
     """
 
     def __init__(self, spec: Spec, detection: Detection) -> None:
-        super().__init__()
-        self.spec, self.detection, self.plan = spec, detection, detection.settle()
-        self.trunk = make_trunk(spec, self.plan)
+        super().__init__(spec)
+        self.task, self.plan = detection, detection.settle()
+        self.takes_stand_in = False
+        self.body = make_trunk(spec, self.plan)
         if self.plan.head == "fpn":
-            self.strides = self.trunk.strides
+            self.strides = self.body.strides
             width, proposed = PYRAMID_WIDTH, (*self.strides, 2 * self.strides[-1])
-            self.pyramid = Pyramid(self.trunk.widths, width)
+            self.pyramid = Pyramid(self.body.widths, width)
             self.hidden = TwoLayers(width * self.plan.pooled_side**2, HIDDEN_WIDTH)
             region_width = HIDDEN_WIDTH
         else:
-            at = -2 if len(self.trunk.widths) > 1 else -1
-            self.strides = proposed = (self.trunk.strides[at],)
-            width, region_width = self.trunk.widths[at], self.trunk.region_width
+            at = -2 if len(self.body.widths) > 1 else -1
+            self.strides = proposed = (self.body.strides[at],)
+            width, region_width = self.body.widths[at], self.body.region_width
             self.pyramid = self.hidden = None
+        self.checkpointing = self.body.checkpointing
         self.proposer = Proposer(self.plan, width=width, strides=proposed)
         self.outputs = RegionOutputs(region_width * (1 + self.plan.context), spec.classes)
-        self.stages: dict[str, str] = {}
-        self.checkpointing = self.trunk.checkpointing
-        self.stand_in: StandIn | None = None
-        self.preprocess: Preprocess | None = None
-        self.mean_image: Tensor | None = None
-        self.class_names: tuple[str, ...] | None = None
-        self.class_words: dict[str, str] = {}
-        self.task: str = detection.name
-        self.thresholds: tuple[float, ...] | None = None
-        self.origin = ""
 
-    def forward(self, images: Tensor, targets: Tensor) -> Tensor:
+    def forward(self, x: Tensor, targets: Tensor | None = None) -> Tensor:
         """Return the detections of each image (images, plan.detections, 6), best first.
 
-        Of the targets (images, rows, 7) only the first row is read: the image's frame.
+        Of the targets (images, rows, 7) only the first row is read: the image's frame. Without them nothing is padding,
+        and in training mode it is the logits of as many regions as are trained on: what a step computes.
         """
-        frames = targets[:, 0, :4]
-        maps, proposed = self.propose(images, frames)
-        judgement = self.judge(maps, proposed.boxes, frames)
-        return select(judgement, proposed.valid, self.plan)
+        if self.training and targets is None:
+            look = self.trunk(x)
+            boxes = look.proposed.boxes[:, : self.plan.regions]
+            return self.outputs(self.describe(look.maps, boxes, look.frames))[0]
+        return self.head(self._look(x, targets))
+
+    def trunk(self, x: Tensor) -> Look:
+        """Return the maps of images without padding, and what is proposed on them."""
+        return self._look(x, None)
+
+    def head(self, features: Look) -> Tensor:
+        """Return the detections among what was proposed."""
+        judgement = self.judge(features.maps, features.proposed.boxes, features.frames)
+        return select(judgement, features.proposed.valid, self.plan)
+
+    def observe(self, x: Tensor, see: Observer) -> Tensor:
+        """Hand the maps, the proposals and the detections to `see`."""
+        look = self.trunk(x)
+        for number, each in enumerate(look.maps, start=1):
+            see(f"map_{number}", each)
+        see("proposals", look.proposed.boxes)
+        detections = self.head(look)
+        see("detections", detections)
+        return detections
+
+    def _look(self, x: Tensor, targets: Tensor | None) -> Look:
+        frames = _frame(x) if targets is None else targets[:, 0, :4]
+        return Look(*self.propose(x, frames), frames)
 
     def losses(self, images: Tensor, targets: Tensor, generator: torch.Generator | None) -> dict[str, Tensor]:
         """Return the mean losses of a batch by name; what is trained on is drawn from `generator`."""
@@ -81,7 +111,7 @@ class Detector(nn.Module):
             sample = sample_regions(proposed, objects, plan=self.plan, generator=generator)
             wanted = encode(sample.objects, sample.boxes, self.plan.box_weights).flatten(0, 1)
             labels, sampled = sample.labels.flatten(), sample.valid.flatten()
-        logits, codes = self.outputs(self.features(maps, sample.boxes, frames))
+        logits, codes = self.outputs(self.describe(maps, sample.boxes, frames))
         own = codes.gather(1, labels[:, None, None].expand(-1, 1, 4))[:, 0]
         losses["roi_class"] = classify_regions(logits, labels, sampled)
         losses["roi_box"] = place_boxes(own, wanted, labels > 0, sampled, beta=self.plan.region_beta)
@@ -90,8 +120,8 @@ class Detector(nn.Module):
     def maps(self, images: Tensor) -> list[Tensor]:
         """Return the maps that regions are proposed from; they are cut from these too, but for a pyramid's last."""
         if self.pyramid is None:
-            return [self.trunk.shared(images)]
-        return self.pyramid(self.trunk.maps(images))
+            return [self.body.shared(images)]
+        return self.pyramid(self.body.maps(images))
 
     def propose(self, images: Tensor, frames: Tensor) -> tuple[list[Tensor], Regions]:
         """Return the maps of images, and the regions of a test."""
@@ -101,7 +131,7 @@ class Detector(nn.Module):
 
     def judge(self, maps: list[Tensor], boxes: Tensor, frames: Tensor) -> Judgement:
         """Return what is in regions (images, regions, 4), and where."""
-        return self.read(self.features(maps, boxes, frames), boxes, frames)
+        return self.read(self.describe(maps, boxes, frames), boxes, frames)
 
     def read(self, features: Tensor, boxes: Tensor, frames: Tensor) -> Judgement:
         """Return what the last layers make of the features of regions (images, regions, 4)."""
@@ -111,14 +141,14 @@ class Detector(nn.Module):
         moved = decode(codes, boxes[:, :, None], self.plan.box_weights)
         return Judgement(scores, clip(moved, frames[:, None, None]))
 
-    def features(self, maps: list[Tensor], boxes: Tensor, frames: Tensor) -> Tensor:
+    def describe(self, maps: list[Tensor], boxes: Tensor, frames: Tensor) -> Tensor:
         """Return what the last layers are given of regions (images, regions, 4): a row for each."""
-        own = self._describe(maps, boxes)
-        return join_context(own, self._describe(maps, frames[:, None])) if self.plan.context else own
+        own = self._describe_own(maps, boxes)
+        return join_context(own, self._describe_own(maps, frames[:, None])) if self.plan.context else own
 
-    def _describe(self, maps: list[Tensor], boxes: Tensor) -> Tensor:
+    def _describe_own(self, maps: list[Tensor], boxes: Tensor) -> Tensor:
         pooled = self.pool(maps, boxes)
-        return self.trunk.of_regions(pooled) if self.hidden is None else self.hidden(pooled)
+        return self.body.of_regions(pooled) if self.hidden is None else self.hidden(pooled)
 
     def pool(self, maps: list[Tensor], boxes: Tensor) -> Tensor:
         """Return small maps of regions (images, regions, 4), image by image."""
@@ -147,3 +177,9 @@ class Detector(nn.Module):
         sides = (boxes[:, 2:] - boxes[:, :2]).prod(1).sqrt()
         levels = (USUAL_LEVEL + (sides / USUAL_SIDE).log2() + LEVEL_MARGIN).floor()
         return levels.clamp(0, len(self.strides) - 1).long()
+
+
+def _frame(x: Tensor) -> Tensor:
+    """Return the frames of images that fill their batch."""
+    height, width = x.shape[-2:]
+    return x.new_tensor([0, 0, width, height], dtype=torch.float32).expand(len(x), 4)

@@ -30,7 +30,7 @@ def judge_at_scales(detector: Detector, images: Tensor, factors: Sequence[float]
         chosen = choose_scales(boxes, factors)
         merged = None
         for scale, (own, factor) in enumerate(zip(maps, exact, strict=True)):
-            features = detector.features(own, boxes * factor, frames * factor)
+            features = detector.describe(own, boxes * factor, frames * factor)
             features = features.masked_fill(~chosen[..., scale].flatten()[:, None], -torch.inf)
             merged = features if merged is None else torch.maximum(merged, features)
         assert merged is not None

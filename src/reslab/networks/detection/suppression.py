@@ -24,8 +24,8 @@ def suppress(boxes: Tensor, scores: Tensor, valid: Tensor, *, overlap: float, co
     order, there = rank(scores, valid, scores.shape[-1])
     ordered = boxes.float().gather(1, order[..., None].expand(-1, -1, 4))
     count = min(count, scores.shape[-1])
-    if not count:
-        return order, there
+    if not count or boxes.is_meta:  # where nothing is known of any box
+        return order[:, :count], there[:, :count]
     chosen, found = (_walk_on_device if boxes.is_cuda else _walk)(ordered, there.sum(-1), _below(overlap), count)
     kept = torch.arange(count, device=boxes.device) < found[:, None]
     return order.gather(1, torch.where(kept, chosen, 0)), kept

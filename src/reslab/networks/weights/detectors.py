@@ -1,31 +1,21 @@
-"""Weights of detectors: from a classifier to start from, in files of ours, and as torchvision names them.
-
-A file is as that of any network; beside the network's spec its task has the detector's fields.
-"""
+"""Weights of detectors: from a classifier to start from, and as torchvision names them."""
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
 from reslab.errors import UserError
-from reslab.files import slug
 from reslab.networks.detection.detector import Detector
 from reslab.networks.freezing import head_parameters
 from reslab.networks.weights import torchvision
-from reslab.networks.weights.file import FORMAT, MEAN_IMAGE, Weights
+from reslab.networks.weights.file import Weights
 from reslab.networks.weights.places import COUNTER, parse_place
 from reslab.networks.weights.reading import load_tensors
-from reslab.runtime.sealed import read_sealed, seal, write_sealed
-from reslab.spec import NetworkSpec, Preprocess, find, name_of, spec_from_dict, spec_to_dict
-from reslab.spec.catalogue import contradictions
-from reslab.spec.codec import convert, decode, encode
+from reslab.spec import NetworkSpec, find
 from reslab.spec.detection import Detection
 
-TRUNK = "trunk."
+BODY = "body."
 # Ours and torchvision's, for what is not the network itself.
 PARTS = {
     r"pyramid\.lateral\.(\d)": r"backbone.fpn.inner_blocks.\1.0",
@@ -47,67 +37,10 @@ OLDER = {
 
 def start_from_classifier(detector: Detector, weights: Weights, *, origin: str) -> None:
     """Load what a classifier has learnt into a detector's network; its classifier is left out."""
-    wanted = replace(detector.spec, classes=weights.spec.classes)
-    different = contradictions(wanted, weights.spec)
-    if different:
-        field, (asked, found) = next(iter(different.items()))
-        raise UserError(
-            f"{origin} holds {name_of(weights.spec)}, whose {field} is {found}, not {asked}; give weights of "
-            f"{name_of(wanted)}, or ask for that network"
-        )
-    head = head_parameters(weights.spec)
+    head = head_parameters(weights.spec, weights.task)
     load_tensors(
-        detector.trunk, {name: tensor for name, tensor in weights.tensors.items() if name not in head}, origin=origin
+        detector.body, {name: tensor for name, tensor in weights.tensors.items() if name not in head}, origin=origin
     )
-    detector.preprocess, detector.mean_image, detector.origin = weights.preprocess, weights.mean_image, origin
-
-
-def save_detector(
-    detector: Detector,
-    target: str | Path,
-    *,
-    metrics: Mapping[str, float] | None = None,
-    provenance: Mapping[str, Any] | None = None,
-) -> Path:
-    """Write a detector to the file `target`, or into the folder `target` under a name with a hash. Return the path."""
-    path, tensors = Path(target), detector.state_dict()
-    if any(tensor.is_meta for tensor in tensors.values()):
-        raise UserError("a detector on the meta device has no weights to save; build it on another device")
-    about = {
-        "format": FORMAT,
-        "spec": spec_to_dict(detector.spec),
-        "preprocess": encode(detector.preprocess),
-        "class_names": detector.class_names,
-        "class_words": detector.class_words,
-        "metrics": dict(metrics or {}),
-        "provenance": dict(provenance or {}),
-        "task": {"name": Detection.name, **encode(detector.detection)},
-    }
-    if detector.mean_image is not None:
-        tensors[MEAN_IMAGE] = detector.mean_image
-    if path.suffix != ".safetensors":
-        name = slug(name_of(detector.spec).split()[0])
-        path = path / f"{name}-{detector.plan.head}-{seal(about, tensors)[:8]}.safetensors"
-    write_sealed(path, tensors, about)
-    return path
-
-
-def load_detector(path: str | Path) -> Detector:
-    """Rebuild a detector from a file of `save_detector`. The file is all it needs."""
-    tensors, about = read_sealed(Path(path))
-    try:
-        fields = dict(about["task"])
-        if fields.pop("name") != Detection.name:
-            raise ValueError(f"its task is {about['task']['name']}")
-        detector = Detector(spec_from_dict(about["spec"]), decode(Detection, fields, where="task."))
-        detector.preprocess = decode(Preprocess, about["preprocess"]) if about["preprocess"] else None
-        detector.class_names = convert(tuple[str, ...] | None, about["class_names"], where="class_names")
-        detector.class_words = dict(about["class_words"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"{path} is not a detector's ({error}); give a file that save_detector wrote") from error
-    detector.mean_image, detector.origin = tensors.pop(MEAN_IMAGE, None), str(path)
-    load_tensors(detector, tensors, origin=str(path))
-    return detector
 
 
 def torchvision_detector(*, classes: int, epsilon: float = 0.0) -> tuple[NetworkSpec, Detection]:
@@ -146,10 +79,10 @@ def _names(detector: Detector) -> dict[str, str]:
         raise UserError("torchvision has detectors with a pyramid only; use task.head=fpn")
     names = {}
     for name in detector.state_dict():
-        place = parse_place(name.removeprefix(TRUNK))
+        place = parse_place(name.removeprefix(BODY))
         if name.endswith(COUNTER):
             continue
-        if name.startswith(TRUNK) and place is not None:
+        if name.startswith(BODY) and place is not None:
             names[name] = f"backbone.body.{torchvision.name_place(place, detector.spec)}"
         else:
             part, _, leaf = name.rpartition(".")

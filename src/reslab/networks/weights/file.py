@@ -16,7 +16,8 @@ from reslab.files import slug
 from reslab.runtime.sealed import seal, unseal, write_sealed
 from reslab.spec import Preprocess, Spec, name_of, spec_from_dict, spec_to_dict
 from reslab.spec.codec import convert, decode, encode
-from reslab.spec.task import CLASSIFICATION, TaskSpec, encode_task, find_task
+from reslab.spec.task import CLASSIFICATION, encode_task, find_task
+from reslab.spec.task_spec import TaskSpec
 
 FORMAT = 1
 MEAN_IMAGE = "preprocess.mean_image"

@@ -55,3 +55,5 @@ OBJECTS = "class_objects"  # that are neither difficult nor crowds
 CURVES = "precision_recall"  # of each class, at COCO's 101 recalls, by an overlap of a half
 BY_CLASS = (PRECISIONS_50, PRECISIONS, OBJECTS)  # a number for each class
 LARGE = (CURVES, *BY_CLASS)
+# What a training is counted by, and what the detector calls it.
+LOSSES = {f"{name}_loss": name for name in ("rpn_class", "rpn_box", "roi_class", "roi_box")}

@@ -1,7 +1,7 @@
 """Tell the records and the shipped weights: `make results`, or `python -m tools.pages`.
 
-Writes what README and docs/paper say of them: differences.md, results.md and models.md. No number in these is typed
-by hand, and a test compares them with what the records say.
+Writes what README and docs say of them: differences.md, results.md, models.md, and the errors of exported files. No
+number in these is typed by hand, and a test compares them with what the records say.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reslab.report.records import RunRecord, read_records
 from reslab.report.reporting import judge_runs, tables_about
 from reslab.report.verdicts import Verdict
 from reslab.spec import find, name_of
-from tools import REPOSITORY, RESULTS, models, speeds
+from tools import REPOSITORY, RESULTS, exported, models, speeds
 
 REDUCED = "reduced setting"
 PAPER = REPOSITORY / "docs" / "paper"
@@ -73,6 +73,7 @@ def render() -> dict[Path, str]:
     tables = {name: [verdict for verdict in judged.verdicts if verdict.claim.table == name] for name in claims}
     summed_up = {name: tables[name] for name in SUMMED_UP}
     readme, differences = REPOSITORY / "README.md", PAPER / "differences.md"
+    exporting = REPOSITORY / "docs" / "how-to" / "export.md"
     blocks = {
         "table-6": _write_first(tables["table-6"]),
         "authors": speeds.write_authors(),
@@ -81,6 +82,7 @@ def render() -> dict[Path, str]:
     return {
         readme: replace_blocks(readme, blocks),
         differences: replace_blocks(differences, {"deviating": _write_deviating(summed_up)}),
+        exporting: replace_blocks(exporting, {"exports": exported.write_exports()}),
         PAPER / "results.md": _write_results(tables),
         PAPER / "speed.md": _write_speed(),
         PAPER / "runs.md": _write_runs(tables, records),

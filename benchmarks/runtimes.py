@@ -99,7 +99,7 @@ def run_openvino(path: Path, shape: tuple[int, ...], *, rest: str, threads: int)
 
 
 def require_openvino() -> Any:
-    """Return openvino, which no extra of ours brings."""
+    """Return openvino, which comes with the extra for tests."""
     try:
         import openvino  # pyright: ignore[reportMissingImports]
     except ImportError as error:

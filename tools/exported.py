@@ -16,9 +16,9 @@ ERRORS, SPEEDS = RESULTS / "exports" / "resnet-50.json", RESULTS / "speed" / "ex
 BATCHES = ("batch 1", "batch 16")
 NAMES = {"onnxruntime": "onnxruntime", "openvino": "OpenVINO"}
 ABOUT = """\
-The authors' ResNet-50 on {images} validation photographs of ImageNet. Eight bits were calibrated on {calibrated_on}:
-other validation photographs, because we have no training images. OpenVINO reads the same two files, of {whole} and
-{small}."""
+The authors' ResNet-50 on {images} validation photographs of ImageNet. The 8-bit file was calibrated on
+{calibrated_on}: other validation photographs, because we have no training images. OpenVINO reads the same two files
+({whole} and {small}). The differences are to onnxruntime's float32."""
 ABOUT_SPEED = """\
 Images per second, from pixels to logits, were measured in turns in one run ({machine}). In brackets: times eager torch,
 in the memory layout in which that is faster."""

@@ -53,8 +53,8 @@ def export(
     int8
         Also write an 8-bit ONNX file, calibrated on training images, and measure both files on test images.
     calibrate
-        For --int8: a folder of images to calibrate on instead, such as the data is used for. No labels are needed. None
-        of them may be a test image.
+        A folder of images to calibrate --int8 on instead of training images. They need no labels. Test images are
+        refused.
     """
     paths, fields = read_image_words("export", words, ("weights", "data", "data.on_bad_image"))
     data, weights = fields.pop("data", None), fields.pop("weights", None)

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from reslab.delivery.guess_table import to_csv, write_csv
-from reslab.delivery.predictor import Guess, Prediction
+from reslab.delivery.prediction import Guess, Prediction
 
 
 def test_a_line_an_image(tmp_path: Path) -> None:

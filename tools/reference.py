@@ -50,6 +50,9 @@ USES = {  # what each preset is for, in a sentence
     "imagenet-modern": "100 epochs of ImageNet with later methods: one cycle, growing crops, mixup, averaged weights.",
     "photos": "A few hundred photographs of your own, also on a laptop. The default for folders.",
     "finetune": "The same, starting from trained weights. The default for folders with `weights=`.",
+    "voc-paper": "The paper's training of detectors on Pascal VOC (appendix A).",
+    "coco-paper": "The same on COCO: longer.",
+    "objects": "A few hundred photographs with boxes, starting from trained weights. The default for such folders.",
     "svhn": "House numbers. Like cifar-paper, without flips: a flipped digit is another sign.",
     "digits": "A short run on small digits. The lower rate lets 56 layers start within it.",
 }

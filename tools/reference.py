@@ -132,9 +132,8 @@ def _write_spec(spec: type) -> str:
         [f"`{field.name}`", _write_type(hints[field.name]), _write_default(field), meanings[field.name]]
         for field in declared
     ]
-    about = PARSER.parse(inspect.cleandoc(spec.__doc__ or ""))
     table = write_table(("field", "takes", "default", "meaning"), rows, left=(0, 1, 2, 3))
-    return f"### {spec.__name__}\n\n{about.short_description}\n\n{table}"
+    return f"### {spec.__name__}\n\n{_summarize(spec)}\n\n{table}"
 
 
 def _read_meanings(docstring: str) -> dict[str, str]:
@@ -203,9 +202,14 @@ def _plain(value: Any) -> str:
 
 
 def write_tasks() -> str:
-    """Write the tasks in a table."""
-    rows = [[f"`{name}`", task.needs, inspect.getdoc(task) or ""] for name, task in TASKS.items()]
-    return write_table(("task", "target of an image", "for"), rows, left=(0, 1, 2))
+    """Write the tasks in a table, and one for each task that has fields."""
+    rows = [[f"`{name}`", task.needs, _summarize(task)] for name, task in TASKS.items()]
+    table = write_table(("task", "target of an image", "for"), rows, left=(0, 1, 2))
+    return "\n\n".join([table, *(_write_spec(task) for task in TASKS.values() if fields(task))])
+
+
+def _summarize(spec: type) -> str:
+    return PARSER.parse(inspect.cleandoc(spec.__doc__ or "")).short_description or ""
 
 
 def write_findings() -> str:

@@ -75,9 +75,10 @@ def test_files_are_ours_alone(tmp_path: Path) -> None:
     Image.new("RGB", (60, 45)).save(tmp_path / "y.png")
     images = [str(tmp_path / "x.png"), str(tmp_path / "y.png")]
     predictions = [Prediction(images[1], objects=(FoundObject("bar", 0.9, (1.0, 1.0, 30.0, 30.0)),), size=(60, 45))]
-    for _ in range(2):
-        (path,) = write_drawings(predictions, images, tmp_path / "drawn", class_names=CLASSES)
-    assert path == tmp_path / "drawn" / "y.jpg"
+    (first,) = write_drawings(predictions, images, tmp_path / "drawn", class_names=CLASSES)
+    (path,) = write_drawings(predictions, images, tmp_path / "drawn", class_names=CLASSES)
+    assert path == first
+    assert path is not None and path == tmp_path / "drawn" / "y.jpg"
     with Image.open(path) as image:
         assert (image.format, image.info["comment"]) == ("JPEG", SIGNATURE.encode())
     Image.new("RGB", (9, 9)).save(path)
@@ -89,7 +90,7 @@ def test_arrays_are_drawn_on_too(tmp_path: Path) -> None:
     """Under their number."""
     predictions = [Prediction("image 1", objects=(), size=(20, 10))]
     (path,) = write_drawings(predictions, [np.zeros((10, 20, 3), np.uint8)], tmp_path, class_names=CLASSES)
-    assert path.name == "image 1.jpg"
+    assert path is not None and path.name == "image 1.jpg"
 
 
 def test_what_a_jpeg_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,3 +98,15 @@ def test_what_a_jpeg_has_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reslab.delivery.drawn_objects.MOST_ROWS", 300)
     with pytest.raises(UserError, match="image 1 is 400x350, and a JPEG has at most 300 pixels a side"):
         draw_objects(make_picture(400, 350), [], COLOURS)
+
+
+def test_an_image_that_has_gone_bad_since(tmp_path: Path) -> None:
+    """Has no picture; the others have theirs."""
+    images = [str(tmp_path / f"{name}.png") for name in "xyz"]
+    for image in images:
+        Image.new("RGB", (20, 10)).save(image)
+    predictions = [Prediction(image, objects=(), size=(20, 10)) for image in images]
+    Path(images[1]).write_bytes(b"no image")
+    noted: list[UserError] = []
+    paths = write_drawings(predictions, images, tmp_path / "drawn", class_names=CLASSES, on_bad=noted.append)
+    assert [path and path.name for path in paths] == ["x.jpg", None, "z.jpg"] and len(noted) == 1

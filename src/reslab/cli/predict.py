@@ -97,7 +97,7 @@ def predict(
             warn=warn,
         )
     looker, predictions, trouble = looked.looker, looked.predictions, looked.trouble
-    pictures: list[Path] = looked.drawings
+    pictures = looked.drawings
     if explain and trouble is None:  # raised after the guesses are printed, which need no files
         try:
             assert isinstance(looker, Predictor)  # others were refused
@@ -109,7 +109,7 @@ def predict(
     elif json:
         told = [to_plain(prediction) for prediction in predictions]
         for one, path in zip(told, pictures, strict=False):  # fewer where none were asked for, or they failed
-            one["explanation" if explain else "drawing"] = str(path)
+            one["explanation" if explain else "drawing"] = None if path is None else str(path)
         print_json(told)
     else:
         print_heading(looker.origin, f"{looker.network_name}, {looker.describe_preparation()}\n")
@@ -122,7 +122,8 @@ def predict(
     if json or to_stdout:
         return
     for folder in filter(None, (explain, draw)):
-        say(f"\nwrote {count(len(pictures))} picture{'s' * (len(pictures) != 1)} to {folder}")
+        written = len(pictures) - pictures.count(None)
+        say(f"\nwrote {count(written)} picture{'s' * (written != 1)} to {folder}")
     for path in filter(None, (csv, sheet, coco)):
         say(f"\nwrote {path}")
 
@@ -192,7 +193,7 @@ def _common_folder(images: list[str]) -> str:
     return os.path.commonpath(folders)
 
 
-def _explain(predictor: Predictor, predictions: list[Prediction], folder: Path, paths: list[Path]) -> None:
+def _explain(predictor: Predictor, predictions: list[Prediction], folder: Path, paths: list[Path | None]) -> None:
     """Write a picture for each first guess, and add where to `paths`; two images of one name get numbers."""
     from PIL import Image
 

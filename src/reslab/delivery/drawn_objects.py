@@ -49,26 +49,26 @@ def write_drawings(
     *,
     class_names: Sequence[str],
     on_bad: OnBad | None = None,
-) -> list[Path]:
-    """Draw on the images that predictions are about, and return a picture of each, by the image's name (.jpg).
+) -> list[Path | None]:
+    """Draw on the images that predictions are about; return the path of each picture, the image's name with .jpg.
 
-    Images are read once more; one that has gone bad since is left out.
+    Images are read once more; one that has gone bad since has none.
     """
     colours = choose_colours(class_names)
     names = name_pictures([one.image for one in predictions], ".jpg")
-    waiting: Iterator[tuple[str, Prediction]] = iter(zip(names, predictions, strict=True))
-    paths: list[Path] = []
+    waiting: Iterator[tuple[int, Prediction]] = iter(enumerate(predictions))
+    paths: list[Path | None] = [None] * len(predictions)
     told = {one.image for one in predictions}
     for picture in read_images(images, on_bad=on_bad, threads=THREADS):
         if picture.name not in told:
             continue
-        name, prediction = next(one for one in waiting if one[1].image == picture.name)
-        path = folder / name
+        number, prediction = next(one for one in waiting if one[1].image == picture.name)
+        path = folder / names[number]
         refuse_foreign(path, SIGNATURE.encode())
         drawn = draw_objects(picture, prediction.objects or (), colours)
         with atomic_write(path) as temporary:
             drawn.save(temporary, "JPEG", quality=92, subsampling=0, **sign("JPEG"))
-        paths.append(path)
+        paths[number] = path
     return paths
 
 

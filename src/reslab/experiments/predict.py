@@ -25,14 +25,14 @@ FIELDS = ("data.on_bad_image",)  # and those of the preprocessing
 
 @dataclass(frozen=True, kw_only=True)
 class Looked:
-    """What looked at pictures and what it says of them, and the pictures drawn.
+    """What looked at pictures and what it says of them, and where each is drawn, if it is.
 
     Where files could not be written, `trouble` is the error: what is said is good without them.
     """
 
     looker: Looker
     predictions: list[Prediction]
-    drawings: list[Path]
+    drawings: list[Path | None]
     trouble: UserError | None
 
 

@@ -96,14 +96,14 @@ class PredictedFiles:
 
     def refuse_kind(self, looker: Looker) -> None:
         """Refuse what makes no sense for whoever looks."""
+        name = looker.origin or looker.network_name
         wrong = ("sheet", "explain") if looker.finds_objects else ("draw", "coco")
         for field in fields(self):
             if field.name in wrong and getattr(self, field.name) is not None:
                 raise UserError(
-                    f"--{field.name} is for networks that classify images, but {looker.origin} finds objects; "
-                    "use --draw instead"
+                    f"--{field.name} is for networks that classify images, but {name} finds objects; use --draw instead"
                     if looker.finds_objects
-                    else f"--{field.name} is for detectors, but {looker.origin} classifies images; leave it out"
+                    else f"--{field.name} is for detectors, but {name} classifies images; leave it out"
                 )
 
     def refuse_ids(self, looker: Looker, found: Sequence[Image], ids: CocoIds | None) -> None:
@@ -121,7 +121,7 @@ class PredictedFiles:
         images: Sequence[Image],
         ids: CocoIds | None,
         noted: Noted | None,
-    ) -> list[Path]:
+    ) -> list[Path | None]:
         """Write all but the explanations; return the drawings. COCO's results are of `every` object found."""
         if self.csv is not None:
             write_csv(predictions, self.csv, objects=looker.finds_objects)

@@ -132,8 +132,10 @@ def tell_of_network(fields: Mapping[str, Any], trial: Trial, *, weights: str | P
     if fields.get("network") is not None:
         return ""
     why = "the default" if weights in (None, PUBLISHED) else f"the network of weights={weights}"
-    size = " x ".join(map(str, trial.network.input_shape[1:]))
-    return f"no network= given: training {name_of(trial.network).split()[0]} on {size} pixels, {why}"
+    size = f"{' x '.join(map(str, trial.network.input_shape[1:]))} pixels"
+    if (sides := trial.task.sides) is not None:
+        size = f"whole images of up to {sides[0]} x {sides[1]} pixels"
+    return f"no network= given: training {name_of(trial.network).split()[0]} on {size}, {why}"
 
 
 def _choose_network(fields: Mapping[str, Any], dataset: Dataset, weights: str | Path | None) -> str | Spec | None:

@@ -158,8 +158,9 @@ def _refuse_no_choice(trial: Trial, dataset: Dataset) -> None:
     """Refuse to keep the best weights by a score that tests do not log, or with no images to choose by."""
     _, held = hold_back(dataset.train, trial.data)  # refuses to hold all of them back
     if held is not None and held.targets.ndim > 1 and not held.targets.any():
+        what = "an object" if dataset.target == "boxes" else "a label"
         raise UserError(
-            f"none of the {len(held):,} validation images has a label; "
+            f"none of the {len(held):,} validation images has {what}; "
             "raise data.validation, or set another data.held_out_seed"
         )
     score = trial.recipe.keep_best

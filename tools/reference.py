@@ -50,7 +50,7 @@ USES = {  # what each preset is for, in a sentence
     "imagenet-modern": "100 epochs of ImageNet with later methods: one cycle, growing crops, mixup, averaged weights.",
     "photos": "A few hundred photographs of your own, also on a laptop. The default for folders.",
     "finetune": "The same, starting from trained weights. The default for folders with `weights=`.",
-    "voc-paper": "The paper's training of detectors on PASCAL VOC (appendix A), as Faster R-CNN's joint training has it.",
+    "voc-paper": "The paper's training of detectors on PASCAL VOC (appendix A): Faster R-CNN, trained jointly.",
     "coco-paper": "The same on COCO, with seven times as many iterations.",
     "objects": "A few hundred photographs with boxes, from trained weights. The default for images with boxes.",
     "svhn": "House numbers. Like cifar-paper, without flips: a flipped digit is another sign.",

@@ -117,7 +117,8 @@ def _compare_scores(scores: Sequence[Score], recorded: Mapping[str, Any], result
 
 def _compare_with_network(trial: Trial, result: Result) -> Iterator[str]:
     """Yield what is another network's in the result."""
-    name, params = name_of(trial.network), count_parameters(trial.network)
+    name = name_of(trial.network)
+    params = None if trial.task.sides else count_parameters(trial.network)  # those of a detector are more than these
     classes = result.panel.num_classes
     if classes and classes != trial.network.classes:
         yield f"result.json has {classes} classes, but {name} has {trial.network.classes} outputs"

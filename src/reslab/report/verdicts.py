@@ -216,7 +216,7 @@ def _starts(runs: Sequence[RunRecord], claim: Claim) -> list[str]:
     if not any(setting.start for setting in claim.settings):
         return []
     names = dict.fromkeys(name for run in runs if (name := name_start(run.trial, run.directory)))
-    return [f"started from {' and '.join(names)}"] if names else []
+    return [f"started from {' and '.join(sorted(names))}"] if names else []
 
 
 def _compare(claim: Claim, means: Sequence[float]) -> Word:
@@ -276,7 +276,7 @@ def _lacking(claim: Claim, samples: Sequence[_Sample]) -> list[str]:
 def _precisions(runs: Sequence[RunRecord]) -> list[str]:
     """Name the precisions other than fp32: they do not decide, but they are told."""
     names = sorted({run.trial.recipe.precision for run in runs} - {"fp32"})
-    return [f"trained in {' and '.join(names)}"] if names else []
+    return [f"trained in {' and '.join(sorted(names))}"] if names else []
 
 
 def _normalizing(runs: Sequence[RunRecord]) -> list[str]:

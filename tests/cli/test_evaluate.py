@@ -23,6 +23,7 @@ from reslab.networks import create_model, load_model, save_model
 from reslab.runtime.listener import Listener
 from reslab.spec import Preprocess
 from reslab.spec.codec import encode
+from reslab.spec.task import MultiLabel
 from reslab.spec.trial import DataSpec
 from reslab.tasks.classification import printed
 from reslab.tasks.views import PROTOCOLS
@@ -162,7 +163,7 @@ def test_several_labels_an_image(reslab, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     make_labelled(tmp_path / "shapes", count=10)
     network = create_model("cifar-resnet-8", classes=3, input_size=16)
-    network.preprocess, network.class_names, network.task = Preprocess(resize=18, crop=16), CLASSES, "multi-label"
+    network.preprocess, network.class_names, network.task = Preprocess(resize=18, crop=16), CLASSES, MultiLabel()
     save_model(network, "a.safetensors")
     words = ["evaluate", "a.safetensors", "data=shapes"]
     told = json.loads(reslab(*words, "--json").out)
@@ -313,7 +314,7 @@ def test_thresholds_are_tuned_and_told(reslab, tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     make_labelled(make_labelled(tmp_path / "shapes", count=12), count=24, name="val.csv", seed=1)
     network = create_model("cifar-resnet-8", num_classes=3, input_size=32)
-    network.preprocess, network.class_names, network.task = Preprocess(resize=32, crop=32), CLASSES, "multi-label"
+    network.preprocess, network.class_names, network.task = Preprocess(resize=32, crop=32), CLASSES, MultiLabel()
     save_model(network, "several.safetensors")
     words = ["evaluate", "several.safetensors", "data=shapes", "--tune-thresholds", "tuned.safetensors"]
     outcome = reslab(*words)

@@ -19,6 +19,7 @@ from tests.delivery.conftest import SMALL, fill, make_network
 from reslab.errors import UserError
 from reslab.networks import create_model, save_model
 from reslab.spec import Preprocess
+from reslab.spec.task import MultiLabel
 
 
 @pytest.fixture
@@ -113,7 +114,7 @@ def test_classes_are_called_by_their_words(reslab, here: Path) -> None:
 def test_several_labels_an_image(reslab, here: Path) -> None:
     """All above the threshold, the others beside them; none where none is."""
     network = make_network()
-    network.task = "multi-label"
+    network.task = MultiLabel()
     save_model(network, "several.safetensors")
     lines = reslab("predict", "several.safetensors", "photos/b", "--threshold", "0").out.splitlines()
     assert lines[-1].count("%") == 2

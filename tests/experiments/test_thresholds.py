@@ -15,6 +15,7 @@ from reslab.errors import UserError
 from reslab.experiments.thresholds import draw_halves
 from reslab.networks import Network, create_model, load_model, save_model
 from reslab.spec import Preprocess
+from reslab.spec.task import CLASSIFICATION, MultiLabel
 from reslab.tasks.subject import Subject
 
 
@@ -35,7 +36,7 @@ def weights(tmp_path: Path) -> Path:
 def make_timid() -> Network:
     torch.manual_seed(0)
     network = create_model("cifar-resnet-8", num_classes=3, input_size=32)
-    network.preprocess, network.class_names, network.task = Preprocess(resize=32, crop=32), CLASSES, "multi-label"
+    network.preprocess, network.class_names, network.task = Preprocess(resize=32, crop=32), CLASSES, MultiLabel()
     with torch.no_grad():
         network.train()(torch.rand(16, 3, 32, 32))
         network.get_parameter("classifier.bias").fill_(-4.0)
@@ -86,7 +87,7 @@ def test_they_are_used(weights: Path, shapes: Path, tmp_path: Path) -> None:
 def test_what_does_not_go_is_refused(weights: Path, shapes: Path, tmp_path: Path) -> None:
     """In a sentence each, and no file is written."""
     network = make_timid()
-    network.task = "classification"
+    network.task = CLASSIFICATION
     one_class = save_model(network, tmp_path / "one.safetensors")
     out = tmp_path / "out.safetensors"
     for subject, path, sentence in (

@@ -191,7 +191,7 @@ def test_wrong_fields_are_named(fields: dict[str, str], sentence: str, file: Pat
     [
         ('task = "classification"\n', "", r"trial\.toml: the trial lacks task"),
         ("seed = 7\n", "", r"trial\.toml: the trial lacks seed"),
-        ('task = "classification"\n', 'task = "detection"\n', "choose classification or multi-label"),
+        ('task = "classification"\n', 'task = "tracking"\n', "choose classification, multi-label or detection"),
         ("seed = 7\n", "sed = 7\n", "a trial has no 'sed'; did you mean 'seed'"),
         ("seed = 7\n", "seed = 7.5\n", "seed is 7.5; give a whole number"),
         ('kind = "residual"\n', "", r"trial\.toml: network\.kind is None; choose residual"),

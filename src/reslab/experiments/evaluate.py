@@ -23,7 +23,7 @@ from reslab.spec.codec import convert
 from reslab.tasks.bench import Bench
 from reslab.tasks.catalogue import find_shown
 from reslab.tasks.subject import Subject
-from reslab.tasks.task import Meter, Scores, Task
+from reslab.tasks.task import Meter, Scores, Task, find_task
 
 MOST_AT_ONCE = {"cpu": 500, "cuda": 1024}  # images: on CUDA so many that those of like shape are several
 MOST_BYTES = 1 << 30  # of them on a CUDA device: a thousand of ImageNet's, thirty of a telephone's
@@ -72,10 +72,11 @@ def evaluate(
     given = read_fields("evaluate", fields, FIELDS, {"data": data, "weights": weights})
     if not subjects:
         raise UserError("evaluate needs a run or a weight file; `reslab runs` lists the runs")
-    protocol = given.get("protocol")
     precision = convert(Served, given.get("precision", "fp32"), where="precision")
     listener = Listener(warn=cache(warn))  # each warning about several members is given once
-    members = load_inputs([load_trained(one, given, runs) for one in subjects], given, listener=listener, device=device)
+    trained = [load_trained(one, given, runs) for one in subjects]
+    protocol = choose_protocol(find_task(trained[0].network.task), given.get("protocol"))
+    members = load_inputs(trained, given, listener=listener, device=device)
     if progress is not None:
         listener = listener.moved_by(lambda done, _: progress(done, len(members[0])))
     found = evaluate_ensemble(members, protocol=protocol, precision=precision, listener=listener)
@@ -145,9 +146,7 @@ def evaluate_ensemble(
                 f"{first.origin} is tested on data.split={first.split} and {other.origin} on "
                 f"data.split={other.split}; add data.split=full or data.split=tuning to test all on the same images"
             )
-    protocol = protocol or first.task.protocols[0]
-    if protocol not in first.task.protocols:
-        raise UserError(f"protocol is {protocol!r}; choose {choices(first.task.protocols)}")
+    protocol = choose_protocol(first.task, protocol)
     bench = first.task.make_bench(members, protocol=protocol, precision=precision)
     meters = [*[_make_meter(one, one.task) for one in members], _make_meter(first, first.task.at(None))]
     done = 0
@@ -187,6 +186,14 @@ def evaluate_ensemble(
             for subject, shown, scores in zip(members, bench.describe(), alone, strict=True)
         ],
     }
+
+
+def choose_protocol(task: Task, protocol: str | None) -> str:
+    """Return the protocol asked for, or the task's usual one; refuse those of other tasks."""
+    chosen = protocol or task.protocols[0]
+    if chosen not in task.protocols:
+        raise UserError(f"protocol is {chosen!r}; choose {choices(task.protocols)}")
+    return chosen
 
 
 def _choose_size(subject: Subject, bench: Bench) -> int:

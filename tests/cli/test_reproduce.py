@@ -323,13 +323,20 @@ def test_judging_needs_no_torch(tmp_path: Path) -> None:
         (["fig-1", "--together", "0"], "--together is 0; give a whole number from 1 to 32"),
         (["fig-1", "--together", "33"], "--together is 33"),
         (["fig-1"], "fetch it with `reslab data fetch cifar10`"),
-        (["fig-1", "data=photos"], "data= is only for tables that train on ImageNet; leave out data= for fig-1"),
+        (
+            ["fig-1", "data=photos"],
+            "data= is only for tables that train on ImageNet or find objects; leave out data= for fig-1",
+        ),
         (["table-2", "data=nowhere"], "there is no folder nowhere"),
         (["fig-1", "--from", "nowhere"], "there is no folder nowhere"),
         (["fig-1", "--from", ".", "recipe.batch=4"], "--from compares existing runs"),
         (["fig-1", "--from", ".", "--seeds", "2"], "with it, give only data=, --only and --json"),
         (["fig-1", "--from", ".", "data=photos"], "data= is only for tables that train on ImageNet"),
         (["table-2", "--from", ".", "data=nowhere"], "there is no folder nowhere"),
+        (["table-7"], "table-7 needs Pascal VOC 2007 with its test images, and VOC 2012, in one folder"),
+        (["table-7", "data=nowhere"], "there is no folder nowhere"),
+        (["table-7", "table-8"], "table-7, table-8 train on different images; reproduce them in separate commands"),
+        (["table-7", "--from", ".", "weights=imagenet"], "--from compares existing runs"),
     ],
 )
 def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, tmp_path: Path, monkeypatch) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.multilabel import make_labelled
+from tests.networks.detection.scenes import THIN
+from tests.objects import make_scenes, write_voc
 from tests.photographs import make_photos
 from tests.trials import make_photo_trial
 
@@ -19,11 +21,14 @@ from reslab.data.photos.folder import read_folder
 from reslab.errors import UserError
 from reslab.experiments import reproduce as reproducing
 from reslab.experiments import together
+from reslab.experiments.paper_objects import open_objects
 from reslab.experiments.reproduce import expand, on_these, open_imagenet, plan_runs, reproduce
+from reslab.networks import build, save_model
 from reslab.paper.claims import CLAIMS
 from reslab.runs.directory import RunDirectory
 from reslab.runtime.listener import Listener
-from reslab.spec import name_of
+from reslab.spec import find, name_of
+from reslab.spec.detection import Detection
 from reslab.spec.trial import Trial, trial_to_dict
 from reslab.training.loop import Stopped
 
@@ -191,3 +196,31 @@ def test_a_plan_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         ),
     )
     assert (plan.missing, steps) == ([], [(1, 2), (2, 2)])
+
+
+def test_detectors_are_planned_as_far_as_weights_and_images_go(tmp_path: Path) -> None:
+    """Of Table 9 two trials of ResNet-50, and three tests of them; of an ensemble nothing, if no weights fit it."""
+    place = write_voc(tmp_path / "toys", train=make_scenes("a", 4), val=make_scenes("b", 3))
+    dataset = open_objects(place, CLAIMS["table-9"])
+    assert dataset is not None
+    small = " ".join(["resnet-18", *[f"{field}={value}" for field, value in THIN.items()]])
+    weights = save_model(build(find("resnet-18", THIN)), tmp_path / "thin.safetensors")
+    claims = [
+        replace(claim, settings=tuple(replace(setting, network=small) for setting in claim.settings))
+        if claim.row.startswith("ResNet-50") or claim.row == "baseline ResNet-50"
+        else claim
+        for claim in CLAIMS["table-9"]
+    ]
+    plan = plan_runs(claims, dataset, tmp_path, weights=weights, fields={"recipe.iterations": 2, "task.shorter": 64})
+    assert len(plan.trials) == 2
+    baseline, context = plan.trials
+    assert isinstance(baseline.task, Detection) and isinstance(context.task, Detection)
+    assert (baseline.task.context, context.task.context) == (False, True)
+    assert {(trial.data.name, trial.network.classes, trial.recipe.iterations) for trial in plan.trials} == {
+        ("toys", 3, 2)
+    }
+    assert baseline.start == context.start is not None
+    asked = [(name, trials) for name, trials in plan.unmeasured]
+    assert asked == [("refined", [baseline]), ("refined", [context]), ("refined-several-scales", [context])]
+    with pytest.raises(UserError, match=r"not 'task\.context'"):
+        plan_runs(claims, dataset, tmp_path, weights=weights, fields={"task.context": "true"})

@@ -132,3 +132,22 @@ def test_what_is_not_finite_is_no_number(value: float | None) -> None:
     test = {"data": "cifar10", "images": 10, "error_percent": value}
     with pytest.raises(Unreadable, match="its 10-crop test has no error_percent"):
         ByProtocol("10-crop", "error_percent").read(replace(RECORD, analyses={"10-crop": test}))
+
+
+def test_a_class_has_a_number_of_its_own() -> None:
+    """In a result in the order of its classes, in a test by name; of objects these are counted, not images."""
+    result = {"class_names": ["cat", "dog"], "class_ap50_percent": [70.0, None], "class_objects": [3, 4]}
+    test = {"data": "pets", "images": 9, "class_ap50_percent": {"cat": 71.0, "dog": None}}
+    test["class_objects"] = {"cat": 3, "dog": 4}
+    record = replace(RECORD, data="pets", result=result, analyses={"refined": test})
+    assert AtTheEnd("class_ap50_percent", "cat").read(record) == 70
+    refined = ByProtocol("refined", "class_ap50_percent", "cat")
+    assert refined.read(record) == 71
+    for measurement in (AtTheEnd("class_ap50_percent", "dog"), replace(refined, of_class="dog")):
+        with pytest.raises(Unreadable, match="has no class_ap50_percent of dog"):
+            measurement.read(record)
+    fewer = {"refined": test | {"class_objects": {"cat": 1, "dog": 4}}}
+    with pytest.raises(Unreadable, match="used images with 5 objects, not the 7 that the run is tested on"):
+        refined.read(replace(record, analyses=fewer))
+    with pytest.raises(Unreadable, match="used 9 images of cars"):
+        refined.read(replace(record, analyses={"refined": test | {"data": "cars"}}))

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.claims import find_claim
+from tests.runs_by_hand import SITTING, finish_run
 
 from reslab.errors import UserError
 from reslab.files import write_text
@@ -26,6 +27,7 @@ from reslab.report.verdicts import IMMATERIAL, PRECISIONS, Verdict, judge
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.runs.log import StepLog
 from reslab.spec.codec import differing_leaves, override
+from reslab.spec.preprocess import AUTHORS
 from reslab.spec.recipe import Precision
 from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
 
@@ -552,3 +554,38 @@ def test_the_runs_own_test_does_not_stand_in_for_ten_crops(tmp_path: Path) -> No
         verdict.remarks
         == "a run of resnet-34 is left out: it was not tested with 10-crop; run `reslab reproduce` without --from"
     )
+
+
+def write_detector(root: Path, *, weights: str, precision: float, seed: int = 1, **task: bool) -> RunDirectory:
+    """Write a run of Table 7's ResNet-101 on all of VOC, started from weights of this name."""
+    (setting,) = find_claim("table-7", "ResNet-101", "VOC 2007 test").settings
+    trial = setting.trial(seed)
+    trial = replace(trial, start="5" * 64, preprocess=AUTHORS, task=replace(trial.task, **task))
+    run = RunDirectory.of(trial, root)
+    run.begin(trial, SITTING | {"weights": weights})
+    finish_run(
+        run, map50_percent=1.0, test_map50_percent=1.0, map50_11_point_percent=precision, data_images=[16551, 4952]
+    )
+    return run
+
+
+def test_a_detector_may_start_from_any_weights_trained_on_the_papers_data(tmp_path: Path) -> None:
+    """Which, and how they take images, is told and decides nothing; those of another run are a reduced setting."""
+    claim = find_claim("table-7", "ResNet-101", "VOC 2007 test")
+    write_detector(tmp_path / "whole", weights="resnet-101.pth", precision=76.0)
+    write_detector(tmp_path / "whole", weights="resnet-101-imagenet-0123456789ab", precision=77.0, seed=2)
+    (verdict,) = judge([claim], read_records(tmp_path / "whole")[0])
+    assert (verdict.word, verdict.n, verdict.mean) == ("reproduced", 2, 76.5)
+    told = verdict.remarks.removeprefix("started from ").split(" and ")
+    assert sorted(told) == ["resnet-101-imagenet-0123456789ab", "resnet-101.pth"]
+    write_detector(tmp_path / "own", weights="resnet-101-birds-0123456789ab", precision=76.0)
+    (verdict,) = judge([claim], read_records(tmp_path / "own")[0])
+    assert verdict.word == "reduced setting"
+    assert "start is resnet-101-birds-0123456789ab instead of trained on imagenet" in verdict.remarks
+
+
+def test_another_detector_is_no_reduced_setting(tmp_path: Path) -> None:
+    """A run with context says nothing of the baseline."""
+    write_detector(tmp_path, weights="imagenet", precision=76.0, context=True)
+    (verdict,) = judge([find_claim("table-7", "ResNet-101", "VOC 2007 test")], read_records(tmp_path)[0])
+    assert verdict.word == "not run"

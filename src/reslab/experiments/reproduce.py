@@ -19,6 +19,8 @@ from reslab.data.photos.reader import read_photos
 from reslab.errors import UserError
 from reslab.experiments.analyze import analyze_run
 from reslab.experiments.evaluate import score_ensemble, score_run
+from reslab.experiments.paper_objects import find_asked
+from reslab.experiments.paper_starts import start_trials
 from reslab.experiments.together import most_together, refuse_failures, run_together
 from reslab.experiments.trials import refuse_without_files, take_epochs, with_epochs
 from reslab.files import data_root
@@ -27,15 +29,21 @@ from reslab.paper.measurements import ENSEMBLE, ByEnsemble, ByProtocol, Logged, 
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.runtime.execution import choose_device
 from reslab.runtime.listener import ALOUD, Listener
+from reslab.spec.task import tasks_for
 from reslab.spec.trial import DataSpec, Trial, change_trial
 
 RESPONSES = "responses"  # the instrument of Fig. 7
 FREE_FIELDS = ("data.split", "data.on_bad_image", "network.checkpointing")
+FREE_GROUPS = ("recipe", "task")
+FIXED_FIELDS = ("task.head", "task.context")  # which make another detector
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What claims need, as far as `dataset` can test them: trials, each with its setting, so many `together`."""
+    """What claims need, as far as `dataset` can test them: trials, each with its setting, so many `together`.
+
+    All trials that start from weights start from `weights`.
+    """
 
     claims: tuple[Claim, ...]
     dataset: Dataset
@@ -44,6 +52,7 @@ class Plan:
     trials: Mapping[Trial, Setting]
     together: int
     device: str
+    weights: str | Path | None = None
 
     @property
     def missing(self) -> list[Trial]:
@@ -71,11 +80,16 @@ class Plan:
     def ensembles(self) -> list[tuple[str, list[Trial]]]:
         """Return by which protocols claims ask about trials together, those of each seed."""
         found = {(setting, trial.seed): trial for trial, setting in self.trials.items()}
-        return [
-            (claim.measurement.protocol, [found[member] for member in claim.members(seed)])
+        asked = dict.fromkeys(
+            (claim.measurement.protocol, tuple(claim.members(seed)))
             for claim in self.claims
             if isinstance(claim.measurement, ByEnsemble)
             for seed in range(1, self.seeds + 1)
+        )
+        return [
+            (protocol, [found[member] for member in members])
+            for protocol, members in asked
+            if all(member in found for member in members)
         ]
 
     def _kept(self, protocol: str, trials: Sequence[Trial]) -> bool:
@@ -95,20 +109,24 @@ def plan_runs(
     seeds: int = 1,
     fields: Mapping[str, Any] | None = None,
     together: int | None = None,
+    weights: str | Path | None = None,
 ) -> Plan:
     """Plan what `claims` need under `root`, seeds 1 to `seeds`; with `fields` of the recipe, a reduced setting.
 
-    A GPU is used where there is one; unless said, as many trials at once as suit it, of photographs one.
+    A GPU is used where there is one; unless said, as many trials at once as suit it, of photographs one. What is to
+    start from weights starts from `weights`, if it is their network; else it is not planned.
     """
     claims, device = on_these(claims, dataset), choose_device()
+    trials = expand(claims, dataset, seeds=seeds, overrides=fields)
     return Plan(
         claims=claims,
         dataset=dataset,
         root=root,
         seeds=seeds,
-        trials=expand(claims, dataset, seeds=seeds, overrides=fields),
+        trials=start_trials(trials, weights, prepares=dataset.has_files),
         together=together or most_together(device, dataset),
         device=device,
+        weights=weights,
     )
 
 
@@ -118,6 +136,7 @@ def reproduce(plan: Plan, *, compile: bool = False, listener: Listener = ALOUD) 
         plan.missing,
         plan.dataset,
         plan.root,
+        weights=plan.weights,
         device=plan.device,
         together=plan.together,
         compile=compile,
@@ -174,14 +193,20 @@ def _read_as_recorded(dataset: PhotoDataset, runs: Path) -> PhotoDataset:
 
 
 def on_these(claims: Iterable[Claim], dataset: Dataset) -> tuple[Claim, ...]:
-    """Return claims as far as `dataset` can test them: those about ImageNet by other images in a reduced setting."""
-    if _is_imagenet(dataset):
-        return tuple(claims)
+    """Return claims as far as `dataset` can test them: those about ImageNet by other images in a reduced setting.
+
+    Those about VOC, COCO and DET by other images with objects likewise.
+    """
+    claims = tuple(claims)
+    if _is_imagenet(dataset) or find_asked(claims, dataset):
+        return claims
     these = Substitute(
         data=DataSpec(name=dataset.name, fingerprint=dataset.fingerprint),
         images=(len(dataset.train), len(dataset.test)),
+        class_names=dataset.class_names,
         classes=len(dataset.class_names),
         input_size=dataset.side,
+        task=tasks_for(dataset.target)[0],
     )
     return these.stand_in(claims)
 
@@ -195,16 +220,25 @@ def expand(
 ) -> dict[Trial, Setting]:
     """Return the trials of seeds 1 to `seeds` that `claims` need, dotted fields overridden, and the setting of each.
 
-    Of an ensemble all members are needed; where a network comes twice, another seed of it too.
-    A shortened run that a curve is read off is tested as much more often, unless the fields say how often.
+    Settings about other data than these are left out, where a table is about several. Of an ensemble all members are
+    needed; where a network comes twice, another seed of it too. A shortened run that a curve is read off is tested as
+    much more often, unless the fields say how often.
     """
     claims, overrides = list(claims), dict(overrides or {})
     epochs = take_epochs(overrides)
     if "data.on_bad_image" in overrides:
         refuse_without_files(dataset)
-    settings = dict.fromkeys(setting for claim in claims for setting in claim.settings)
+    settings = dict.fromkeys(
+        setting for claim in claims for setting in claim.settings if setting.data.name == dataset.name
+    )
     wanted = [(setting, seed) for seed in range(1, seeds + 1) for setting in settings]
-    wanted += [pair for seed in range(1, seeds + 1) for claim in claims for pair in claim.members(seed)]
+    wanted += [
+        (setting, of)
+        for seed in range(1, seeds + 1)
+        for claim in claims
+        for setting, of in claim.members(seed)
+        if setting.data.name == dataset.name
+    ]
     data = DataSpec(name=dataset.name, fingerprint=dataset.fingerprint)
     return {
         _with_readable_log(
@@ -239,9 +273,10 @@ def _with_readable_log(trial: Trial, claims: Iterable[Claim], *, given: bool) ->
 def _overridden(trial: Trial, overrides: Mapping[str, Any]) -> Trial:
     for field in overrides:
         group, _, rest = field.partition(".")
-        if field not in FREE_FIELDS and (group != "recipe" or not rest):
+        if field not in FREE_FIELDS and (group not in FREE_GROUPS or not rest or field in FIXED_FIELDS):
             raise UserError(
-                f"reproduce takes recipe.FIELD, {', '.join(FREE_FIELDS[:-1])} and {FREE_FIELDS[-1]}, not '{field}'; "
+                f"reproduce takes recipe.FIELD, task.FIELD, {', '.join(FREE_FIELDS[:-1])} and {FREE_FIELDS[-1]}, "
+                f"not '{field}'; "
                 "for another experiment use `reslab train`"
             )
     return change_trial(trial, overrides)

@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from reslab.paper.figures import Curve
-from reslab.paper.measurements import ByEnsemble, Logged, Measurement
+from reslab.paper.measurements import AtTheEnd, ByEnsemble, ByProtocol, Logged, Measurement
 from reslab.spec import find
 from reslab.spec.recipe import find_recipe
+from reslab.spec.task import CLASSIFICATION, find_task
 from reslab.spec.trial import DataSpec, Trial
 
 CIFAR10 = DataSpec(name="cifar10", fingerprint="58faef7e467ee0860a93acdc9dcf6e90f83e3f55e8d4b7818f77d70931960668")
-# ILSVRC-2012. What is prepared from its publisher's files has a fingerprint that nobody wrote down.
+# ILSVRC-2012. What is prepared from its publisher's files has a fingerprint that nobody wrote down. So it is with all
+# data here whose fingerprint is empty: they are told by their numbers, and others may stand for them.
 IMAGENET = DataSpec(name="imagenet", fingerprint="")
 IMAGENET_IMAGES = (1_281_167, 50_000)
 # At the high rate the test error jumps from evaluation to evaluation, and the paper shows one run: our allowance.
@@ -21,28 +23,31 @@ HIGH_RATE_SCATTER = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What is trained: a network, its name followed by fields it overrides, on data by a recipe.
+    """What is trained: a network, its name followed by fields it overrides, on data by a recipe, for a task likewise.
 
-    `images` is how many there are to train and to test on, where these tell the data and no fingerprint is known;
-    `classes` and `input_size` are those of the data where the network is made for others. `lacks` is what the published
-    training had and ours cannot have.
+    `images` is how many there are to train and to test on, or in all where their division is not known, if these tell
+    the data and no fingerprint is known; `classes` and `input_size` are those of the data where the network is made for
+    others. `start` names the data on which the weights were trained that it starts from; nothing for random ones.
+    `lacks` is what the published training had and ours cannot have.
     """
 
     network: str
     recipe: str
     data: DataSpec = CIFAR10
-    images: tuple[int, int] | None = None
+    task: str = CLASSIFICATION.name
+    start: str = ""
+    images: tuple[int, ...] | None = None
     classes: int | None = None
     input_size: int | None = None
     lacks: str = ""
 
     def trial(self, seed: int) -> Trial:
-        """Return the trial that tests a claim about this setting."""
-        name, *fields = self.network.split()
+        """Return the trial that tests a claim about this setting; what it starts from is only known with the file."""
+        name, fields = _split(self.network)
         of_data = {"classes": self.classes, "input_size": self.input_size}
         given = {field: value for field, value in of_data.items() if value is not None}
-        network = find(name, dict(field.split("=") for field in fields) | given)
-        return Trial(data=self.data, network=network, recipe=find_recipe(self.recipe), seed=seed)
+        recipe, task = find_recipe(self.recipe), find_task(*_split(self.task))
+        return Trial(data=self.data, network=find(name, fields | given), recipe=recipe, seed=seed, task=task)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +81,12 @@ class Claim:
         return list(zip(networks, self.measurement.seeds(seed), strict=True))
 
     @property
+    def of_class(self) -> str:
+        """The class that it is about; nothing where it is about all."""
+        measurement = self.measurement
+        return measurement.of_class if isinstance(measurement, AtTheEnd | ByProtocol) else ""
+
+    @property
     def published_words(self) -> str:
         """What was published, as one reads it: 6.61 ± 0.16, > 60, rises; nothing where nothing was."""
         if self.published is None:
@@ -87,27 +98,43 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Substitute:
-    """Data that stand for ImageNet, which makes the setting a reduced one: how many `images` to train and to test on.
+    """Data that stand for the paper's, so that the setting is a reduced one: how many `images` to train and to test on.
 
-    Photographs have no `input_size` of their own.
+    Those for classification stand for ImageNet, those with objects for VOC, COCO and DET. Photographs have no
+    `input_size` of their own.
     """
 
     data: DataSpec
     images: tuple[int, int]
+    class_names: tuple[str, ...] = ()
     classes: int
     input_size: int | None = None
+    task: str = CLASSIFICATION.name
 
     def stand_in(self, claims: Iterable[Claim]) -> tuple[Claim, ...]:
-        """Return claims, those about ImageNet about these data."""
+        """Return claims, those about data without a fingerprint about these, but for those of classes not in them."""
         train, test = self.images
-        lacks = f"ImageNet: {train:,} and {test:,} images of {self.data.name} instead"
+        missing = "ImageNet" if self.task == CLASSIFICATION.name else "the paper's images"
+        lacks = f"{missing}: {train:,} and {test:,} images of {self.data.name} instead"
         changes = {"data": self.data, "images": None, "lacks": lacks}
         changes |= {"classes": self.classes, "input_size": self.input_size}
 
-        def replaced(setting: Setting) -> Setting:
-            return replace(setting, **changes) if setting.data == IMAGENET else setting
+        def is_replaced(setting: Setting) -> bool:
+            return not setting.data.fingerprint and setting.task.split()[0] == self.task
 
-        return tuple(replace(claim, settings=tuple(map(replaced, claim.settings))) for claim in claims)
+        def is_kept(claim: Claim) -> bool:
+            return claim.of_class in ("", *self.class_names) or not any(map(is_replaced, claim.settings))
+
+        return tuple(
+            replace(
+                claim,
+                settings=tuple(
+                    replace(setting, **changes) if is_replaced(setting) else setting for setting in claim.settings
+                ),
+            )
+            for claim in claims
+            if is_kept(claim)
+        )
 
 
 TINY_IMAGENET = Substitute(
@@ -173,6 +200,12 @@ def claim_curve(
             note="read off the figure",
         )
     yield claim
+
+
+def _split(words: str) -> tuple[str, dict[str, str]]:
+    """Split a name from the fields after it."""
+    name, *fields = words.split()
+    return name, dict(field.split("=", 1) for field in fields)
 
 
 def round_up(value: float) -> float:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from reslab.paper.claim import IMAGENET, IMAGENET_IMAGES, Claim, Setting, claim_curve, claim_order, round_up
 from reslab.paper.figures import FIGURE_4, IMAGENET_READ_TO, Curve
-from reslab.paper.measurements import AtTheEnd, ByEnsemble, ByProtocol, Logged, SeveralCrops
+from reslab.paper.measurements import AtTheEnd, ByEnsemble, ByProtocol, Logged, OtherProtocol
 from reslab.paper.tables import TABLE_2, TABLE_3, TABLE_4, TABLE_5, Published
 
 METRICS = {"top-1": "error_percent", "top-5": "top5_error_percent"}
@@ -32,7 +32,7 @@ def _tolerance(percent: float, *, read_to: float = 0.0) -> float:
     return round_up(100 * 2 * math.sqrt(2 * part * (1 - part) / IMAGENET_IMAGES[1]) + read_to)
 
 
-def _table(table: str, rows: tuple[Published, ...], protocol: SeveralCrops) -> Iterator[Claim]:
+def _table(table: str, rows: tuple[Published, ...], protocol: OtherProtocol) -> Iterator[Claim]:
     """Yield what a table prints: of the networks the paper trained as claims, of others' as numbers."""
     for row in rows:
         own = row.network is not None and row.network.startswith(("plain", "resnet"))

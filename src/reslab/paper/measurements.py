@@ -13,7 +13,8 @@ from typing import Any, Literal, TypeAlias, TypeGuard
 ITERATIONS = 64_000
 LOG_EVERY = 1_000
 ENSEMBLE = "ensemble"
-SeveralCrops: TypeAlias = Literal["10-crop", "multi-scale"]
+OBJECTS = "class_objects"  # of a detector's test, for each class
+OtherProtocol: TypeAlias = Literal["10-crop", "multi-scale", "refined", "refined-several-scales"]
 
 
 class Unreadable(Exception):
@@ -37,15 +38,16 @@ class Record:
 
 @dataclass(frozen=True)
 class AtTheEnd:
-    """A number of the result, taken with the weights that were saved."""
+    """A number of the result, or one class's, taken with the weights that were saved."""
 
     metric: str
+    of_class: str = ""
 
     def read(self, record: Record) -> float:
         """Return the number."""
-        value = record.result.get(self.metric)
+        value = _pick(record.result.get(self.metric), self.of_class, record)
         if not _is_number(value):
-            raise Unreadable(f"its result has no {self.metric}")
+            raise Unreadable(f"its result has no {_name(self.metric, self.of_class)}")
         return value
 
 
@@ -123,24 +125,25 @@ class ResponseStd:
 
 @dataclass(frozen=True)
 class ByProtocol:
-    """A number of a test by another protocol than the run's own, taken with the weights that were saved."""
+    """A number of a test by another protocol than the run's own, or one class's, with the weights that were saved."""
 
-    protocol: SeveralCrops
+    protocol: OtherProtocol
     metric: str
+    of_class: str = ""
 
     def read(self, record: Record) -> float:
         """Return the number."""
         found = record.analyses.get(self.protocol)
         if found is None:
             raise Unreadable(f"it was not tested with {self.protocol}; run `reslab reproduce` without --from")
-        return _read_test(record, found, self.metric, name=self.protocol)
+        return _read_test(record, found, self.metric, of_class=self.of_class, name=self.protocol)
 
 
 @dataclass(frozen=True)
 class ByEnsemble:
     """A number of several runs' probabilities averaged, which is kept with the run of the first member."""
 
-    protocol: SeveralCrops
+    protocol: OtherProtocol
     metric: str
     members: tuple[str, ...]
 
@@ -158,23 +161,38 @@ class ByEnsemble:
         return _read_test(record, found, self.metric, name=ENSEMBLE)
 
 
-def _read_test(record: Record, found: Mapping[str, Any], metric: str, *, name: str) -> float:
+def _read_test(record: Record, found: Mapping[str, Any], metric: str, *, of_class: str = "", name: str) -> float:
     """Return a number of a test of all the images a run is tested on."""
     try:
         _check_images(record, found, what=f"its {name} test used")
-        if not _is_number(found[metric]):
-            raise Unreadable(f"its {name} test has no {metric}")
-        return float(found[metric])
+        if not _is_number(value := _pick(found[metric], of_class, record)):
+            raise Unreadable(f"its {name} test has no {_name(metric, of_class)}")
+        return float(value)
     except (LookupError, TypeError, ValueError) as error:
         raise Unreadable(f"its {name} test cannot be read ({error})") from error
 
 
+def _pick(value: Any, of_class: str, record: Record) -> Any:
+    """Return a value, or that of one class: tests have them by class, results in the order of the classes."""
+    if of_class and isinstance(value, list):
+        value = dict(zip(record.result.get("class_names", ()), value, strict=False))
+    return value.get(of_class) if of_class and isinstance(value, Mapping) else value
+
+
+def _name(metric: str, of_class: str) -> str:
+    return f"{metric} of {of_class}" if of_class else metric
+
+
 def _check_images(record: Record, found: Mapping[str, Any], *, what: str) -> None:
-    """Refuse what was not found on all the images that the run is tested on."""
-    images = sum(map(sum, record.result["confusion"]))
+    """Refuse what was not found on all the images that the run is tested on; with objects, by how many these are."""
+    if found["data"] == record.data and (objects := record.result.get(OBJECTS)) is not None:
+        if (here := sum(found[OBJECTS].values())) != sum(objects):
+            raise Unreadable(f"{what} images with {here:,} objects, not the {sum(objects):,} that the run is tested on")
+        return
+    images = sum(map(sum, record.result.get("confusion", ())))
     if found["data"] != record.data or found["images"] != images:
-        told = f"{found['images']:,} images of {found['data']}, not the {images:,} test images of the run"
-        raise Unreadable(f"{what} {told}")
+        tested = f", not the {images:,} test images of the run" if images else ""
+        raise Unreadable(f"{what} {found['images']:,} images of {found['data']}{tested}")
 
 
 def _is_number(value: Any) -> TypeGuard[float]:

@@ -6,16 +6,18 @@ the letter; a run in which any of it differs, be it longer or shorter, reads "re
 Where nothing was published, a run of the full setting reads "measured".
 """
 
+import re
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Any, Literal, TypeAlias
 
-from reslab.paper.claim import Claim, Setting
+from reslab.paper.claim import IMAGENET, Claim, Setting
 from reslab.paper.measurements import Unreadable
 from reslab.report.records import RunRecord
-from reslab.spec.trial import Trial, trial_differences
+from reslab.runs.origins import name_start
+from reslab.spec.trial import PREPARED, START, Trial, trial_differences
 
 Word: TypeAlias = Literal["reproduced", "deviates", "measured", "reduced setting", "not run"]
 # What a run may choose freely. Every other field is material, those yet to be invented included.
@@ -28,6 +30,10 @@ IMMATERIAL = {
     "recipe.evaluate_every",
     "recipe.sync_norms",
 }
+# A run that differs in one of these, or in a field of its network, is another experiment and no reduced setting.
+OTHER = ("data.name", "task", "task.name", "task.head", "task.context")
+A_RUN = re.compile(r".+-[0-9a-f]{12}(@\d+)?")  # that trained the weights which another starts from
+DIGEST = re.compile(r"[0-9a-f]{16,}")
 PRECISIONS = ("fp32", "fp16", "bf16")  # the finest first
 # How a run differs from a setting: each material field with the run's value and the setting's.
 Differences: TypeAlias = tuple[tuple[str, Any, Any], ...]
@@ -131,6 +137,7 @@ def _judge(claim: Claim, records: Sequence[RunRecord]) -> Verdict:
                 *_steps(claim, _means(values)),
                 *lacks,
                 *[f"{field} is {_written(ours)} instead of {_written(asked)}" for field, ours, asked in kind],
+                *_starts(runs, claim),
                 *_precisions(runs),
                 *_normalizing(runs),
                 *_skipping(runs),
@@ -148,7 +155,7 @@ def _sample(claim: Claim, setting: Setting, records: Sequence[RunRecord]) -> _Sa
     # Of one seed one run counts, be it copied or trained again in another precision: the one nearest the paper's.
     for run in sorted(records, key=lambda run: (PRECISIONS.index(run.trial.recipe.precision), run.id)):
         kind = _differences(run, setting, asked)
-        if any(field == "data.name" or field.startswith("network.") for field, *_ in kind):
+        if any(field in OTHER or field.startswith("network.") for field, *_ in kind):
             continue
         if run.evidence is None:
             unfinished += 1
@@ -176,14 +183,40 @@ def _differences(run: RunRecord, setting: Setting, asked: Trial) -> Differences:
     """Return what is material and not the setting's; data without a known fingerprint are told by their numbers."""
     differing = trial_differences(run.trial, asked)
     result = run.evidence.result if run.evidence else {}
+    if setting.start:
+        # The setting knows what the weights were trained on; which they are, and how they take images, the run knows.
+        differing = {field: pair for field, pair in differing.items() if field.split(".")[0] not in (START, PREPARED)}
+        if not _starts_on(run, setting.start):
+            differing[START] = (name_start(run.trial, run.directory) or "random", f"trained on {setting.start}")
     if setting.images is not None:
         differing.pop("data.fingerprint", None)
         here = tuple(result.get("data_images", ("unknown",))) if run.evidence else setting.images
+        if len(setting.images) == 1 and len(here) == 2:  # which of them are for the test is not known
+            here = (sum(here),)
         if here != setting.images:
             differing["data.images"] = (here, setting.images)
     if skipped := result.get("skipped_images"):
         differing["data.skipped_images"] = (skipped, 0)
     return tuple((field, *values) for field, values in differing.items() if field not in IMMATERIAL)
+
+
+def _starts_on(run: RunRecord, data: str) -> bool:
+    """Whether a run starts from weights that were trained on data, as far as their name says it.
+
+    Files and published sets have ImageNet's: `reslab reproduce` takes no others. A run says what it was trained on.
+    """
+    name = name_start(run.trial, run.directory)
+    if name is None:
+        return False
+    return f"-{data}-" in name if A_RUN.fullmatch(name) else data == IMAGENET.name
+
+
+def _starts(runs: Sequence[RunRecord], claim: Claim) -> list[str]:
+    """Name the weights that runs started from, where the setting is to start from weights."""
+    if not any(setting.start for setting in claim.settings):
+        return []
+    names = dict.fromkeys(name for run in runs if (name := name_start(run.trial, run.directory)))
+    return [f"started from {' and '.join(sorted(names))}"] if names else []
 
 
 def _compare(claim: Claim, means: Sequence[float]) -> Word:
@@ -243,7 +276,7 @@ def _lacking(claim: Claim, samples: Sequence[_Sample]) -> list[str]:
 def _precisions(runs: Sequence[RunRecord]) -> list[str]:
     """Name the precisions other than fp32: they do not decide, but they are told."""
     names = sorted({run.trial.recipe.precision for run in runs} - {"fp32"})
-    return [f"trained in {' and '.join(names)}"] if names else []
+    return [f"trained in {' and '.join(sorted(names))}"] if names else []
 
 
 def _normalizing(runs: Sequence[RunRecord]) -> list[str]:
@@ -275,4 +308,6 @@ def _written(value: object) -> str:
     """Write a value as people do: thousands apart, a fingerprint by its beginning."""
     if isinstance(value, tuple):
         return " and ".join(map(_written, value))
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)[:12]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return str(value)[:12] if DIGEST.fullmatch(str(value)) else str(value)

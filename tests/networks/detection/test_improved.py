@@ -38,3 +38,10 @@ def test_all_improvements_go_together(head: dict[str, object]) -> None:
     assert rows.shape == (2, 10, 6) and (rows[..., FOUND] != ABSENT).any()
     assert (rows[..., 1:, 4] <= rows[..., :-1, 4]).all()
     assert (rows[..., :4] >= 0).all() and (rows[..., :4] <= 64.001).all()
+
+
+def test_work_is_that_of_the_looks() -> None:
+    """A test in two sizes looks at the image once more in each, by its pixels; a round judges all regions again."""
+    assert Improvements().work == 1
+    assert Improvements(rounds=1, voting=0.5).work == 2
+    assert Improvements(rounds=1, factors=(0.5, 1.0)).work == 2 * (1 + 0.25 + 1)

@@ -89,7 +89,7 @@ def test_what_is_recorded_is_what_voc_and_coco_say() -> None:
     assert recorded[MAP50.name] == pytest.approx(100 * (mean(voc.area) or 0))
     for name, value in coco.numbers.items():
         assert recorded[COCO[name].name] == (None if value is None else pytest.approx(100 * value))
-    assert recorded.keys() == {score.name for score in SCORES} | {*INTERVALS.values(), *LARGE}
+    assert recorded.keys() == {score.name for score in SCORES} | {*INTERVALS.values(), *BY_CLASS, *LARGE}
     for name in (*BY_CLASS, CURVES):
         assert len(recorded[name]) == 4
     assert recorded[scores.PRECISIONS_50][3] is recorded[CURVES][3] is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -11,6 +12,7 @@ from cyclopts import Parameter
 
 from reslab.cli.completion import complete_places
 from reslab.cli.reproduce.cost_table import reproduce_table_1
+from reslab.cli.reproduce.images import open_images, stand_in, tell_of_other_images
 from reslab.cli.reproduce.release import print_release, reproduce_release
 from reslab.cli.terminal.asking import ask_before
 from reslab.cli.terminal.checked_records import warn_of
@@ -20,7 +22,7 @@ from reslab.cli.train.trial_set import print_runs, refuse_numbers, tell_needs
 from reslab.cli.words.subjects import WHOLE, Compile, Json, RunsFolder, runs_root, writable_root
 from reslab.errors import UserError, choices, suggest
 from reslab.numbers import about, signed
-from reslab.paper.claim import CIFAR10, IMAGENET, TINY_IMAGENET, Claim
+from reslab.paper.claim import Claim
 from reslab.paper.claims import CLAIMS
 from reslab.report.markdown import gather_remarks
 from reslab.report.notation import ours, place
@@ -32,7 +34,6 @@ from reslab.spec.codec import encode
 from reslab.spec.words import split_words
 
 if TYPE_CHECKING:
-    from reslab.data.dataset import Dataset
     from reslab.experiments.estimate import Estimate
     from reslab.experiments.reproduce import Plan
 
@@ -64,12 +65,14 @@ def reproduce(
     Parameters
     ----------
     words
-        table-1 to table-6, fig-1, fig-4, fig-6, fig-7, shortcuts or release. Give several if they train on the same
+        table-1 to table-12, fig-1, fig-4, fig-6, fig-7, shortcuts or release. Give several if they train on the same
         images. table-1 counts parameters and multiply-adds and trains nothing. release tests the authors' ImageNet
         weights on the photographs of data=FOLDER, or of --from DIR prints the records. Then fields to change, such as
         recipe.iterations=2000 (a reduced setting). For ImageNet tables: data=FOLDER is a folder
         with ImageNet, or with other photographs, and data=tiny-imagenet is a dataset (then the verdict is 'reduced
-        setting'). data.on_bad_image=skip skips images that cannot be read.
+        setting'). For table-7 to table-12: data=FOLDER has Pascal VOC, COCO, ImageNet's detection data, or other
+        annotated objects (then the verdict is 'reduced setting'), and weights=FILE|imagenet|torchvision are what
+        detectors start from. data.on_bad_image=skip skips images that cannot be read.
     seeds
         Train with the seeds 1 to N. Default: seed 1.
     only
@@ -108,14 +111,15 @@ def reproduce(
     if measure:
         raise UserError(f"--measure is only for {COUNTED}; leave out --measure")
     refuse_numbers(seeds=seeds, together=together)
-    data = fields.pop("data", None)
+    data, weights = fields.pop("data", None), fields.pop("weights", None)
     if from_ is None:
         root = runs_root(runs) if dry_run else writable_root(runs)
-        dataset = _open(claims, ", ".join(subjects), data, root)
+        dataset = open_images(claims, ", ".join(subjects), data, root)
         with progress_console.status("loading"):
             from reslab.experiments.reproduce import plan_runs
 
-            plan = plan_runs(claims, dataset, root, seeds=seeds or 1, fields=fields, together=together)
+            amount = {"seeds": seeds or 1, "together": together}
+            plan = plan_runs(claims, dataset, root, fields=fields, weights=weights, **amount)
         estimate, test_seconds = _tell_plan(plan, refusing=not dry_run)
         if dry_run:
             _print_plan(plan, estimate, test_seconds, json=json)
@@ -124,7 +128,7 @@ def reproduce(
         ask_before("training" if estimate else "testing", seconds, yes=yes)
         _run(plan, compile=compile)
         claims = plan.claims
-    elif fields or runs or seeds or together or compile or yes or dry_run:
+    elif fields or weights or runs or seeds or together or compile or yes or dry_run:
         raise UserError("--from compares existing runs and trains nothing; with it, give only data=, --only and --json")
     elif not from_.is_dir():
         raise UserError(f"there is no folder {from_}; give --from a folder of runs")
@@ -133,10 +137,10 @@ def reproduce(
     else:
         root = from_
         if data is not None:
-            claims = _stand_in(claims, ", ".join(subjects), data, root)
+            claims = stand_in(claims, ", ".join(subjects), data, root)
     judged = judge_runs(claims, root)
     if from_ is not None and data is None:
-        _tell_of_other_photographs(claims, judged, root)
+        tell_of_other_images(claims, judged, root)
     warn_of(judged.damages)
     if json:
         print_json([_plain(verdict) for verdict in judged.verdicts])
@@ -155,7 +159,8 @@ def choose_claims(tables: Sequence[str], only: str) -> list[Claim]:
             known = suggest(table, PLACES) or f"; choose {choices(PLACES)}"
             raise UserError(f"'{table}' is not a table or figure{known}")
     claims = [claim for table in dict.fromkeys(tables) for claim in CLAIMS[table]]
-    if len({setting.data.name for claim in claims for setting in claim.settings}) > 1:
+    names = [{setting.data.name for claim in CLAIMS[table] for setting in claim.settings} for table in tables]
+    if not set.intersection(*names):
         raise UserError(f"{', '.join(tables)} train on different images; reproduce them in separate commands")
     networks = list(dict.fromkeys(setting.network for claim in claims for setting in claim.settings))
     wanted = [name.strip().lower().replace("_", "-") for name in only.split(",") if name.strip()]
@@ -177,57 +182,6 @@ def choose_claims(tables: Sequence[str], only: str) -> list[Claim]:
 def _means(name: str, network: str) -> bool:
     """Whether `name` means `network`: with its fields, or without naming any fields."""
     return name in (network.lower(), network.split()[0])
-
-
-def _open(claims: Sequence[Claim], table: str, data: str | None, root: Path) -> Dataset:
-    """Open the dataset of the claims; `data` is a dataset or a folder to use instead of ImageNet."""
-    _refuse_data(claims, table, data)
-    names = {setting.data.name for claim in claims for setting in claim.settings}
-    with progress_console.status("loading"):
-        from reslab.data.catalogue import LOADERS, load_dataset
-        from reslab.experiments.reproduce import open_imagenet
-
-        if IMAGENET.name not in names:
-            return load_dataset(CIFAR10.name)
-        if data in LOADERS:
-            return load_dataset(data)
-        dataset = open_imagenet(Path(data).expanduser() if data else None, runs=root)
-    if dataset is None:
-        raise UserError(
-            f"{table} needs ImageNet (ILSVRC-2012), which was not found: get it from image-net.org and run "
-            "`reslab data prepare imagenet SOURCE`, or give data=FOLDER if it is unpacked; "
-            "other images, such as data=tiny-imagenet or a folder of photographs, give a reduced setting, and "
-            "--from DIR judges existing runs"
-        )
-    return dataset
-
-
-def _refuse_data(claims: Sequence[Claim], table: str, data: str | None) -> None:
-    if data is not None and all(setting.data != IMAGENET for claim in claims for setting in claim.settings):
-        raise UserError(f"data= is only for tables that train on ImageNet; leave out data= for {table}")
-
-
-def _stand_in(claims: Sequence[Claim], table: str, data: str, root: Path) -> Sequence[Claim]:
-    """Return claims about ImageNet about other data; of Tiny-ImageNet no image is needed to judge runs."""
-    _refuse_data(claims, table, data)
-    if data == TINY_IMAGENET.data.name:
-        return TINY_IMAGENET.stand_in(claims)
-    dataset = _open(claims, table, data, root)
-    from reslab.experiments.reproduce import on_these
-
-    return on_these(claims, dataset)
-
-
-def _tell_of_other_photographs(claims: Sequence[Claim], judged: Judgement, root: Path) -> None:
-    """Say how to judge runs on other photographs, if a table about ImageNet finds no run on ImageNet."""
-    asked = {setting.data.name for claim in claims for setting in claim.settings}
-    if asked == {IMAGENET.name} and judged.data_names and IMAGENET.name not in judged.data_names:
-        tiny = TINY_IMAGENET.data.name
-        add = f"{tiny} to judge those" if tiny in judged.data_names else "FOLDER to judge the runs on that folder"
-        note(
-            f"no run in {root} was trained on ImageNet, only on {', '.join(sorted(judged.data_names))}; "
-            f"add data={add} as a reduced setting"
-        )
 
 
 def _tell_plan(plan: Plan, *, refusing: bool) -> tuple[Estimate | None, float]:
@@ -308,4 +262,17 @@ def _plain(verdict: Verdict) -> dict[str, Any]:
         for setting, values, runs in verdict.cells
     ]
     judged = {name: encode(getattr(verdict, name)) for name in names}
-    return {"claim": encode(verdict.claim), **judged, "settings": cells}
+    return {"claim": encode(verdict.claim), **judged, "settings": cells, "command": _command(verdict.claim)}
+
+
+def _command(claim: Claim) -> str | None:
+    """Return what trains and tests for a claim, as far as it is known without the files; None where nothing does."""
+    if not claim.settings:
+        return None
+    networks = dict.fromkeys(setting.network for setting in claim.settings)
+    words = ["reslab reproduce", claim.table, "--only", shlex.quote(",".join(networks))]
+    if any(not setting.data.fingerprint for setting in claim.settings):
+        words.append("data=FOLDER")
+    if any(setting.start for setting in claim.settings):
+        words.append("weights=FILE")
+    return " ".join(words)

@@ -25,6 +25,11 @@ class Improvements:
     voting: float = 0.0
     factors: tuple[float, ...] = ()
 
+    @property
+    def work(self) -> float:
+        """About how many plain tests take as long: by the pixels of all sizes, and the rounds of regions."""
+        return (1 + sum(factor**2 for factor in self.factors)) * (1 + self.rounds)
+
 
 def detect(detectors: Sequence[Detector], images: Tensor, targets: Tensor, improvements: Improvements) -> Tensor:
     """Return the detections (images, kept, 6) of one detector or of several, as `Detector` does.

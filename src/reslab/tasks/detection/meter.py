@@ -87,6 +87,7 @@ class DetectionScores:
             **{score.name: value for score, value in self._list_means().items()},
             **{scores.INTERVALS[score]: [100 * end for end in ends] for score, ends in intervals.items()},
             scores.PRECISIONS_50: [_percent(one) for one in self.voc.area],
+            scores.PRECISIONS_11: [_percent(one) for one in self.voc.eleven],
             scores.PRECISIONS: [_percent(one) for one in self.coco.by_class],
             scores.OBJECTS: [len(ranking.sought) for ranking in self.voc.rankings],
             scores.CURVES: curves,

@@ -51,10 +51,11 @@ SIZES = (("small", SMALL, RECALLS[3]), ("medium", MEDIUM, RECALLS[4]), ("large",
 
 INTERVALS = {score: score.interval for score in SCORES if score.interval}  # over test images
 PRECISIONS_50 = "class_ap50_percent"  # None for a class without objects
+PRECISIONS_11 = "class_ap50_11_point_percent"
 PRECISIONS = "class_ap_percent"
 OBJECTS = "class_objects"  # that are neither difficult nor crowds
 CURVES = "precision_recall"  # of each class, at COCO's 101 recalls, by an overlap of a half
-BY_CLASS = (PRECISIONS_50, PRECISIONS, OBJECTS)  # a number for each class
-LARGE = (CURVES, *BY_CLASS)
+BY_CLASS = (PRECISIONS_50, PRECISIONS_11, PRECISIONS, OBJECTS)  # a number for each class
+LARGE = (CURVES,)
 # What a training is counted by, and what the detector calls it.
 LOSSES = {f"{name}_loss": name for name in ("rpn_class", "rpn_box", "roi_class", "roi_box")}

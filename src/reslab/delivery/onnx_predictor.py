@@ -25,6 +25,10 @@ class OnnxPredictor(Guesser):
 
     def __init__(self, path: Path) -> None:
         about = _read_metadata(path)
+        if "detections" in (about.get("outputs") if isinstance(about.get("outputs"), dict) else ()):
+            raise UserError(
+                f"{path} finds objects, and only files of classifiers are read here; give the detector's run or weights"
+            )
         try:
             self.origin, self.run = str(path), run_onnx(str(path))
         except Exception as error:  # onnxruntime's own kinds, which have nothing else in common

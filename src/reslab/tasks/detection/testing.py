@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import Tensor
@@ -15,6 +15,8 @@ from reslab.networks.detection.detector import Detector
 from reslab.networks.detection.improved import Improvements, detect
 from reslab.networks.detection.several_scales import SIDES
 from reslab.networks.inference import Served
+from reslab.runtime.execution import Execution
+from reslab.spec import Preprocess
 from reslab.spec.boxes import BOTTOM, COLUMNS, FRAME, HEIGHT, RIGHT, WIDTH
 
 if TYPE_CHECKING:
@@ -29,6 +31,17 @@ PROTOCOLS = {
     "several-scales": Improvements(factors=SCALES),
     "refined-several-scales": Improvements(rounds=ROUNDS, voting=VOTING, factors=SCALES),
 }
+
+
+class Shown(Protocol):
+    """What says how an image is prepared, such as a subject."""
+
+    @property
+    def preprocess(self) -> Preprocess: ...
+    @property
+    def brightest(self) -> int: ...
+    @property
+    def execution(self) -> Execution: ...
 
 
 class DetectionBench:
@@ -72,7 +85,7 @@ class DetectionBench:
         return found if len(detectors) > 1 else found * 2
 
 
-def show_whole(image: Tensor, fitting: Fitting, subject: "Subject") -> tuple[Tensor, Tensor]:
+def show_whole(image: Tensor, fitting: Fitting, subject: Shown) -> tuple[Tensor, Tensor]:
     """Return an image (1, channels, height, width) as a detector is shown it, padded, and its frame as targets."""
     width, height = fitting.resize(image.shape[3], image.shape[2])
     pixels = image.float()

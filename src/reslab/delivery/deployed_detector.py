@@ -151,9 +151,7 @@ def write_detector(deployed: DeployedDetector, path: Path, pictures: Iterable[Pi
     return parity
 
 
-def check_detections(
-    deployed: DeployedDetector, run: DetectionRunner, pictures: Iterable[Picture]
-) -> DetectionParity:
+def check_detections(deployed: DeployedDetector, run: DetectionRunner, pictures: Iterable[Picture]) -> DetectionParity:
     """Compare what `run` finds in pictures with what the network finds, one by one."""
     pairs: list[tuple[Tensor, Tensor]] = []
     with torch.no_grad():

@@ -256,7 +256,7 @@ def _refuse_for_detectors(form: str, *, int8: bool) -> None:
     if form != "onnx":
         raise UserError(f"--format {form} is for classifiers; export a detector with --format onnx")
     if int8:
-        raise UserError("--int8 is for classifiers, and a detector's boxes suffer from it; leave out --int8")
+        raise UserError("--int8 is for classifiers; leave it out to export a detector")
 
 
 def _refuse_tested(images: Sequence[Path], data: LabelledData) -> None:

@@ -57,7 +57,7 @@ class Written:
 
 
 def deploy(*, ties: bool = False, certainty: float = 1.0, **fields: Any) -> DeployedDetector:
-    """A thin detector that is sure of much: scores differ, boxes move and overlap; with `ties` all anchors are equal."""
+    """A thin detector whose scores differ, and whose boxes move and overlap; with `ties` all anchors are equal."""
     torch.manual_seed(0)
     detector = Detector(find("resnet-18", {**THIN, **SHALLOW, "classes": 2}), Detection(**{**C4, **SIZES, **fields}))
     nn.init.normal_(detector.outputs.scores.weight, std=0.5 * certainty)

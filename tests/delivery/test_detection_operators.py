@@ -85,7 +85,7 @@ def test_suppression_is_the_networks(overlap: float) -> None:
 def test_ranks_are_the_networks() -> None:
     """Ties in their order, among thousands too; what does not count last; more asked for than there are."""
     rows = {0: torch.export.Dim("rows"), 1: torch.export.Dim("scores")}
-    run = export(lambda *x: rank(*x, 9), draw(2, 30, 0)[1:], [rows] * 2)
+    run = export(lambda scores, valid: rank(scores, valid, 9), draw(2, 30, 0)[1:], [rows] * 2)
     for seed, count in enumerate((30, 4, 9, 500, 10_000)):
         _, scores, valid = draw(3, count, seed)
         scores[0, ::3], scores[1] = -torch.inf, scores[1].remainder(3)

@@ -53,5 +53,5 @@ def test_nothing_found_is_nothing_checked() -> None:
     """Then images that show something are asked for."""
     parity = compare_detections([(make_rows(0, absent=4), make_rows(0, absent=4))])
     assert not parity.agrees
-    with pytest.raises(UserError, match="finds nothing in the 1 images.*give images that show its classes"):
+    with pytest.raises(UserError, match=r"finds nothing in the 1 images.*give images that show its classes"):
         refuse_difference(Path("x.onnx"), parity)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,8 @@ from reslab.spec.codec import decode
 from reslab.tasks.catalogue import find_shown
 
 if TYPE_CHECKING:
+    from reslab.delivery.deployed import Parity
+    from reslab.delivery.detection_parity import DetectionParity
     from reslab.delivery.quantization import OnnxScore
     from reslab.experiments.export import Exported
     from reslab.scores import Score
@@ -103,16 +105,18 @@ def _files(written: Exported) -> tuple[Path, ...]:
 
 
 def _print_written(written: Exported) -> None:
-    about = written.description
+    from reslab.delivery.detection_parity import DetectionParity  # torch is slow to import
+
+    about, parity = written.description, written.parity
     print_heading(written.subject, about["network"])
     say(f"wrote {written.path}, {write_size(written.path.stat().st_size)}")
-    for line in _tell_detector(written) if written.task == "detection" else _tell_classifier(written):
+    is_detector = isinstance(parity, DetectionParity)
+    for line in _tell_detector(written, parity) if is_detector else _tell_classifier(written, parity):
         say(line)
 
 
-def _tell_classifier(written: Exported) -> Iterator[str]:
-    about, parity = written.description, written.parity
-    assert hasattr(parity, "same_guess")
+def _tell_classifier(written: Exported, parity: Parity) -> Iterator[str]:
+    about = written.description
     inside, first = decode(Preprocess, about["inside"]), about["resize_first"]
     if written.format == "torchvision":
         whole = replace(inside, resize=first["resize"], crop=first["crop"], interpolation=first["interpolation"])
@@ -130,8 +134,8 @@ def _tell_classifier(written: Exported) -> Iterator[str]:
     )
 
 
-def _tell_detector(written: Exported) -> Iterator[str]:
-    about, parity = written.description, written.parity
+def _tell_detector(written: Exported, parity: DetectionParity) -> Iterator[str]:
+    about = written.description
     taken, first = about["input"], about["resize_first"]
     yield (
         f"takes   pixels {' x '.join(map(str, taken['pixels']))}, {taken['channels']}, 0 to 255: images whose shorter "

@@ -59,7 +59,7 @@ class DeployedDetector(nn.Module):
         super().__init__()
         self.network = detector.eval()
         self.preprocess = replace(preprocess, resize=None, crop=None)
-        self.fitting = Fitting(*detector.task.sides)
+        self.fitting = Fitting(detector.plan.shorter, detector.plan.longest)
         self.channels = detector.spec.input_shape[0]
         self.prepare(torch.zeros(1, self.channels, 1, 1))  # which refuses what does not fit
 

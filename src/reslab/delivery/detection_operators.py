@@ -19,7 +19,7 @@ Value = Any
 
 def make_translations() -> dict[Callable[..., Any], Callable[..., Any]]:
     """Return what writes each step into a graph, for torch.onnx.export."""
-    from onnxscript import opset18 as op  # which comes with an extra
+    op = _take_operators()
 
     def rank(scores: Value, valid: Value, count: int) -> tuple[Value, Value]:
         rows = op.Gather(op.Shape(scores), _whole(0))
@@ -63,7 +63,7 @@ def make_translations() -> dict[Callable[..., Any], Callable[..., Any]]:
         strides: Sequence[int],
         side: int,
         samples: int,
-        shifted: bool,  # noqa: FBT001
+        shifted: bool,
     ) -> Value:
         def cut(level: int, boxes: Value, images: Value) -> Value:
             return op.RoiAlign(
@@ -102,6 +102,13 @@ def make_translations() -> dict[Callable[..., Any], Callable[..., Any]]:
         ops.pool_max.default: pool_max,
         ops.align.default: align,
     }
+
+
+def _take_operators() -> Any:
+    """Return ONNX's operators, which come with an extra."""
+    from onnxscript import opset18
+
+    return opset18
 
 
 def _tensor(value: Any) -> Any:

@@ -25,7 +25,7 @@ class OnnxPredictor(Guesser):
 
     def __init__(self, path: Path) -> None:
         about = _read_metadata(path)
-        if "detections" in (about.get("outputs") if isinstance(about.get("outputs"), dict) else ()):
+        if "canvases" in about:
             raise UserError(
                 f"{path} finds objects, and only files of classifiers are read here; give the detector's run or weights"
             )

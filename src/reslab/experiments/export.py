@@ -128,12 +128,14 @@ def export(
         found = find_images(images, on_bad=on_bad)
         to_calibrate = find_images([calibrate], on_bad=on_bad) if calibrate is not None else []
         trained = load_trained(subject, given, runs)
-        if isinstance(trained.network, Detector):
+        detector = trained.network if isinstance(trained.network, Detector) else None
+        if detector is not None:
             _refuse_for_detectors(format, int8=int8)
         path = Path(out) if out else Path(_stem(trained.origin) + FORMS[format].endings[0])
         refuse_overwriting(path, subject, given, trained.run)
         refuse_closed_place(path)
-        deployed = deploy(trained, preprocess_fields(given))
+        fields = preprocess_fields(given)
+        deployed = deploy(trained, fields) if detector is None else deploy_detector(trained, detector, fields)
         dataset = None
         if "data" in given:
             dataset = open_data(given["data"], known=trained.data, listener=Listener(warn=warn))
@@ -170,12 +172,15 @@ def export(
     )
 
 
-def deploy(trained: Trained, preprocess: Mapping[str, Any]) -> Deployed | DeployedDetector:
+def deploy(trained: Trained, preprocess: Mapping[str, Any]) -> Deployed:
     """Return a trained network with the arithmetic of its preprocessing in front, on the CPU."""
-    network, chosen = trained.network.cpu(), choose_preprocess(trained, preprocess)
-    if isinstance(network, Detector):
-        return DeployedDetector(network, chosen)
-    return Deployed(network, make_intake(network, preprocess=chosen))
+    network = trained.network.cpu()
+    return Deployed(network, make_intake(network, preprocess=choose_preprocess(trained, preprocess)))
+
+
+def deploy_detector(trained: Trained, detector: Detector, preprocess: Mapping[str, Any]) -> DeployedDetector:
+    """Return the same of a detector."""
+    return DeployedDetector(detector.cpu(), choose_preprocess(trained, preprocess))
 
 
 def write_file(

@@ -34,7 +34,7 @@ def _suppress(
     boxes: Tensor,
     scores: Tensor,
     valid: Tensor,
-    overlap: float,  # noqa: ARG001
+    overlap: float,
     count: int,
 ) -> tuple[Tensor, Tensor]:
     shape = (boxes.shape[0], count)
@@ -42,7 +42,7 @@ def _suppress(
 
 
 @torch.library.register_fake(POOL_MAX)
-def _pool_max(map: Tensor, boxes: Tensor, images: Tensor, stride: int, side: int) -> Tensor:  # noqa: ARG001
+def _pool_max(map: Tensor, boxes: Tensor, images: Tensor, stride: int, side: int) -> Tensor:
     return map.new_empty(boxes.shape[0], map.shape[1], side, side)
 
 
@@ -50,11 +50,11 @@ def _pool_max(map: Tensor, boxes: Tensor, images: Tensor, stride: int, side: int
 def _align(
     maps: Sequence[Tensor],
     boxes: Tensor,
-    images: Tensor,  # noqa: ARG001
-    levels: Tensor | None,  # noqa: ARG001
-    strides: Sequence[int],  # noqa: ARG001
+    images: Tensor,
+    levels: Tensor | None,
+    strides: Sequence[int],
     side: int,
-    samples: int,  # noqa: ARG001
-    shifted: bool,  # noqa: ARG001, FBT001
+    samples: int,
+    shifted: bool,
 ) -> Tensor:
     return maps[0].new_empty(boxes.shape[0], maps[0].shape[1], side, side)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 from tests.delivery.conftest import make_network
+from tests.networks.detection.scenes import make_detector
 from tests.photographs import make_photos
 from tests.trials import DIGITS, make_photo_trial
 
 import reslab
+from reslab.cli.export import export as export_command
 from reslab.data.catalogue import open_data
 from reslab.data.photos.folder import PhotoDataset
-from reslab.delivery.pictures import pair_pictures
+from reslab.delivery.deployed_detector import DeployedDetector, check_detections
+from reslab.delivery.detection_parity import DetectionParity
+from reslab.delivery.pictures import Picture, pair_pictures
 from reslab.errors import UserError
 from reslab.experiments import export as exporting
 from reslab.experiments.export import (
@@ -62,6 +67,34 @@ def test_from_python_as_on_the_command_line(tmp_path: Path) -> None:
     ):
         with pytest.raises(UserError, match=sentence):
             reslab.export(weights, **options)
+
+
+def test_a_detector_is_written_as_onnx_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From its weights, checked on synthetic photographs; what only classifiers have is refused in a sentence."""
+    detector = make_detector(shorter=64, longest=96)
+    detector.preprocess, detector.class_names = Preprocess(mean=(0.5,), std=(0.5,)), ("bar", "disc")
+    weights = str(save_model(detector, tmp_path / "it.safetensors"))
+    for options, sentence in (
+        ({"format": "torch-export"}, "--format torch-export is for classifiers; export a detector with --format onnx"),
+        ({"format": "torchvision"}, "--format torchvision is for classifiers"),
+        ({"int8": True}, "--int8 is for classifiers; leave it out to export a detector"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            reslab.export(weights, out=tmp_path / "it.onnx", **options)  # pyright: ignore[reportArgumentType]
+    monkeypatch.setattr(exporting, "write_detector", _write_nothing)
+    export_command(weights, out=tmp_path / "it.onnx")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "takes pixels batch x 3 x height x width, RGB, 0 to 255: images whose shorter side is 64" in said
+    assert "gives detections batch x 10 x 6: box, score and class: bar, disc" in said
+    assert "check 8 synthetic photographs (no images given): 160 of 160 detections of both alike" in said
+
+
+def _write_nothing(deployed: DeployedDetector, path: Path, pictures: Iterable[Picture]) -> DetectionParity:
+    """Write an empty file, and compare the network with itself."""
+    path.touch()
+    return check_detections(deployed, deployed, pictures)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,8 @@ from reslab.spec.codec import decode
 from reslab.tasks.catalogue import find_shown
 
 if TYPE_CHECKING:
+    from reslab.delivery.deployed import Parity
+    from reslab.delivery.detection_parity import DetectionParity
     from reslab.delivery.quantization import OnnxScore
     from reslab.experiments.export import Exported
     from reslab.scores import Score
@@ -103,26 +105,57 @@ def _files(written: Exported) -> tuple[Path, ...]:
 
 
 def _print_written(written: Exported) -> None:
+    from reslab.delivery.detection_parity import DetectionParity  # torch is slow to import
+
     about, parity = written.description, written.parity
     print_heading(written.subject, about["network"])
     say(f"wrote {written.path}, {write_size(written.path.stat().st_size)}")
+    is_detector = isinstance(parity, DetectionParity)
+    for line in _tell_detector(written, parity) if is_detector else _tell_classifier(written, parity):
+        say(line)
+
+
+def _tell_classifier(written: Exported, parity: Parity) -> Iterator[str]:
+    about = written.description
     inside, first = decode(Preprocess, about["inside"]), about["resize_first"]
     if written.format == "torchvision":
         whole = replace(inside, resize=first["resize"], crop=first["crop"], interpolation=first["interpolation"])
-        say(f"takes   images prepared as {whole.describe()}")
+        yield f"takes   images prepared as {whole.describe()}"
     else:
         sizes = (("resized to", first["resize"]), ("cropped to", first["crop"]))
         done = " and ".join(f"{word} {size}" for word, size in sizes if size)
         shape = " x ".join(map(str, about["input"]["shape"]))
-        say(f"takes   pixels {shape}, {about['input']['channels']}, 0 to 255{f', already {done}' if done else ''}")
-        say(f"inside  {inside.describe()}")
-        names = about["class_names"] or ()
-        shown = f": {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}" if names else ""
-        say(f"gives   logits batch x {about['outputs']}{shown}")
-    say(
+        yield f"takes   pixels {shape}, {about['input']['channels']}, 0 to 255{f', already {done}' if done else ''}"
+        yield f"inside  {inside.describe()}"
+        yield f"gives   logits batch x {about['outputs']}{_list_classes(about)}"
+    yield (
         f"check   {count(parity.images)} {written.checked_on}: logits within {parity.largest_difference:.1e} of the "
         f"network's, same first guess on {count(parity.same_guess)}"
     )
+
+
+def _tell_detector(written: Exported, parity: DetectionParity) -> Iterator[str]:
+    about = written.description
+    taken, first = about["input"], about["resize_first"]
+    yield (
+        f"takes   pixels {' x '.join(map(str, taken['pixels']))}, {taken['channels']}, 0 to 255: images whose shorter "
+        f"side is {first['shorter']} and whose longer is at most {first['longest']}, padded at the right and at the "
+        f"bottom to multiples of {taken['multiple']}"
+    )
+    yield "takes   sizes batch x 2: the width and height of each image without padding"
+    yield f"inside  {decode(Preprocess, about['inside']).describe()}"
+    rows = " x ".join(map(str, about["outputs"]["detections"]))
+    yield f"gives   detections {rows}: box, score and class{_list_classes(about)}"
+    yield (
+        f"check   {count(parity.images)} {written.checked_on}: {count(parity.alike)} of {count(parity.detections)} "
+        f"detections of both alike, boxes within {parity.box_difference:.1e} pixels, scores within "
+        f"{parity.score_difference:.1e}"
+    )
+
+
+def _list_classes(about: Mapping[str, Any]) -> str:
+    names = about["class_names"] or ()
+    return f": {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}" if names else ""
 
 
 def _print_scores(written: Exported, scores: Sequence[Score]) -> None:

@@ -7,7 +7,7 @@ stand in the file's metadata. No file stays that does not give what the network 
 
 import io
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,8 @@ class Parity:
 
 class Deployed(nn.Module):
     """A network behind the arithmetic of its preprocessing: pixels from 0 to 255 in, logits out."""
+
+    checked = 32  # pictures
 
     def __init__(self, network: Network, intake: Intake) -> None:
         super().__init__()
@@ -93,6 +95,10 @@ class Deployed(nn.Module):
         """Channels, height and width of the pixels."""
         return self.intake.input_shape[0], self.intake.side, self.intake.side
 
+    def make_pictures(self) -> list[Picture]:
+        """Return pictures to check a file on where there are none."""
+        return make_pictures(self.intake)
+
     def trace(self) -> torch.export.ExportedProgram:
         """Return the computation as torch.export sees it, for batches of any size."""
         pixels = torch.zeros(2, *self.input_shape)
@@ -102,19 +108,44 @@ class Deployed(nn.Module):
 
 def write_onnx(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -> Parity:
     """Write an ONNX file that agrees with the network on `pictures`."""
-    onnx, _ = require_onnx()
+    require_onnx()
+    data = make_onnx(
+        deployed.trace(),
+        inputs={"pixels": ("batch", "channels", "height", "width")},
+        output="logits",
+        description=deployed.describe(),
+    )
+    return _write_checked(deployed, path, data, run_onnx(data), pictures)
+
+
+def make_onnx(
+    program: torch.export.ExportedProgram,
+    *,
+    inputs: Mapping[str, Sequence[str]],
+    output: str,
+    description: Mapping[str, Any],
+    translations: dict[Callable[..., Any], Callable[..., Any]] | None = None,
+) -> bytes:
+    """Return a program as an ONNX file: `inputs` by name, with the names of their dimensions, and what describes it.
+
+    `translations` are for operators that the exporter does not know.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the exporter's, about its own insides
-        program = torch.onnx.export(
-            deployed.trace(), dynamo=True, verbose=False, input_names=["pixels"], output_names=["logits"]
+        exported = torch.onnx.export(
+            program,
+            dynamo=True,
+            verbose=False,
+            input_names=list(inputs),
+            output_names=[output],
+            custom_translation_table=translations,
         )
-    assert program is not None
-    model = program.model_proto
-    _name_the_batch(model.graph)
+    assert exported is not None
+    model = exported.model_proto
+    _name_dimensions(model.graph, inputs)
     model.producer_name = "reslab"
-    onnx.helper.set_model_props(model, {KEY: to_json(deployed.describe())})
-    data = model.SerializeToString()
-    return _write_checked(deployed, path, data, run_onnx(data), pictures)
+    require_onnx()[0].helper.set_model_props(model, {KEY: to_json(description)})
+    return model.SerializeToString()
 
 
 def write_program(deployed: Deployed, path: Path, pictures: Iterable[Picture]) -> Parity:
@@ -174,16 +205,21 @@ def check_parity(deployed: Deployed, run: Runner, pictures: Iterable[Picture]) -
 
 
 def make_pictures(intake: Intake, count: int = SYNTHETIC) -> list[Picture]:
-    """Return pictures with the statistics of photographs, coarse shapes strongest, where there are none to check on."""
-    generator = torch.Generator().manual_seed(0)
+    """Return pictures for an intake, where there are none to check on."""
     short = intake.preprocess.resize or intake.side
     height, width = (short, short) if not intake.preprocess.resize else (short * 5 // 4, short * 3 // 2)
-    channels, pictures = intake.input_shape[0], []
+    return draw_pictures((intake.input_shape[0], height, width), count)
+
+
+def draw_pictures(shape: tuple[int, int, int], count: int) -> list[Picture]:
+    """Return pictures (channels, height, width) with the statistics of photographs, coarse shapes strongest."""
+    generator, pictures = torch.Generator().manual_seed(0), []
+    channels, *size = shape
     for number in range(count):
-        pixels = torch.zeros(1, channels, height, width)
+        pixels = torch.zeros(1, *shape)
         for level in range(6):
             noise = torch.randn(1, channels, 2**level + 1, 2**level + 1, generator=generator)
-            pixels += nn.functional.interpolate(noise, (height, width), mode="bilinear") / 2**level
+            pixels += nn.functional.interpolate(noise, size, mode="bilinear") / 2**level
         pixels = (128 + 50 * pixels[0]).clamp(0, 255).to(torch.uint8)
         pictures.append(Picture(name=f"synthetic photograph {number + 1}", pixels=pixels))
     return pictures
@@ -226,12 +262,16 @@ def _write_checked(deployed: Deployed, path: Path, data: bytes, run: Runner, pic
     return parity
 
 
-def _name_the_batch(graph: Any) -> None:
-    """Call the free dimension what it is; the exporter numbers it."""
+def _name_dimensions(graph: Any, inputs: Mapping[str, Sequence[str]]) -> None:
+    """Call free dimensions what they are; the exporter numbers them."""
+    names: dict[str, str] = {}
+    for value in graph.input:
+        for dimension, name in zip(value.type.tensor_type.shape.dim, inputs[value.name], strict=True):
+            names[dimension.dim_param] = name
     for value in (*graph.input, *graph.output, *graph.value_info):
         for dimension in value.type.tensor_type.shape.dim:
-            if dimension.dim_param:
-                dimension.dim_param = "batch"
+            if dimension.dim_param in names and dimension.dim_param:
+                dimension.dim_param = names[dimension.dim_param]
 
 
 def _build_torchvisions(spec: Spec) -> nn.Module:

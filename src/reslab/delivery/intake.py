@@ -8,6 +8,7 @@ the arithmetic (scale, channel order, mean, deviation), which goes along.
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -19,6 +20,8 @@ from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.runtime.execution import EAGER, Execution
 from reslab.spec import Preprocess, name_of
+
+Entered = TypeVar("Entered")
 
 # Red, green and blue in grey, in 65536ths, as Pillow has them (ITU-R 601-2); they add up, so grey stays what it is.
 LUMA = (19595, 38470, 7471)
@@ -98,7 +101,7 @@ def refuse_detector(network: Network) -> None:
         )
 
 
-def take_in(pictures: Iterable[Picture], enter: Callable[[Picture], Tensor]) -> Iterator[tuple[Picture, Tensor]]:
+def take_in(pictures: Iterable[Picture], enter: Callable[[Picture], Entered]) -> Iterator[tuple[Picture, Entered]]:
     """Yield pictures, each with what `enter` makes of it: an intake's `prepare` or `frame`.
 
     One that does not fit is left out and told where someone takes note, like one that cannot be read.

@@ -26,6 +26,10 @@ class OnnxPredictor(Guesser):
 
     def __init__(self, path: Path) -> None:
         about = _read_metadata(path)
+        if "canvases" in about:
+            raise UserError(
+                f"{path} finds objects, and only files of classifiers are read here; give the detector's run or weights"
+            )
         try:
             self.origin, self.run = str(path), run_onnx(str(path))
         except Exception as error:  # onnxruntime's own kinds, which have nothing else in common

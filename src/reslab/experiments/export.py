@@ -14,12 +14,13 @@ from reslab.data.photos.members import digest_content
 from reslab.delivery.deployed import (
     Deployed,
     Parity,
-    make_pictures,
     require_onnx,
     write_onnx,
     write_program,
     write_torchvision,
 )
+from reslab.delivery.deployed_detector import DeployedDetector, write_detector
+from reslab.delivery.detection_parity import DetectionParity
 from reslab.delivery.intake import make_intake
 from reslab.delivery.pictures import (
     LabelledData,
@@ -37,10 +38,11 @@ from reslab.experiments.preflight import refuse_other_classes
 from reslab.experiments.subjects import Given, load_trained, note_bad, read_fields, refuse_overwriting
 from reslab.experiments.trained import Trained, choose_preprocess, find_own_data, refuse_other_task
 from reslab.files import refuse_closed_place, slug
+from reslab.networks.detection.detector import Detector
 from reslab.runtime.listener import Listener
 from reslab.spec.words import is_file, preprocess_fields
 
-CALIBRATION, CHECKED = 128, 32  # pictures
+CALIBRATION = 128  # pictures
 FIELDS = ("data.on_bad_image",)  # and those of the preprocessing
 
 
@@ -72,7 +74,7 @@ class Exported:
     format: str
     task: str
     checked_on: str
-    parity: Parity
+    parity: Parity | DetectionParity
     description: dict[str, Any]
     small: Path | None = None
     calibrated_on: str | None = None
@@ -126,10 +128,14 @@ def export(
         found = find_images(images, on_bad=on_bad)
         to_calibrate = find_images([calibrate], on_bad=on_bad) if calibrate is not None else []
         trained = load_trained(subject, given, runs)
+        detector = trained.network if isinstance(trained.network, Detector) else None
+        if detector is not None:
+            _refuse_for_detectors(format, int8=int8)
         path = Path(out) if out else Path(_stem(trained.origin) + FORMS[format].endings[0])
         refuse_overwriting(path, subject, given, trained.run)
         refuse_closed_place(path)
-        deployed = deploy(trained, preprocess_fields(given))
+        fields = preprocess_fields(given)
+        deployed = deploy(trained, fields) if detector is None else deploy_detector(trained, detector, fields)
         dataset = None
         if "data" in given:
             dataset = open_data(given["data"], known=trained.data, listener=Listener(warn=warn))
@@ -137,13 +143,15 @@ def export(
             dataset = find_own_data(trained)
             if on_bad is None and trained.skipped_bad:
                 on_bad = _pass_over
-        labelled = choose_int8_data(deployed, dataset, on_bad=on_bad) if int8 else None
+        labelled = None
+        if int8 and isinstance(deployed, Deployed):
+            labelled = choose_int8_data(deployed, dataset, on_bad=on_bad)
         calibration = choose_calibration(labelled, images=to_calibrate, on_bad=on_bad) if labelled else None
         what, pictures = choose_pictures(deployed, images=found, data=dataset, on_bad=on_bad)
         tell(f"writing {path}, and checking it")
         parity = write_file(deployed, path, format, pictures)
         small, tests = None, ()
-        if labelled is not None and calibration is not None:
+        if labelled is not None and calibration is not None and isinstance(deployed, Deployed):
             small = path.with_name(f"{path.stem}-int8{path.suffix}")
             try:
                 tests = export_int8(deployed, path, small, labelled, calibration=calibration.pictures, tell=tell)
@@ -170,15 +178,24 @@ def deploy(trained: Trained, preprocess: Mapping[str, Any]) -> Deployed:
     return Deployed(network, make_intake(network, preprocess=choose_preprocess(trained, preprocess)))
 
 
-def write_file(deployed: Deployed, path: Path, form: str, pictures: Iterable[Picture]) -> Parity:
+def deploy_detector(trained: Trained, detector: Detector, preprocess: Mapping[str, Any]) -> DeployedDetector:
+    """Return the same of a detector."""
+    return DeployedDetector(detector.cpu(), choose_preprocess(trained, preprocess))
+
+
+def write_file(
+    deployed: Deployed | DeployedDetector, path: Path, form: str, pictures: Iterable[Picture]
+) -> Parity | DetectionParity:
     """Write a file that agrees with the network on `pictures`."""
     if path.suffix not in FORMS[form].endings:
         raise UserError(f"--out is {path}; --format {form} needs a file that ends in {choices(FORMS[form].endings)}")
+    if isinstance(deployed, DeployedDetector):
+        return write_detector(deployed, path, pictures)
     return FORMS[form].write(deployed, path, pictures)
 
 
 def choose_pictures(
-    deployed: Deployed,
+    deployed: Deployed | DeployedDetector,
     *,
     images: Sequence[Path] = (),
     data: Dataset | None = None,
@@ -188,9 +205,9 @@ def choose_pictures(
     if images:
         return "images", read_images(images, on_bad=on_bad)
     if data is None:
-        return "synthetic photographs (no images given)", make_pictures(deployed.intake)
+        return "synthetic photographs (no images given)", deployed.make_pictures()
     tested = Pictures(split=data.test, brightest=data.brightest, on_bad=on_bad)
-    return f"test images of {data.name}", tested.spread(CHECKED)
+    return f"test images of {data.name}", tested.spread(deployed.checked)
 
 
 def choose_int8_data(deployed: Deployed, data: Dataset | None, *, on_bad: OnBad | None = None) -> LabelledData:
@@ -237,6 +254,14 @@ def export_int8(
     except UserError:
         target.unlink()
         raise
+
+
+def _refuse_for_detectors(form: str, *, int8: bool) -> None:
+    """Refuse what only classifiers have."""
+    if form != "onnx":
+        raise UserError(f"--format {form} is for classifiers; export a detector with --format onnx")
+    if int8:
+        raise UserError("--int8 is for classifiers; leave it out to export a detector")
 
 
 def _refuse_tested(images: Sequence[Path], data: LabelledData) -> None:

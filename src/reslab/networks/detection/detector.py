@@ -153,7 +153,7 @@ class Detector(Network, Drawing):
     def pool(self, maps: list[Tensor], boxes: Tensor) -> Tensor:
         """Return small maps of regions (images, regions, 4), image by image."""
         plan = self.plan
-        images = torch.arange(len(boxes), device=boxes.device).repeat_interleave(boxes.shape[1])
+        images = torch.arange(boxes.shape[0], device=boxes.device).repeat_interleave(boxes.shape[1])
         boxes = boxes.flatten(0, 1).detach()
         if plan.pooling == "max":
             # Faster R-CNN's boxes reach to their last pixel.

@@ -26,7 +26,7 @@ class ProposalHead(nn.Module):
         """Return logits (images, steps x anchors) and codes (images, steps x anchors, 4), row by row."""
         x = self.conv(x).relu_()
         logits, codes = (layer(x).permute(0, 2, 3, 1).float() for layer in (self.objectness, self.boxes))
-        return logits.flatten(1), codes.reshape(len(x), -1, 4)
+        return logits.flatten(1), codes.reshape(x.shape[0], -1, 4)
 
 
 class RegionOutputs(nn.Module):

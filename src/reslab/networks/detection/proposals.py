@@ -49,7 +49,7 @@ class Proposer(nn.Module):
         """Return what is said of every anchor, for images of the size `padded`."""
         logits, codes = zip(*[self.head(each) for each in maps], strict=True)
         anchors, starts = zip(*[self._place(level, each, padded) for level, each in enumerate(maps)], strict=True)
-        counts = [len(each) for each in anchors]
+        counts = [each.shape[0] for each in anchors]
         return Candidates(torch.cat(logits, 1), torch.cat(codes, 1), torch.cat(anchors), torch.cat(starts), counts)
 
     def _place(self, level: int, map_: Tensor, padded: tuple[int, int]) -> tuple[Tensor, Tensor]:

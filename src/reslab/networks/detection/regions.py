@@ -29,6 +29,8 @@ def align(
     `images` and `levels` say of which image and which of `maps` each box is. Values are means over `samples` squared
     places in each bin. `shifted` takes the value of a pixel to be at its middle, as is right; without, at its corner.
     """
+    if torch.compiler.is_exporting():
+        return torch.ops.reslab.align(maps, boxes, images, levels, strides, side, samples, shifted)
     numbers = torch.zeros_like(images) if levels is None else levels
     scale = _pick([1 / stride for stride in strides], numbers, boxes)
     height, width = (_pick([each.shape[axis] for each in maps], numbers) for axis in (2, 3))
@@ -50,6 +52,8 @@ def pool_max(map_: Tensor, boxes: Tensor, images: Tensor, *, stride: int, side: 
     Boxes reach to their last pixel, which belongs to them, and lie on the map. Bins share pixels where they do not end
     at one.
     """
+    if torch.compiler.is_exporting():
+        return torch.ops.reslab.pool_max(map_, boxes, images, stride, side)
     height, width = map_.shape[2:]
     left, top, right, bottom = (boxes / stride + 0.5).floor().unbind(1)
     rows, row_counts = _divide(top, bottom, height, side)

@@ -13,6 +13,8 @@ from torch import Tensor
 
 def rank(scores: Tensor, valid: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Return where the best valid scores of each row (rows, n) are, at most `count`, and which of these are valid."""
+    if torch.compiler.is_exporting():
+        return torch.ops.reslab.rank(scores, valid, count)
     masked = torch.where(valid, scores, -torch.inf)
     order = masked.sort(dim=-1, descending=True, stable=True).indices[..., :count]
     # Valid ones that are minus infinity themselves come among those that are not, so each is asked.
@@ -21,6 +23,8 @@ def rank(scores: Tensor, valid: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 def suppress(boxes: Tensor, scores: Tensor, valid: Tensor, *, overlap: float, count: int) -> tuple[Tensor, Tensor]:
     """Return which boxes of each group (groups, n, 4) stay, the best `count` of them in order, and which rows count."""
+    if torch.compiler.is_exporting():
+        return torch.ops.reslab.suppress(boxes, scores, valid, _below(overlap), count)
     order, there = rank(scores, valid, scores.shape[-1])
     ordered = boxes.float().gather(1, order[..., None].expand(-1, -1, 4))
     count = min(count, scores.shape[-1])

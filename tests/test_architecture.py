@@ -96,6 +96,7 @@ TESTED_ELSEWHERE = {
 OF_THE_WHOLE = {
     "architecture",
     "benchmarks",
+    "detection",
     "exports",
     "extending",
     "hub",

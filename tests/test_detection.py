@@ -13,11 +13,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.cli import conftest
 from tests.objects import make_scenes, write_coco
 
 from reslab.report.records import read_records
 from reslab.runs.directory import RunDirectory
 from reslab.spec.detection import Detection
+
+reslab = conftest.reslab  # the command line in this process, for these tests too
 
 SIZES = ((96, 72), (72, 96))
 THIN = [
@@ -119,7 +122,7 @@ def test_a_run_is_evaluated_alone_and_with_itself(reslab, here: Path, protocol: 
     assert "AP@[.5,.95] %" in outcome.out
     if protocol == "1-scale":
         found = json.loads(reslab("evaluate", run.path.name, str(run.path), "--json").out)
-        assert found["members"][0]["map50_percent"] == pytest.approx(run.result()["map50_percent"])
+        assert found["members"][0]["map50_95_percent"] == pytest.approx(run.result()["map50_95_percent"])
 
 
 def test_a_detector_goes_on_from_anothers_weights(reslab, here: Path) -> None:

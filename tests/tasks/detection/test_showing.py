@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
+from reslab.data.geometry import cut
 from reslab.data.objects.fitting import Fitting
+from reslab.data.preprocessing import preprocess_images
 from reslab.spec import Preprocess
 from reslab.spec.boxes import FRAME
 from reslab.tasks.detection.showing import show_whole, to_stored
@@ -18,6 +21,16 @@ def test_an_image_is_resized_and_padded() -> None:
     assert prepared.shape[2:] == (96, 96)
     assert torch.allclose(prepared[..., :66, :88], torch.tensor((128 / 255 - 0.1) / 0.5))
     assert not prepared[..., 66:, :].any() and not prepared[..., 88:].any()
+
+
+def test_an_image_is_shown_as_trainings_show_it() -> None:
+    """Byte for byte: a run scores by its own protocol what its result says."""
+    pixels = np.random.default_rng(0).integers(0, 256, (45, 60, 3), dtype=np.uint8)
+    image, known = torch.from_numpy(pixels).permute(2, 0, 1)[None], Preprocess(mean=(0.1,), std=(0.5,))
+    shown, _ = show_whole(image, Fitting(66, 96), known, brightest=255)
+    resized = torch.from_numpy(cut(pixels, (0, 0, 60, 45), width=60, height=45, side=(88, 66)))
+    trained = preprocess_images(resized.permute(2, 0, 1)[None], known, brightest=255)
+    assert torch.equal(shown[..., :66, :88], trained)
 
 
 def test_boxes_return_to_the_stored_image() -> None:

@@ -15,11 +15,13 @@ from reslab.spec.boxes import BOTTOM, COLUMNS, FRAME, HEIGHT, RIGHT, WIDTH
 def show_whole(image: Tensor, fitting: Fitting, preprocess: Preprocess, *, brightest: int) -> tuple[Tensor, Tensor]:
     """Return an image (1, channels, height, width) as a detector is shown it, padded, and its frame as targets."""
     width, height = fitting.resize(image.shape[3], image.shape[2])
-    pixels = image.float()
+    # As trainings do, which test on bytes too, to the bit; CUDA cannot resize bytes.
+    pixels = image.contiguous(memory_format=torch.channels_last)
+    pixels = pixels.float() if image.is_cuda or image.dtype != torch.uint8 else pixels
     if (height, width) != image.shape[2:]:
         pixels = F.interpolate(pixels, size=(height, width), mode="bilinear", antialias=True)
     known = replace(preprocess, resize=None, crop=None)
-    prepared = preprocess_images(pixels.round(), known, brightest=brightest)
+    prepared = preprocess_images(pixels.float().round(), known, brightest=brightest)
     shape = fitting.find_shape(image.shape[3], image.shape[2])
     padded = F.pad(prepared, (0, shape[1] - width, 0, shape[0] - height))
     frame = torch.zeros(1, 1, COLUMNS, device=image.device)

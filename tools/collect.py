@@ -18,7 +18,7 @@ from typing import get_args
 from reslab.analysis.catalogue import list_instruments
 from reslab.errors import UserError
 from reslab.files import atomic_write
-from reslab.paper.measurements import ENSEMBLE, SeveralCrops
+from reslab.paper.measurements import ENSEMBLE, OtherProtocol
 from reslab.report.agreement import split_copies
 from reslab.report.records import read_record
 from reslab.runs.directory import RunDirectory, list_runs
@@ -30,7 +30,7 @@ FILES = (
     "metrics.jsonl",
     "timings.jsonl",
     "skipped.json",
-    *[f"analysis/{name}.json" for name in (*list_instruments(), *get_args(SeveralCrops), ENSEMBLE)],
+    *[f"analysis/{name}.json" for name in (*list_instruments(), *get_args(OtherProtocol), ENSEMBLE)],
     "result.json",  # last: it makes the record a finished one
 )
 

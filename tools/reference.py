@@ -50,6 +50,9 @@ USES = {  # what each preset is for, in a sentence
     "imagenet-modern": "100 epochs of ImageNet with later methods: one cycle, growing crops, mixup, averaged weights.",
     "photos": "A few hundred photographs of your own, also on a laptop. The default for folders.",
     "finetune": "The same, starting from trained weights. The default for folders with `weights=`.",
+    "voc-paper": "The paper's training of detectors on PASCAL VOC (appendix A): Faster R-CNN, trained jointly.",
+    "coco-paper": "The same on COCO, with seven times as many iterations.",
+    "objects": "A few hundred photographs with boxes, from trained weights. The default for images with boxes.",
     "svhn": "House numbers. Like cifar-paper, without flips: a flipped digit is another sign.",
     "digits": "A short run on small digits. The lower rate lets 56 layers start within it.",
 }
@@ -129,9 +132,8 @@ def _write_spec(spec: type) -> str:
         [f"`{field.name}`", _write_type(hints[field.name]), _write_default(field), meanings[field.name]]
         for field in declared
     ]
-    about = PARSER.parse(inspect.cleandoc(spec.__doc__ or ""))
     table = write_table(("field", "takes", "default", "meaning"), rows, left=(0, 1, 2, 3))
-    return f"### {spec.__name__}\n\n{about.short_description}\n\n{table}"
+    return f"### {spec.__name__}\n\n{_summarize(spec)}\n\n{table}"
 
 
 def _read_meanings(docstring: str) -> dict[str, str]:
@@ -145,7 +147,7 @@ def _write_type(hint: Any) -> str:
         return ", ".join(f"`{choice}`" for choice in args)
     if origin in (Union, types.UnionType):
         kinds = [_write_type(kind) for kind in args if kind is not type(None)]
-        if bool in args:
+        if bool in args and len(kinds) > 1:
             return f"{kinds[0]}, `true`, or `none`"
         return "[a network](networks.md)" if len(kinds) > 1 else f"{kinds[0]}, or `none`"
     if origin is tuple:
@@ -200,9 +202,13 @@ def _plain(value: Any) -> str:
 
 
 def write_tasks() -> str:
-    """Write the tasks in a table."""
-    rows = [[f"`{name}`", task.needs, inspect.getdoc(task) or ""] for name, task in TASKS.items()]
-    return write_table(("task", "target of an image", "for"), rows, left=(0, 1, 2))
+    """Write the tasks in a table, then the fields of those that have some."""
+    rows = [
+        [f"`{name}`", task.needs, PARSER.parse(inspect.cleandoc(task.__doc__ or "")).short_description or ""]
+        for name, task in TASKS.items()
+    ]
+    table = write_table(("task", "target of an image", "for"), rows, left=(0, 1, 2))
+    return "\n\n".join([table, *[write_fields(task) for task in TASKS.values() if fields(task)]])
 
 
 def write_findings() -> str:

@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from reslab.delivery.detector_predictor import DetectorPredictor
     from reslab.delivery.predictor import Predictor
     from reslab.errors import UserError
     from reslab.experiments.evaluate import evaluate
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "DetectorPredictor",
     "Network",
     "NetworkSpec",
     "Predictor",
@@ -67,6 +69,7 @@ _HOMES = (  # torch-free first
     "spec.recipe",
     "networks",
     "delivery.predictor",
+    "delivery.detector_predictor",
     "experiments.train",
     "experiments.rates",
     "experiments.predict",

@@ -17,7 +17,8 @@ class Score:
     """A number that says how good a network is.
 
     Logs have it of each part in `logged`, under the part's name and its own; lists of runs show it, or the page of a
-    run alone, or only an evaluation. `meaning` says in a few words what it counts, where its name does not.
+    run alone, or only an evaluation. `meaning` says in a few words what it counts, where its name does not. `interval`
+    is the name in results of the two ends of its 95 % interval over test images, where there is one.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Score:
     logged: tuple[Part, ...] = ()
     shown: Literal["lists", "page", "evaluation"] = "page"
     meaning: str = ""
+    interval: str = ""
 
     @property
     def heading(self) -> str:

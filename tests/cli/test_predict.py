@@ -15,6 +15,7 @@ import pytest
 import torch
 from PIL import Image
 from tests.delivery.conftest import SMALL, fill, make_network
+from tests.finders import make_finder
 
 from reslab.errors import UserError
 from reslab.networks import create_model, save_model
@@ -328,3 +329,95 @@ def test_files_of_others_are_not_replaced(reslab, here: Path) -> None:
         outcome = reslab("predict", "mine.safetensors", "photos", option, str(path))
         assert outcome.code == 2 and "exists, and reslab did not write it; name another file" in outcome.err
         assert all(path.read_bytes() == content for path, content in before.items())
+
+
+@pytest.fixture
+def finder(here: Path) -> str:
+    """The weights of a detector that finds a few objects in any image."""
+    save_model(make_finder(detections=4), "finder.safetensors")
+    return "finder.safetensors"
+
+
+def test_a_line_an_object(reslab, finder: str) -> None:
+    """Class, score and box, and a word where there is none; JSON and CSV say the same."""
+    words = ["predict", finder, "photos", "--threshold", "0"]
+    outcome = reslab(*words)
+    assert outcome.code == 0, outcome.err
+    heading, columns, *lines = [line for line in outcome.out.splitlines() if line]
+    assert heading.endswith("shorter side 64, longer side at most 96")
+    assert columns.split() == ["image", "in", "photos", "class", "score", "left", "top", "right", "bottom"]
+    told = json.loads(reslab(*words, "--json").out)
+    objects = [(one["image"], found) for one in told for found in one["objects"]]
+    assert len(lines) == len(objects) > 3
+    for line, (image, found) in zip(lines, objects, strict=True):
+        name, kind, score, _, *box = line.split()
+        assert (f"photos/{name}", kind) == (image, found["class"])
+        assert float(score.lstrip("<>")) == pytest.approx(100 * found["score"], abs=0.11)
+        assert list(map(float, box)) == pytest.approx(found["box"], abs=0.51)
+    rows = reslab(*words, "--csv", "-").out.splitlines()
+    assert rows[0] == '"image","class","score","left","top","right","bottom"' and len(rows) == 1 + len(objects)
+    none = reslab("predict", finder, "photos", "--threshold", "1").out.splitlines()
+    assert [line.split()[1] for line in none[-3:]] == ["none"] * 3
+
+
+def test_objects_are_drawn(reslab, finder: str) -> None:
+    """A JPEG for each image, of its size or larger; JSON says where. Images and others' files are not replaced."""
+    words = ["predict", finder, "photos", "--threshold", "0", "--draw", "drawn", "--coco", "found.json"]
+    outcome = reslab(*words)
+    assert outcome.code == 0, outcome.err
+    assert "wrote 3 pictures to drawn" in outcome.out and "wrote found.json" in outcome.out
+    assert sorted(path.name for path in Path("drawn").iterdir()) == ["photo-0-2.jpg", "photo-0.jpg", "photo-1.jpg"]
+    assert [one["drawing"] for one in json.loads(reslab(*words, "--json").out)][2] == "drawn/photo-0-2.jpg"
+    Path("others").mkdir()
+    Image.new("RGB", (8, 8)).save("others/photo-1.jpg")
+    Path("theirs.json").write_text('[{"image_id": 1}]')
+    for option, place, sentence in (
+        ("--draw", "others", "others/photo-1.jpg exists, and reslab did not write it"),
+        ("--draw", "photos/a", "photos/a has input images, which pictures could replace; give --draw another folder"),
+        ("--draw", "photos/new", "photos/new is inside a folder of images"),
+        ("--coco", "theirs.json", "theirs.json exists, and reslab did not write it"),
+        ("--coco", "found.txt", "--coco is found.txt; give a file that ends in .json"),
+    ):
+        outcome = reslab("predict", finder, "photos", option, place)
+        assert (outcome.code, outcome.out) == (2, "") and sentence in outcome.err
+
+
+def test_objects_are_told_though_drawing_fails(reslab, finder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for a picture that is too large."""
+    monkeypatch.setattr("reslab.delivery.drawn_objects.MOST_ROWS", 10)
+    outcome = reslab("predict", finder, "photos", "--draw", "drawn")
+    assert outcome.code == 2
+    assert outcome.out.count("photo-") >= 3 and "a JPEG has at most 10 pixels a side" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["finder.safetensors", "photos", "--sheet", "s.html"], "--sheet is for networks that classify images, but"),
+        (["finder.safetensors", "photos", "--explain", "maps"], "finder.safetensors finds objects; use --draw instead"),
+        (["finder.safetensors", "photos", "preprocess.crop=9"], "is shown whole images (task.shorter=64, task.longest"),
+        (["finder.safetensors", "photos", "--threshold", "7"], "threshold is 7; give a score from 0 to 1"),
+        (["mine.safetensors", "photos", "--draw", "drawn"], "--draw is for detectors, but mine.safetensors classifies"),
+        (["mine.safetensors", "photos", "--coco", "r.json"], "--coco is for detectors, but mine.safetensors"),
+        (["x.onnx", "photos", "--draw", "drawn"], "--draw needs a network, not x.onnx"),
+    ],
+)
+def test_each_kind_has_its_files(words: list[str], sentence: str, reslab, finder: str) -> None:
+    """What makes no sense for it is refused in a sentence."""
+    outcome = reslab("predict", *words)
+    assert outcome.code == 2
+    assert sentence in outcome.err
+    assert len(outcome.err.strip().splitlines()) == 1
+    assert not any(Path(name).exists() for name in ("drawn", "maps", "s.html", "r.json"))
+
+
+@pytest.mark.parametrize(
+    "words", [["embed", "photos", "--out", "f.safetensors"], ["probe", "data=digits"], ["analyze", "data=digits"]]
+)
+def test_instruments_of_classifiers_refuse_detectors(words: list[str], reslab, finder: str) -> None:
+    """In a sentence, whatever the data."""
+    verb, *rest = words
+    outcome = reslab(verb, finder, *rest)
+    assert outcome.code == 2
+    assert len(outcome.err.strip().splitlines()) == 1
+    assert "finder.safetensors" in outcome.err and ("finds objects" in outcome.err or "for detection" in outcome.err)

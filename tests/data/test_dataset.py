@@ -11,18 +11,22 @@ import numpy as np
 import pytest
 import torch
 from tests.multilabel import make_labelled
+from tests.objects import make_scenes, write_coco
 from tests.photographs import make_photos
 from tests.trials import DIGITS, make_digits_trial, make_photo_trial
 
 from reslab.data.dataset import Dataset, Split, count_held_back
+from reslab.data.objects.dataset import read_objects
 from reslab.data.photos.reader import read_photos
 from reslab.data.photos.shard_writer import write_shards
+from reslab.experiments.trials import read_trial
 from reslab.runs.provenance import PACKAGES
+from reslab.spec.boxes import ABSENT, CLASS, FRAME
 from reslab.spec.recipe import RECIPES
 from reslab.spec.task_spec import Target
 from reslab.spec.trial import DataSpec, Trial
 
-KINDS = ("arrays", "folder", "shards", "list")
+KINDS = ("arrays", "folder", "shards", "list", "objects")
 
 
 @pytest.fixture(params=KINDS)
@@ -33,6 +37,8 @@ def dataset(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
         return replace(DIGITS, train=DIGITS.train.take(slice(20)), test=DIGITS.test.take(slice(6)))
     if request.param == "list":
         return read_photos(make_labelled(tmp_path / "list", count=20))
+    if request.param == "objects":
+        return read_objects(write_coco(tmp_path / "objects", train=make_scenes("a", 20), val=make_scenes("b", 4)))
     folder = make_photos(tmp_path / "photos")
     if request.param == "shards":
         write_shards(folder, tmp_path / "shards", size=10_000)
@@ -41,6 +47,8 @@ def dataset(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
 
 
 def make_trial(dataset: Dataset) -> Trial:
+    if dataset.target == "boxes":
+        return read_trial({"network": "resnet-18"}, dataset)
     return make_photo_trial(dataset) if dataset.has_files else make_digits_trial()
 
 
@@ -81,8 +89,13 @@ def test_a_split_gives_its_images_one_by_one_and_in_parts(dataset: Dataset) -> N
 
 
 def test_targets_are_what_the_dataset_says_they_are(dataset: Dataset) -> None:
-    """A class's number, or a row with a label for every class."""
+    """A class's number, a row with a label for every class, or a frame and then as many objects as there are."""
     for split in dataset.divide("full"):
+        if dataset.target == "boxes":
+            classes = np.asarray(split.targets)[..., CLASS]
+            assert (classes[:, 0] == FRAME).all()
+            assert {*np.unique(classes[:, 1:])} <= {ABSENT, *range(len(dataset.class_names))}
+            continue
         shape = (len(split), len(dataset.class_names))
         assert split.targets.shape == (shape[:1] if dataset.target == "class" else shape)
         assert 0 <= split.targets.min() <= split.targets.max() < len(dataset.class_names)

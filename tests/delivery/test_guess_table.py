@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from reslab.delivery.guess_table import to_csv, write_csv
-from reslab.delivery.predictor import Guess, Prediction
+from reslab.delivery.prediction import FoundObject, Guess, Prediction
 
 
 def test_a_line_an_image(tmp_path: Path) -> None:
@@ -45,3 +45,13 @@ def test_labels_have_a_column() -> None:
 def test_nothing_gives_the_columns() -> None:
     """As where every image was bad."""
     assert to_csv([]) == b'"image","guess","probability"\n'
+
+
+def test_a_line_an_object() -> None:
+    """With the edges of its box; a picture without objects has none, and the columns are there without any."""
+    found = tuple(FoundObject(name, 0.1234567, (1.0, 2.0, 30.125, 40.0)) for name in ("a, b", "c"))
+    predictions = [Prediction("x.jpg", objects=found), Prediction("y.jpg", objects=())]
+    header, *lines = csv.reader(io.StringIO(to_csv(predictions, objects=True).decode()))
+    assert header == ["image", "class", "score", "left", "top", "right", "bottom"]
+    assert lines == [["x.jpg", name, "0.123457", "1.00", "2.00", "30.12", "40.00"] for name in ("a, b", "c")]
+    assert to_csv([], objects=True).startswith(b'"image","class"')

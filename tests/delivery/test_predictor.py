@@ -13,7 +13,8 @@ from tests.delivery.conftest import SMALL
 import reslab
 from reslab.data.photos.pixels import read_pixels
 from reslab.data.preprocessing import preprocess_images
-from reslab.delivery.predictor import Predictor, Served, to_plain
+from reslab.delivery.prediction import to_plain
+from reslab.delivery.predictor import Predictor, Served
 from reslab.errors import UserError
 from reslab.networks import Network, create_model, load_model, save_model
 from reslab.runtime.listener import Listener

@@ -14,7 +14,7 @@ from tests.delivery.conftest import fill
 
 from reslab.data.reading import BadImage
 from reslab.delivery import sheet
-from reslab.delivery.predictor import Guess, Prediction
+from reslab.delivery.prediction import Guess, Prediction
 from reslab.errors import UserError
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 from tests.delivery.conftest import fill, make_network
+from tests.finders import draw_images, make_finder
+from tests.objects import make_scenes, write_coco
 
 import reslab
 from reslab.errors import UserError
@@ -69,3 +72,38 @@ def test_mistakes_are_refused(weights: Path, tmp_path: Path) -> None:
         reslab.predict("x.onnx", photos, device="cuda")
     with warnings.catch_warnings(), pytest.raises(UserError, match="predict needs an image"):
         reslab.predict(weights, [])
+
+
+@pytest.fixture
+def finder(tmp_path: Path) -> Path:
+    """A detector's weights."""
+    return save_model(make_finder(), tmp_path / "finder.safetensors")
+
+
+def test_objects_of_a_weight_file(finder: Path, tmp_path: Path) -> None:
+    """And of a predictor, alike; COCO's results have all that is found, unless a threshold is given."""
+    draw_images(tmp_path / "images")
+    found = reslab.predict(finder, tmp_path / "images", coco=tmp_path / "r.json", device="cpu")
+    every = reslab.predict(reslab.DetectorPredictor(make_finder(), device="cpu"), tmp_path / "images", threshold=0)
+    entries = json.loads((tmp_path / "r.json").read_text())
+    assert len(entries) == sum(len(one.objects or ()) for one in every) > sum(len(one.objects or ()) for one in found)
+    for one, other in zip(found, every, strict=True):
+        assert one.objects == pytest.approx(tuple(each for each in other.objects or () if each.score >= 0.5))
+    some = reslab.predict(finder, tmp_path / "images", coco=tmp_path / "r.json", top=1, threshold=0, device="cpu")
+    assert len(json.loads((tmp_path / "r.json").read_text())) == sum(len(one.objects or ()) for one in some) == 3
+
+
+def test_ids_of_coco(finder: Path, tmp_path: Path) -> None:
+    """Where its annotations are given, before any image is looked at."""
+    root = write_coco(tmp_path / "coco", train=make_scenes("t", 2), val=make_scenes("v", 3))
+    reslab.predict(finder, root / "val2017", coco=tmp_path / "r.json", data=root, top=1, device="cpu")
+    assert {entry["image_id"] for entry in json.loads((tmp_path / "r.json").read_text())} <= {0, 1, 2}
+    draw_images(tmp_path / "images", 1)
+    for options, sentence in (
+        ({"coco": tmp_path / "q.json", "data": root}, "is not in the annotations of"),
+        ({"data": root}, "says which ids --coco writes; add --coco FILE"),
+        ({"coco": tmp_path / "q.json", "data": tmp_path}, "has no annotations of COCO's"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            reslab.predict(finder, tmp_path / "images", device="cpu", **options)
+        assert not (tmp_path / "q.json").exists()

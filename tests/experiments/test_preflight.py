@@ -32,6 +32,7 @@ from reslab.networks import create_model
 from reslab.runs.directory import RunDirectory
 from reslab.runtime.listener import Listener
 from reslab.spec import find
+from reslab.spec.detection import Detection
 
 SMALL = {"network": "cifar-resnet-8", "network.input_size": "24", "recipe.batch": "4"}
 
@@ -240,3 +241,13 @@ def test_few_images_to_choose_by_are_doubted() -> None:
     assert looking.list_doubts(many, DIGITS, device="cpu") == []
     by_loss = replace(few, recipe=replace(few.recipe, keep_best="loss"))
     assert looking.list_doubts(by_loss, DIGITS, device="cpu") == []
+    assert doubt.endswith("or set recipe.keep_best=loss, which tells more")
+    detector = replace(few, task=Detection(), recipe=replace(few.recipe, keep_best="map50_percent"))
+    (doubt,) = looking.list_doubts(detector, DIGITS, device="cpu")
+    assert doubt.endswith("chance decides between tests; raise data.validation")  # tests of detectors have no loss
+
+
+def test_a_task_that_data_do_not_serve_is_refused_first() -> None:
+    """Before anything is said of the network, which that task would not build."""
+    with pytest.raises(UserError, match="the task is detection, but digits is for classification; give data for"):
+        refuse_unfit_trial(replace(make_digits_trial(), task=Detection()), DIGITS)

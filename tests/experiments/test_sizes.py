@@ -12,6 +12,7 @@ from reslab.errors import UserError
 from reslab.experiments import sizes
 from reslab.experiments.sizes import COPIES, check_memory, measure_sizes, telling_of_memory, trial_bytes
 from reslab.spec import find
+from reslab.spec.detection import Detection
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
 
@@ -31,6 +32,16 @@ def test_a_network_is_measured_without_being_built() -> None:
     """ResNet-20: 269,722 parameters of four bytes and their headers; 40.6 million multiply-adds."""
     assert 4 * 269_722 < SIZES.parameter_bytes < SIZES.weight_bytes < 1.1 * 4 * 269_722
     assert SIZES.multiply_adds == 40_551_040
+
+
+def test_the_usual_detector_is_measured_too() -> None:
+    """On whole images, with more proposals than there may be detections; its sides are what memory hangs on."""
+    detector = replace(TRIAL, network=find("resnet-18"), task=Detection(), recipe=find_recipe("objects"))
+    assert measure_sizes(detector).weight_bytes > 4 * 11_000_000
+    whole, small = (
+        trial_bytes(replace(detector, task=task), device="cpu") for task in (Detection(), Detection(shorter=300))
+    )
+    assert small < whole
 
 
 def test_what_is_frozen_keeps_nothing() -> None:

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+from tests.objects import make_scenes, write_coco
 from tests.photographs import make_photos
 from tests.trials import DIGITS, PHOTO_FIELDS
 
+from reslab.data.objects.dataset import read_objects
 from reslab.data.photos import reader
 from reslab.data.photos.editions import Edition
 from reslab.data.photos.folder import PhotoDataset, read_folder
@@ -56,6 +58,13 @@ def test_photographs_have_a_default_network(tmp_path: Path) -> None:
     assert tell_of_network({"network": "resnet-18"}, trial, weights=None) == ""
     with pytest.raises(UserError, match="train needs a network: write network=resnet-20"):
         read_trial({}, DIGITS)
+
+
+def test_a_detector_by_default_is_told_of_with_its_whole_images(tmp_path: Path) -> None:
+    """They are not cropped to what the network takes."""
+    data = read_objects(write_coco(tmp_path / "coco", train=make_scenes("a", 3), val=make_scenes("b", 2)))
+    said = tell_of_network({}, read_trial({"task.shorter": "300"}, data), weights=None)
+    assert said == "no network= given: training resnet-50 on whole images of up to 300 x 1000 pixels, the default"
 
 
 def test_weights_say_which_network_is_trained(tmp_path: Path) -> None:
@@ -191,7 +200,7 @@ def test_wrong_fields_are_named(fields: dict[str, str], sentence: str, file: Pat
     [
         ('task = "classification"\n', "", r"trial\.toml: the trial lacks task"),
         ("seed = 7\n", "", r"trial\.toml: the trial lacks seed"),
-        ('task = "classification"\n', 'task = "tracking"\n', "choose classification, multi-label or detection"),
+        ('task = "classification"\n', 'task = "segmentation"\n', "choose classification, multi-label or detection"),
         ("seed = 7\n", "sed = 7\n", "a trial has no 'sed'; did you mean 'seed'"),
         ("seed = 7\n", "seed = 7.5\n", "seed is 7.5; give a whole number"),
         ('kind = "residual"\n', "", r"trial\.toml: network\.kind is None; choose residual"),

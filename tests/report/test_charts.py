@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 from pathlib import Path
 
 from tests.runs_by_hand import EVALUATIONS, count_error, groups_in, write_run
 
 from reslab.report import charts
 from reslab.report.groups import LIGHT
+from reslab.report.records import Point
 from reslab.tasks.classification.panel import MOST_CLASSES
 
 
@@ -41,6 +43,19 @@ def test_one_runs_curve_marks_the_rate(tmp_path: Path) -> None:
     (series,) = error.content["series"]
     assert series["ceiling"] >= max(series["test"]) - 1e-3
     assert loss.content["series"][0]["test"][0] > loss.content["series"][0]["test"][-1]
+
+
+def test_a_loss_that_is_a_sum_stands_with_its_parts(tmp_path: Path) -> None:
+    """In colours of their own; a task whose tests have no loss shows that of training."""
+    run = write_run(tmp_path, finished=False)
+    (group,) = groups_in(tmp_path)
+    values = {"learning_rate": 0.1, "train_loss": 3.0, "train_rpn_box_loss": 1.0, "train_roi_class_loss": 2.0}
+    record = replace(group.runs[0], points=(Point(step=1, values=values),))
+    assert run.path.name == record.id
+    *_, loss = charts.plot_run_curve(group, record, key="k")
+    named = {series["name"]: (series["train"], series["test"]) for series in loss.content["series"]}
+    assert named == {"sum": ([3.0], [None]), "rpn box": ([1.0], [None]), "roi class": ([2.0], [None])}
+    assert len({series["shade"] for series in loss.content["series"]}) == 3
 
 
 def test_a_rate_that_changes_all_the_time_is_not_marked(tmp_path: Path) -> None:

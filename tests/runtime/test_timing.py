@@ -55,3 +55,13 @@ def test_what_is_usual_is_the_mean_without_the_first(monkeypatch: pytest.MonkeyP
     )
     usual = measure_usual(nn.Identity(), torch.zeros(1), execution=FAST, seconds=9.0, most=3)
     assert (usual.forward_seconds, usual.step_seconds) == (2.0, 4.0)
+
+
+def test_the_first_is_enough_where_it_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A detector's, on a CPU: nobody waits for another."""
+    seconds = iter([(6.0, 12.0)])
+    monkeypatch.setattr(
+        timing_module, "measure_time", lambda *_, **__: Timing(**dict(zip(TIMES, next(seconds), strict=True)))
+    )
+    usual = measure_usual(nn.Identity(), torch.zeros(1), execution=FAST, seconds=1.0, most=3)
+    assert (usual.forward_seconds, usual.step_seconds) == (6.0, 12.0)

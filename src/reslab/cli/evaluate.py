@@ -97,9 +97,8 @@ def _which_images(scores: dict[str, Any]) -> str:
 
 
 def _how(scores: dict[str, Any]) -> str:
-    if scores["protocol"] != "multi-scale":
-        return f"{scores['preprocess']}, {scores['protocol']}"
-    return f"{scores['preprocess']}, multi-scale at {', '.join(map(str, scores['shorter_sides']))}"
+    sides = f" at {', '.join(map(str, scores['shorter_sides']))}" if len(scores["shorter_sides"]) > 1 else ""
+    return f"{scores['preprocess']}, {scores['protocol']}{sides}"
 
 
 def _print_members(found: dict[str, Any], columns: Sequence[Score]) -> None:

@@ -51,12 +51,11 @@ def probe(
 
         seed = read_seed(fields.get("seed", 0))
         trained = load_trained(subject, fields, runs_root(runs))
+        extractor = open_extractor(trained, preprocess_fields(fields), device=choose_device())
         dataset = open_data(fields["data"], known=trained.data, listener=SPEAKING)
         if overlap := describe_overlap(trained.seen, dataset, dataset.test, weights=trained.origin):
             warn(overlap)
         data = label_pictures(dataset, on_bad=on_bad)
-        device = choose_device()
-        extractor = open_extractor(trained, preprocess_fields(fields), device=device)
         status.stop()
         with image_bar("probing", len(data.train) + len(data.test)) as listener:
             found = probe_layers(extractor, data, layer=layer, seed=seed, listener=listener)

@@ -39,7 +39,7 @@ class Targets(Protocol):
     def __array__(self) -> NDArray[Any]: ...
 
     def any(self) -> Any:
-        """Return whether any number is not zero."""
+        """Return whether anything is there to be found: a label, an object."""
         ...
 
 
@@ -79,8 +79,8 @@ class RowTargets:
         return self[:] if dtype is None else self[:].astype(dtype)
 
     def any(self) -> bool:
-        """Return whether any number is not zero."""
-        return bool(np.asarray(self.rows).any())
+        """Return whether any image has an object."""
+        return bool((np.asarray(self.rows)[:, CLASS] >= 0).any())
 
     def of(self, index: int) -> NDArray[np.float32]:
         """Return the rows of an image alone."""

@@ -89,6 +89,15 @@ def make_intake(
     )
 
 
+def refuse_detector(network: Network) -> None:
+    """Refuse a network that finds objects where one is needed that says what a whole image shows."""
+    if network.task.needs == "boxes":
+        raise UserError(
+            f"{network.origin or name_of(network.spec)} finds objects, but this needs a network that classifies "
+            "images; give one, or use `reslab predict` and `reslab evaluate`, which take detectors too"
+        )
+
+
 def take_in(pictures: Iterable[Picture], enter: Callable[[Picture], Tensor]) -> Iterator[tuple[Picture, Tensor]]:
     """Yield pictures, each with what `enter` makes of it: an intake's `prepare` or `frame`.
 

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from reslab.delivery.deployed import KEY, require_onnx, run_onnx
 from reslab.delivery.intake import Intake, geometry
-from reslab.delivery.predictor import Guesser, number_classes
+from reslab.delivery.prediction import number_classes
+from reslab.delivery.predictor import Guesser
 from reslab.errors import UserError
 from reslab.networks.finite import rows_not_finite
 from reslab.spec import Preprocess

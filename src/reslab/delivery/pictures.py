@@ -82,9 +82,8 @@ def spread(there: int, count: int) -> NDArray[np.int64]:
 def label_pictures(data: Dataset, *, on_bad: OnBad | None = None) -> LabelledData:
     """Return the pictures of data in which each has one class."""
     if data.target != "class":
-        raise UserError(
-            f"images of {data.name} have several labels each, but one class per image is needed here; give other data"
-        )
+        kind = "several labels each" if data.target == "labels" else "objects, no class"
+        raise UserError(f"images of {data.name} have {kind}, but one class per image is needed here; give other data")
     return pair_pictures(data, on_bad=on_bad)
 
 

@@ -6,17 +6,16 @@ The preprocessing travels with the weights, so a predictor needs a network and n
 """
 
 import abc
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
 
 from reslab.data.geometry import Pixels
 from reslab.delivery.explanation import find_evidence, paint
-from reslab.delivery.intake import Intake, make_batches, make_intake, tell_misfit
+from reslab.delivery.intake import Intake, make_batches, make_intake, refuse_detector, tell_misfit
 from reslab.delivery.pictures import Image, OnBad, as_sequence, read_images
+from reslab.delivery.prediction import Guess, Looker, Prediction, number_classes, read_top
 from reslab.errors import UserError, choices
 from reslab.networks import Network
 from reslab.networks.finite import rows_not_finite, tell_not_finite
@@ -28,39 +27,17 @@ from reslab.spec.codec import convert
 from reslab.tasks.multilabel.thresholds import HALF
 
 BATCH = 32
+GUESSES = 5
 
 
-@dataclass(frozen=True)
-class Guess:
-    """A class, by its name and, where the network knows them, in words, and how probable the network finds it."""
-
-    name: str
-    probability: float
-    words: str | None = None
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """What a picture is taken for, the most probable first; `labels` are those it has, where it may have several."""
-
-    image: str
-    guesses: tuple[Guess, ...]
-    labels: tuple[str, ...] | None = None
-
-
-class Guesser(abc.ABC):
+class Guesser(Looker):
     """Whatever gives logits for prepared pictures, with the names of its classes and how pictures are prepared.
 
     `thresholds` are the probabilities from which an image has each label, where it may have
     several and they were tuned; else a half.
     """
 
-    origin: str
-    network_name: str
-    task: str
     intake: Intake
-    class_names: tuple[str, ...]
-    class_words: Mapping[str, str]
     thresholds: tuple[float, ...] | None
 
     @abc.abstractmethod
@@ -72,24 +49,27 @@ class Guesser(abc.ABC):
         """How a picture is prepared, wherever each part of that is done."""
         return self.intake.preprocess
 
+    def describe_preparation(self) -> str:
+        """Say it in words."""
+        return self.preparation.describe()
+
     @torch.no_grad()
     def predict(
         self,
         images: Image | Iterable[Image],
         *,
-        top: int = 5,
+        top: int | None = None,
         threshold: float | None = None,
         on_bad: OnBad | None = None,
         listener: Listener = DEAF,
     ) -> list[Prediction]:
-        """Return the `top` guesses for each image, in their order.
+        """Return the `top` guesses for each image, by default five, in their order.
 
         Where an image may have several labels, it has those whose probability reaches `threshold`, by default the
         label's own where thresholds were tuned, else a half; all of them are among its guesses.
         An image that cannot be used raises an error that names it; with `on_bad` it is handed there and left out.
         """
-        if top < 1:
-            raise UserError(f"top is {top}; give a number of guesses above 0")
+        top = read_top(top) or GUESSES
         several = self.task == "multi-label"
         if threshold is not None and not (several and 0 <= threshold <= 1):
             raise UserError(
@@ -137,6 +117,7 @@ class Predictor(Guesser):
         precision: Served = "fp32",
         device: str | None = None,
     ) -> None:
+        refuse_detector(network)
         device = choose_device(device)
         precision = convert(Served, precision, where="precision")
         execution = Execution(channels_last=channels_last)
@@ -170,18 +151,3 @@ class Predictor(Guesser):
         chosen = None if target is None else self.class_names.index(target)
         evidence = find_evidence(self.network, self.intake.prepare(picture), chosen)
         return paint(self.intake.frame(picture)[0].cpu(), evidence[0].cpu())
-
-
-def number_classes(classes: int) -> tuple[str, ...]:
-    """Name classes that have no names."""
-    return tuple(f"class {number}" for number in range(classes))
-
-
-def to_plain(prediction: Prediction) -> dict[str, Any]:
-    """Return a prediction as plain data."""
-    guesses = [
-        {"class": guess.name, **({"words": guess.words} if guess.words else {}), "probability": guess.probability}
-        for guess in prediction.guesses
-    ]
-    labels = {} if prediction.labels is None else {"labels": list(prediction.labels)}
-    return {"image": prediction.image, **labels, "guesses": guesses}

@@ -18,7 +18,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from reslab.delivery.pictures import Image as Given
 from reslab.delivery.pictures import OnBad, Picture, read_images
-from reslab.delivery.predictor import Prediction
+from reslab.delivery.prediction import Prediction
 from reslab.errors import UserError
 from reslab.files import atomic_write
 from reslab.legible import legible

@@ -4,6 +4,7 @@ from typing import Any
 
 from reslab.analysis.catalogue import find_instrument
 from reslab.data.dataset import Dataset
+from reslab.delivery.intake import refuse_detector
 from reslab.experiments.trained import choose_inputs, load_run
 from reslab.runs.directory import RunDirectory
 from reslab.runtime.listener import DEAF, Listener
@@ -14,6 +15,7 @@ def analyze(
     subject: Subject, instrument: str, *, run: RunDirectory | None = None, listener: Listener = DEAF
 ) -> dict[str, Any]:
     """Point an instrument at a subject; return what it found, kept for a `run` if it is on all of its own data."""
+    refuse_detector(subject.network)
     tool, keeper = find_instrument(instrument), run if subject.own else None
     kept = keeper.kept(instrument) if keeper else {}
     if subject.covered_by(kept) and tool.settings.items() <= kept.items():

@@ -188,7 +188,7 @@ def measure_speed(trial: Trial, *, device: str) -> Speed:
             )
 
         part = part_of(recipe)
-        few = size = min(part, FEW)
+        few = size = min(part, FEW if trial.task.sides is None else 1)  # a whole image is as large as many crops
         first = timing = usual(few)
         fitting = int(few * SECONDS / 8 / first.step_seconds)
         twice = 2 * few if first.step_seconds < SECONDS else few

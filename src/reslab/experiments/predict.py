@@ -1,19 +1,21 @@
-"""What trained networks, and files exported from them, take pictures for, as `reslab predict` does it."""
+"""What trained networks, and files exported from them, see in pictures, as `reslab predict` does it."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reslab.delivery.guess_table import COLUMN, write_csv
+from reslab.data.objects.coco import CocoIds, read_ids
+from reslab.delivery.detector_predictor import THRESHOLD, DetectorPredictor, keep_best
 from reslab.delivery.onnx_predictor import ENDING, OnnxPredictor
 from reslab.delivery.pictures import Image, as_sequence, find_images
-from reslab.delivery.predictor import Guesser, Prediction, Predictor
-from reslab.delivery.sheet import SIGNATURE, refuse_sheet, write_sheet
+from reslab.delivery.prediction import Looker, Prediction
+from reslab.delivery.predictor import Predictor
 from reslab.errors import UserError
+from reslab.experiments.predicted_files import PredictedFiles
 from reslab.experiments.subjects import Given, load_trained, note_bad, read_fields
 from reslab.experiments.trained import choose_preprocess
-from reslab.files import refuse_closed_place, refuse_foreign
 from reslab.runtime.execution import choose_device
 from reslab.runtime.listener import DEAF, Listener
 from reslab.spec.words import Fields, preprocess_fields
@@ -21,15 +23,31 @@ from reslab.spec.words import Fields, preprocess_fields
 FIELDS = ("data.on_bad_image",)  # and those of the preprocessing
 
 
+@dataclass(frozen=True, kw_only=True)
+class Looked:
+    """What looked at pictures and what it says of them, and where each is drawn, if it is.
+
+    Where files could not be written, `trouble` is the error: what is said is good without them.
+    """
+
+    looker: Looker
+    predictions: list[Prediction]
+    drawings: list[Path | None]
+    trouble: UserError | None
+
+
 def predict(
-    subject: Given | Guesser,
+    subject: Given | Looker,
     images: Image | Sequence[Image],
     *,
-    top: int = 5,
+    top: int | None = None,
     threshold: float | None = None,
     weights: str | Path | None = None,
     csv: str | Path | None = None,
     sheet: str | Path | None = None,
+    draw: str | Path | None = None,
+    coco: str | Path | None = None,
+    data: str | Path | None = None,
     fields: Mapping[str, Any] | None = None,
     runs: str | Path | None = None,
     device: str | None = None,
@@ -42,94 +60,68 @@ def predict(
     name with `weights`, or a Predictor. `images` are files, folders, Pillow images or arrays, one or several. `csv`
     and `sheet` are files to write: a table, and a contact sheet (.html, .jpg or .png). `fields` are those of the
     command line, such as {"data.on_bad_image": "skip"}. `progress` is given how many images are done, and of how many.
+
+    A detector says which objects it finds with a score of at least `threshold` (0.5), `top` at most. It has no sheet;
+    `draw` is a folder for the images with their objects drawn, and `coco` a file for COCO's results, with the ids of
+    COCO's annotations in the folder `data`, if given.
     """
-    _, predictions, trouble = look(
+    looked = look(
         subject,
         as_sequence(images),
-        read_fields("predict", fields, FIELDS, {"weights": weights}),
+        read_fields("predict", fields, FIELDS, {"weights": weights, "data": data}),
+        PredictedFiles.at(csv=csv, sheet=sheet, draw=draw, coco=coco),
         top=top,
         threshold=threshold,
-        csv=csv,
-        sheet=sheet,
         runs=runs,
         device=device,
         progress=progress,
         warn=warn,
     )
-    if trouble is not None:
-        raise trouble
-    return predictions
+    if looked.trouble is not None:
+        raise looked.trouble
+    return looked.predictions
 
 
 def look(
-    subject: Given | Guesser,
+    subject: Given | Looker,
     images: Sequence[Image],
     fields: Fields,
+    files: PredictedFiles,
     *,
-    top: int,
+    top: int | None,
     threshold: float | None,
-    csv: str | Path | None = None,
-    sheet: str | Path | None = None,
-    explain: Path | None = None,
     runs: str | Path | None = None,
     device: str | None = None,
     progress: Callable[[int, int], None] | None = None,
     warn: Callable[[str], None] = warnings.warn,
-) -> tuple[Guesser, list[Prediction], UserError | None]:
-    """Return what looks at pictures, and what it takes them for; write what is asked for.
-
-    Where that fails, the error is returned too: the guesses are good without it. `explain` is a folder that the caller
-    will write to, so it is refused here where it cannot be.
-    """
+) -> Looked:
+    """Look at pictures, and write the `files` asked for; the caller writes explanations."""
     if not images:
         raise UserError("predict needs an image; give files, folders, or - for a list on standard input")
-    outputs = [Path(path) for path in (csv, sheet) if path is not None]
-    for path in outputs:
-        refuse_closed_place(path)
-    if explain is not None:
-        refuse_closed_place(explain, folder=True)
-        if str(subject).endswith(ENDING):
-            raise UserError(f"--explain needs a network, not {subject}; give its run or weights")
-    if csv is not None and Path(csv).suffix.lower() != ".csv":
-        raise UserError(f"--csv is {csv}; give a file that ends in .csv")
+    files.refuse_places(subject)
     with note_bad(fields, warn) as on_bad:
-        files = [image for image in images if isinstance(image, (str, Path))]
-        found = find_images(files, on_bad=on_bad) if len(files) == len(images) else images
-        if sheet is not None:
-            refuse_sheet(Path(sheet), found)
-        read = {Path(image).resolve() for image in found if isinstance(image, (str, Path))}
-        folders = {Path(image).parent.resolve() for image in found if isinstance(image, (str, Path))}
-        if both := [path for path in outputs if path.resolve() in read]:
-            raise UserError(f"{both[0]} is one of the input images; write to another file")
-        if explain is not None and explain.resolve() in folders | {path.parent for path in read}:
-            raise UserError(f"{explain} has input images, which pictures could replace; give --explain another folder")
-        for path in outputs:
-            refuse_foreign(path, COLUMN if path.suffix.lower() == ".csv" else SIGNATURE.encode())
-        if explain is not None:
-            for path in {explain / f"{Path(image).stem}.png" for image in found if isinstance(image, (str, Path))}:
-                refuse_foreign(path, SIGNATURE.encode())
-        searched = [Path(image).resolve() for image in files if Path(image).is_dir()]
-        if explain is not None and any(explain.resolve().is_relative_to(folder) for folder in searched):
-            raise UserError(
-                f"{explain} is inside a folder of images, which it would change; give --explain another folder"
-            )
-        guesser = subject if isinstance(subject, Guesser) else open_guesser(subject, fields, runs=runs, device=device)
+        paths = [image for image in images if isinstance(image, (str, Path))]
+        found = find_images(paths, on_bad=on_bad) if len(paths) == len(images) else images
+        files.refuse_images(images, found)
+        ids = _read_ids(fields, files)
+        looker = subject if isinstance(subject, Looker) else open_looker(subject, fields, runs=runs, device=device)
+        files.refuse_kind(looker)
+        files.refuse_ids(looker, found, ids)
         listener = Listener(progress=lambda done, _: progress(done, len(found))) if progress else DEAF
-        predictions = guesser.predict(found, top=top, threshold=threshold, on_bad=on_bad, listener=listener)
-        trouble = None
+        if files.coco is None or (top, threshold) != (None, None):
+            predictions = every = looker.predict(found, top=top, threshold=threshold, on_bad=on_bad, listener=listener)
+        else:  # scores of COCO's results count all that is found
+            every = looker.predict(found, threshold=0, on_bad=on_bad, listener=listener)
+            predictions = [keep_best(prediction, THRESHOLD) for prediction in every]
+        drawings, trouble = [], None
         try:
-            if csv is not None:
-                write_csv(predictions, Path(csv))
-            if sheet is not None:
-                title = f"{guesser.origin or guesser.network_name}: {len(predictions):,} images"
-                left_out = on_bad.sentences if on_bad else ()
-                write_sheet(predictions, Path(sheet), title=title, on_bad=on_bad, left_out=left_out)
+            drawings = files.write(predictions, every, looker=looker, images=found, ids=ids, noted=on_bad)
         except UserError as error:
             trouble = error
-    return guesser, predictions, trouble
+    return Looked(looker=looker, predictions=predictions, drawings=drawings, trouble=trouble)
 
 
-def open_guesser(subject: Given, fields: Fields, *, runs: str | Path | None, device: str | None) -> Guesser:
+def open_looker(subject: Given, fields: Fields, *, runs: str | Path | None, device: str | None) -> Looker:
     """Return what a subject stands for, ready for pictures."""
     if str(subject).endswith(ENDING):
         given = [*(["weights"] if "weights" in fields else []), *map("preprocess.{}".format, preprocess_fields(fields))]
@@ -139,9 +131,28 @@ def open_guesser(subject: Given, fields: Fields, *, runs: str | Path | None, dev
             raise UserError(f"{subject} runs on the CPU; leave out device={device}")
         return OnnxPredictor(Path(str(subject)))
     trained = load_trained(subject, fields, runs)
-    return Predictor(
-        trained.network,
-        preprocess=choose_preprocess(trained, preprocess_fields(fields)),
-        channels_last=trained.channels_last,
-        device=choose_device(device),
+    given = preprocess_fields(fields)
+    chosen = choose_preprocess(trained, given)
+    sides = trained.network.task.sides
+    if sides is None:
+        return Predictor(
+            trained.network, preprocess=chosen, channels_last=trained.channels_last, device=choose_device(device)
+        )
+    for name in ("resize", "crop", "interpolation"):
+        if name in given:
+            raise UserError(
+                f"{trained.origin} is shown whole images (task.shorter={sides[0]}, task.longest={sides[1]}); "
+                f"leave out preprocess.{name}"
+            )
+    return DetectorPredictor(
+        trained.network, preprocess=chosen, channels_last=trained.channels_last, device=choose_device(device)
     )
+
+
+def _read_ids(fields: Fields, files: PredictedFiles) -> CocoIds | None:
+    """Return the ids of the annotations that are asked for."""
+    if "data" not in fields:
+        return None
+    if files.coco is None:
+        raise UserError(f"data={fields['data']} says which ids --coco writes; add --coco FILE, or leave out data")
+    return read_ids(Path(fields["data"]))

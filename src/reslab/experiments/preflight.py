@@ -61,9 +61,10 @@ def list_doubts(trial: Trial, dataset: Dataset, *, device: str) -> list[str]:
         )
     held = count_validation(len(dataset.train), trial.data)
     if recipe.keep_best not in (None, "loss") and 0 < held < ENOUGH_TO_CHOOSE:
+        tells_more = ", or set recipe.keep_best=loss, which tells more" if "loss" in _list_choices(trial) else ""
         doubts.append(
             f"recipe.keep_best={recipe.keep_best} chooses by only {held} images, so chance decides between tests; "
-            "raise data.validation, or set recipe.keep_best=loss, which tells more"
+            f"raise data.validation{tells_more}"
         )
     if recipe.freeze is not None and trial.start is None:
         doubts.append("recipe.freeze without weights= freezes random weights; give weights=FILE to start from")
@@ -84,6 +85,12 @@ def refuse_short_disk(runs: Iterable[tuple[Trial, RunDirectory]]) -> None:
 
 def refuse_unfit_trial(trial: Trial, dataset: Dataset, *, num_processes: int = 1) -> None:
     """Refuse a trial whose network, recipe or task does not go with the data, or whose batches cannot be shared."""
+    served = tasks_for(dataset.target)
+    if trial.task.name not in served:
+        raise UserError(
+            f"the task is {trial.task.name}, but {dataset.name} is for {served[0]}; give data for {trial.task.name}"
+        )
+    find_task(trial.task).refuse_recipe(trial.recipe)
     names, remedy = (
         trial.task.name_outputs(dataset.class_names),
         "leave out network.* fields so that they follow the data",
@@ -94,12 +101,6 @@ def refuse_unfit_trial(trial: Trial, dataset: Dataset, *, num_processes: int = 1
     if trial.recipe.freeze is not None:
         refuse_no_part(build(trial.network, task=trial.task, device="meta"), trial.recipe.freeze)
     _refuse_lone_values(trial, num_processes)
-    served = tasks_for(dataset.target)
-    if trial.task.name not in served:
-        raise UserError(
-            f"the task is {trial.task.name}, but {dataset.name} is for {served[0]}; give data for {trial.task.name}"
-        )
-    find_task(trial.task).refuse_recipe(trial.recipe)
     dataset.refuse_trial(trial)
     _refuse_no_choice(trial, dataset)
     _refuse_small_crops(trial)
@@ -157,20 +158,26 @@ def _refuse_no_choice(trial: Trial, dataset: Dataset) -> None:
     """Refuse to keep the best weights by a score that tests do not log, or with no images to choose by."""
     _, held = hold_back(dataset.train, trial.data)  # refuses to hold all of them back
     if held is not None and held.targets.ndim > 1 and not held.targets.any():
+        what = "an object" if dataset.target == "boxes" else "a label"
         raise UserError(
-            f"none of the {len(held):,} validation images has a label; "
+            f"none of the {len(held):,} validation images has {what}; "
             "raise data.validation, or set another data.held_out_seed"
         )
     score = trial.recipe.keep_best
     if score is None:
         return
-    if score not in (known := [one.name for one in find_shown(trial).scores if "test" in one.logged]):
+    if score not in (known := _list_choices(trial)):
         raise UserError(f"recipe.keep_best is {score!r}; choose {choices(known)}")
     if not trial.data.validation:
         raise UserError(
             "recipe.keep_best needs validation images, because test images must not choose the weights; "
             "add data.validation=0.1 to hold out a tenth of the training images"
         )
+
+
+def _list_choices(trial: Trial) -> list[str]:
+    """Return the scores by which the best weights can be kept."""
+    return [one.name for one in find_shown(trial).scores if "test" in one.logged]
 
 
 def _refuse_small_crops(trial: Trial) -> None:

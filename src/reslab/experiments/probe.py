@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reslab.delivery.embedding import Embedding, embed, main_layers, refuse_no_layer
-from reslab.delivery.intake import Intake, make_intake
+from reslab.delivery.intake import Intake, make_intake, refuse_detector
 from reslab.delivery.pictures import LabelledData, Picture
 from reslab.delivery.probing import Probe, probe
 from reslab.experiments.trained import Trained, choose_preprocess
@@ -37,6 +37,7 @@ class Extractor:
 
 def open_extractor(trained: Trained, preprocess: Mapping[str, Any], *, device: str = "cpu") -> Extractor:
     """Put a trained network on `device`, with fields of its preprocessing overridden."""
+    refuse_detector(trained.network)
     execution = Execution(channels_last=trained.channels_last)
     execution.prepare_network(trained.network.to(device))
     chosen = choose_preprocess(trained, preprocess)

@@ -74,9 +74,10 @@ def check_memory(trial: Trial, dataset: Dataset, *, device: str, num_processes: 
     parts = (parts for parts in range(recipe.accumulate + 1, share + 1) if share % parts == 0)
     fitting = next((parts for parts in parts if needed(parts) <= free), None)
     remedy = f"set recipe.accumulate={fitting}, which fits, or choose" if fitting else "choose"
+    side = "network.input_size" if trial.task.sides is None else "task.longest"
     sentence = (
         f"training needs about {write_size(need)} of memory, but {write_size(free)} is free; "
-        f"{remedy} a smaller network.input_size or recipe.batch"
+        f"{remedy} a smaller {side} or recipe.batch"
     )
     if need > FAR_MORE * free:
         raise UserError(sentence)

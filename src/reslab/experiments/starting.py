@@ -5,8 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from reslab.data.geometry import find_test_side
 from reslab.errors import UserError
+from reslab.json_text import to_json
 from reslab.networks import Network, Weights, build, read_weights
 from reslab.networks.create import adopt_weights, create_trained
 from reslab.networks.finite import find_not_finite
@@ -15,7 +18,9 @@ from reslab.runtime.randomness import torch_seeded
 from reslab.runtime.sealed import seal
 from reslab.spec import Preprocess, Spec
 from reslab.spec.catalogue import contradictions
+from reslab.spec.codec import encode, flatten, override
 from reslab.spec.preprocess import IMAGENET_MEAN, IMAGENET_STD
+from reslab.spec.task_spec import TaskSpec
 from reslab.spec.trial import Trial
 
 PIXELS = ("channel_order", "pixel_range", "per_pixel_mean", "mean", "std")  # what is done to them, wherever they are
@@ -42,6 +47,7 @@ def start_from(
     If it `prepares` images as the weights know them, it says how.
     """
     read, origin = read_weights(weights, like=trial.network), str(weights)
+    _refuse_other_task(trial, read, origin=origin)
     for field, (here, before) in contradictions(trial.network, read.spec).items():
         if field in {*implied} - {*given, "classes"}:
             raise UserError(
@@ -53,6 +59,29 @@ def start_from(
         spec = create_trained(network, read, {**implied, **given}, origin=origin, where="network.").spec
     trial = replace(trial, network=spec, start=seal({}, read.tensors))
     return replace(trial, preprocess=keep_preparation(trial, read)) if prepares else trial
+
+
+def _refuse_other_task(trial: Trial, read: Weights, *, origin: str) -> None:
+    """Refuse a detector's weights for what is none, and fields of a detector that its weights have no layers for."""
+    if read.task.sides is not None and trial.task.sides is None:
+        raise UserError(
+            f"the weights {origin} are those of a detector, so no {trial.task.name} can start from them; "
+            "give the weights of a classifier"
+        )
+    if read.task.name != trial.task.name:
+        return
+    here, before = (flatten(encode(task)) for task in (trial.task, read.task))
+    known = _list_shapes(read.spec, read.task)
+    for field in [field for field in here if here[field] != before[field]]:
+        if _list_shapes(read.spec, override(read.task, {field: here[field]})) != known:
+            raise UserError(
+                f"task.{field}={to_json(here[field])} does not fit the weights {origin}, which were trained with "
+                f"task.{field}={to_json(before[field])}; leave out task.{field}, or start from a classifier"
+            )
+
+
+def _list_shapes(spec: Spec, task: TaskSpec) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in build(spec, task=task, device="meta").state_dict().items()}
 
 
 def keep_preparation(trial: Trial, read: Weights) -> Preprocess | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields as dataclass_fields
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from reslab.spec.codec import convert, override
 from reslab.spec.network import PRE_REVISION
 from reslab.spec.recipe import HEADLINE, Recipe, change_recipe, find_recipe, space_evaluations, spaces_evaluations
 from reslab.spec.task import find_task, tasks_for
+from reslab.spec.task_spec import TaskSpec
 from reslab.spec.toml import read_toml
 from reslab.spec.trial import DataSpec, Trial, change_trial, group_fields, read_seed, trial_from_dict
 from reslab.tasks.catalogue import find_shown
@@ -42,7 +44,7 @@ def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Pa
     fields = dict(fields)
     epochs = take_epochs(fields)
     groups = group_fields(fields)
-    task = find_task(fields.get("task") or tasks_for(dataset.target)[0], groups["task"])
+    task = _choose_task(fields.get("task") or tasks_for(dataset.target)[0], weights, groups["task"])
     implied = {"classes": len(task.name_outputs(dataset.class_names)), "channels": dataset.channels}
     if dataset.side is not None:
         implied["input_size"] = dataset.side
@@ -132,8 +134,21 @@ def tell_of_network(fields: Mapping[str, Any], trial: Trial, *, weights: str | P
     if fields.get("network") is not None:
         return ""
     why = "the default" if weights in (None, PUBLISHED) else f"the network of weights={weights}"
-    size = " x ".join(map(str, trial.network.input_shape[1:]))
-    return f"no network= given: training {name_of(trial.network).split()[0]} on {size} pixels, {why}"
+    size = f"{' x '.join(map(str, trial.network.input_shape[1:]))} pixels"
+    if (sides := trial.task.sides) is not None:
+        size = f"whole images of up to {sides[0]} x {sides[1]} pixels"
+    return f"no network= given: training {name_of(trial.network).split()[0]} on {size}, {why}"
+
+
+def _choose_task(name: Any, weights: str | Path | None, given: Mapping[str, Any]) -> TaskSpec:
+    """Return the task that is asked for; where weights were trained for it, as these know it but for what is given."""
+    task = find_task(name, given)
+    if weights in (None, PUBLISHED) or not dataclass_fields(task):
+        return task
+    from reslab.networks import read_weights
+
+    known = read_weights(weights).task
+    return override(known, given, where="task.") if known.name == task.name else task
 
 
 def _choose_network(fields: Mapping[str, Any], dataset: Dataset, weights: str | Path | None) -> str | Spec | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from reslab.errors import UserError
 from reslab.runs.log import join_best
-from reslab.scores import Score
+from reslab.scores import PARTS, Score
 from reslab.spec import name_of
 from reslab.spec.catalogue import contradictions
 from reslab.spec.parameters import count_parameters
@@ -79,9 +79,12 @@ def split_copies(records: Sequence[RunRecord]) -> tuple[list[RunRecord], dict[st
 
 
 def _logged(record: RunRecord) -> tuple[object, ...]:
-    """Return what tells logs apart: rate, loss and headline score at each step."""
-    names = ("learning_rate", "train_loss", "test_loss", record.headline.key("train"), record.headline.key("test"))
-    return tuple((point.step, *map(point.values.get, names)) for point in record.points)
+    """Return what tells logs apart: rate, losses and headline score at each step."""
+    headline = [record.headline.key(part) for part in PARTS]
+    return tuple(
+        (point.step, *map(point.values.get, ("learning_rate", *headline)), *sorted(point.losses.items()))
+        for point in record.points
+    )
 
 
 def _compare_with_log(
@@ -117,8 +120,8 @@ def _compare_scores(scores: Sequence[Score], recorded: Mapping[str, Any], result
 
 def _compare_with_network(trial: Trial, result: Result) -> Iterator[str]:
     """Yield what is another network's in the result."""
-    name = name_of(trial.network)
-    params = None if trial.task.sides else count_parameters(trial.network)  # those of a detector are more than these
+    name, whole = name_of(trial.network), trial.task.sides is None  # else a task's own layers stand on a part of it
+    params = count_parameters(trial.network) if whole else None
     classes = result.panel.num_classes
     if classes and classes != trial.network.classes:
         yield f"result.json has {classes} classes, but {name} has {trial.network.classes} outputs"

@@ -12,7 +12,7 @@ from typing import Any
 from reslab.analysis.catalogue import list_panels
 from reslab.files import slug
 from reslab.report.groups import LIGHT, Family, Group, Spread, shown_at_first
-from reslab.report.records import RunRecord
+from reslab.report.records import LOSS, RunRecord
 from reslab.scores import PARTS
 from reslab.tasks.display import Plot
 
@@ -34,7 +34,7 @@ def plot_curves(groups: Sequence[Group], *, key: str) -> list[Plot]:
 
 
 def plot_run_curve(group: Group, record: RunRecord, *, key: str) -> list[Plot]:
-    """Headline score and loss of one run, with the steps at which the learning rate changed."""
+    """Headline score and losses of one run, with the steps at which the learning rate changed."""
     if not record.points:
         return []
     alone = replace(group, runs=(record,))
@@ -46,16 +46,31 @@ def plot_run_curve(group: Group, record: RunRecord, *, key: str) -> list[Plot]:
     headline = record.headline
     values = [point.values.get(headline.key(part)) for point in record.points for part in PARTS]
     whole = _curve(alone) | {"ceiling": max((value for value in values if value is not None), default=0.0)}
-    losses = {
-        "name": group.label,
-        "shade": group.shade,
-        "x": [point.step for point in record.points],
-        **{part: _rounded(point.values.get(f"{part}_loss") for point in record.points) for part in PARTS},
-    }
     content = {"unit": unit, "axis": _axis([alone]), "series": [whole], "drops": drops}
     return [
         Plot(f"{key}-{slug(headline.words)}", "curves", headline.title, content),
-        Plot(f"{key}-loss", "losses", "Loss", {"unit": unit, "series": [losses], "drops": drops}),
+        Plot(f"{key}-loss", "losses", "Loss", {"unit": unit, "series": _losses(group, record), "drops": drops}),
+    ]
+
+
+def _losses(group: Group, record: RunRecord) -> list[dict[str, Any]]:
+    """Return what was minimized, then the parts it is the sum of, where the task has several."""
+    logged = dict.fromkeys(name for point in record.points for name in point.losses)
+    totals = [f"{part}{LOSS}" for part in PARTS]
+    parts = [name for name in logged if name.startswith("train_") and name not in totals]
+    named = {"sum" if parts else group.label: totals}
+    named |= {name.removeprefix("train_").removesuffix(LOSS).replace("_", " "): [name, ""] for name in parts}
+    return [
+        {
+            "name": words,
+            "shade": group.shade + number,
+            "x": [point.step for point in record.points],
+            **{
+                part: _rounded(point.values.get(name) for point in record.points)
+                for part, name in zip(PARTS, names, strict=True)
+            },
+        }
+        for number, (words, names) in enumerate(named.items())
     ]
 
 

@@ -113,9 +113,11 @@ def render_run(group: Group, record: RunRecord, *, addresses: Mapping[str, str],
         for plot in charts.plot_findings([replace(group, runs=(record,))], name, key=name)
     ]
     trial = flatten(trial_to_dict(record.trial))
-    recipe, network = (
-        {key: trial.pop(key) for key in [*trial] if key.startswith(part)} for part in ("recipe.", "network.")
+    recipe, network, task = (
+        {key: trial.pop(key) for key in [*trial] if key.startswith(part)} for part in ("recipe.", "network.", "task.")
     )
+    usual = flatten(encode(type(record.trial.task)()), "task.")
+    trial |= {key: value for key, value in task.items() if key not in usual or usual[key] != value}
     preset = flatten(encode(RECIPES[group.recipe]), "recipe.")
     return _render(
         "run.html",
@@ -128,6 +130,7 @@ def render_run(group: Group, record: RunRecord, *, addresses: Mapping[str, str],
         preset=preset,
         changed={key: value for key, value in recipe.items() if preset.get(key) != value},
         network=network,
+        task=task,
         trial=trial,
         addresses=addresses,
         facts=_list_scores(record),

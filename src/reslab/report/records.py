@@ -27,7 +27,7 @@ from reslab.tasks.gallery import Gallery
 
 T = TypeVar("T")
 PARTS = ("provenance.json", "metrics.jsonl", "result.json")
-ALWAYS_LOGGED = ("learning_rate", "train_loss", "test_loss")
+LOSS = "_loss"  # what names of losses end with: that of training, its parts, and that of tests where these have one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +36,11 @@ class Point:
 
     step: int
     values: Mapping[str, float | None]
+
+    @property
+    def losses(self) -> Mapping[str, float | None]:
+        """What is minimized, and its parts where the task has several, in training and in tests."""
+        return {name: value for name, value in self.values.items() if name.endswith(LOSS)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -323,7 +328,8 @@ def _result(data: Mapping[str, Any], trial: Trial, scores: Sequence[Score]) -> R
 
 
 def _point(entry: Mapping[str, Any], scores: Sequence[Score]) -> Point:
-    names = [*ALWAYS_LOGGED, *[score.key(part) for score in scores for part in score.logged]]
+    losses = [name for name in entry if name.endswith(LOSS)]
+    names = ["learning_rate", *losses, *[score.key(part) for score in scores for part in score.logged]]
     return Point(step=int(entry["step"]), values={name: _finite(entry.get(name)) for name in names})
 
 

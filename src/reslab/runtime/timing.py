@@ -12,6 +12,8 @@ from torch.nn import functional as F
 from reslab.runtime.execution import EAGER, Execution
 from reslab.spec.recipe import Precision
 
+LONG = 5  # times what was to be spent in all
+
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
@@ -91,8 +93,14 @@ def measure_usual(
     seconds: float,
     most: int,
 ) -> Timing:
-    """Take the mean of what `seconds` are enough for, without the first: so it goes on beside what else is running."""
-    timings = _repeat(network, batch, execution, forward_precision, seconds=seconds, least=2, most=most)[1:]
+    """Take the mean of what `seconds` are enough for: so it goes on beside what else is running.
+
+    The first does not count, unless it took so long that what it does once is little of it.
+    """
+    timings = _repeat(network, batch, execution, forward_precision, seconds=0, least=1)
+    first = timings[0].forward_seconds + timings[0].step_seconds
+    if first < LONG * seconds:
+        timings = _repeat(network, batch, execution, forward_precision, seconds=seconds, least=1, most=most - 1)
     return Timing(
         forward_seconds=statistics.fmean(timing.forward_seconds for timing in timings),
         step_seconds=statistics.fmean(timing.step_seconds for timing in timings),

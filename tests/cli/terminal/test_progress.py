@@ -12,6 +12,7 @@ from tests.runs_by_hand import as_task
 from reslab.cli.terminal.progress import Name, Rate, StopSignals, TrialBars, make_bars, summarize
 from reslab.paper.claim import Setting
 from reslab.tasks.classification.scores import SCORES
+from reslab.tasks.detection import scores as detection
 from reslab.tasks.multilabel import scores as multilabel
 from reslab.training.loop import Stopped
 
@@ -116,6 +117,16 @@ def test_how_a_run_stands_says_the_balanced_error_where_it_is_another() -> None:
     assert told.endswith("9.50 % error (30.25 % with all classes counting the same)")
     labels = summarize(metrics | {"test_map_percent": 87.5, "error_percent": 9.5}, multilabel.SCORES)
     assert labels == "test 87.50 % mAP, error 9.50 % (any label of an image wrong)"
+
+
+def test_how_a_run_stands_says_how_sure_that_is() -> None:
+    """Of the headline, where results have an interval; what is only for pages is left out."""
+    values = {"map50_percent": 40.0, "map50_95_percent": 17.5, "map50_11_point_percent": 41.0}
+    result = {"test_map50_percent": 40.0, "map50_interval_percent": [31.25, 49.5]} | values
+    assert (
+        summarize(result, detection.SCORES) == "test 40.00 % mAP@.5 (95 % interval 31.25 to 49.50 %), "
+        "mAP@[.5,.95] 17.50 %"
+    )
 
 
 def test_a_second_signal_stops_at_once() -> None:

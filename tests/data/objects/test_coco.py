@@ -12,7 +12,7 @@ from tests.objects import CLASSES, describe_coco, draw, listen, make_scenes, wri
 
 from reslab.data.objects import coco
 from reslab.data.objects.annotations import Annotations, Teller
-from reslab.data.objects.coco import find_coco, read_coco
+from reslab.data.objects.coco import find_coco, read_coco, read_ids
 from reslab.data.photos.findings import refuse
 from reslab.errors import UserError
 from reslab.spec.boxes import CROWD, PLAIN
@@ -165,3 +165,18 @@ def test_images_that_are_there_twice_are_used_once(root: Path) -> None:
     found = read_coco(root, Teller(root, tell))
     assert heard == [("listed twice", "annotations/instances_train2017.json, t000.jpg", False)]
     assert len(found.splits["train"]) == 4
+
+
+def test_ids_alone(root: Path) -> None:
+    """Of all images that are there, by their place, and of the categories; other folders have none."""
+    ids = read_ids(root)
+    assert ids.categories == {"bar": 1, "disc": 4, "square": 7}
+    assert ids.images[(root / "val2017" / "v001.jpg").resolve()] == 1
+    assert len(ids.images) == 6
+    (root / "train2017" / "t000.jpg").unlink()
+    assert len(read_ids(root).images) == 5
+    change(root, lambda told: told.pop("images"))
+    with pytest.raises(UserError, match="has no list 'images'"):
+        read_ids(root)
+    with pytest.raises(UserError, match="has no annotations of COCO's, so no ids"):
+        read_ids(root / "train2017")

@@ -203,5 +203,7 @@ def test_what_is_for_other_images_is_refused(dataset: ObjectsDataset) -> None:
         dataset.refuse_trial(replace(trial, preprocess=Preprocess(per_pixel_mean=True)))
     with pytest.raises(UserError, match="has an object to train on"):
         replace(dataset, train=dataset.train.take(slice(0))).refuse_trial(trial)
+    with pytest.raises(UserError, match="has an object to test on"):
+        replace(dataset, test=dataset.test.take(slice(0))).refuse_trial(trial)
     assert dataset.make_feed(trial, device="cpu", processes=ALONE, folder=None, listener=DEAF).fitting.shorter == 90
     assert dataset.list_packages(trial) == {"numpy", "pillow", "simplejpeg", "torch"}

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.finders import KNOWN, make_finder
 from tests.networks.detection.scenes import make_detector
 from tests.objects import make_scenes, write_voc
 
@@ -17,15 +18,12 @@ from reslab.experiments.trained import Trained, choose_inputs
 from reslab.networks.detection.detector import Detector
 from reslab.runtime.listener import DEAF
 from reslab.runtime.processes import ALONE
-from reslab.spec import Preprocess
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
 from reslab.tasks.detection.meter import DetectionMeter
 from reslab.tasks.detection.task import TASK
 from reslab.tasks.detection.testing import PROTOCOLS, DetectionBench
 from reslab.tasks.subject import Subject
-
-KNOWN = Preprocess(mean=(0.4, 0.4, 0.4), std=(0.2, 0.2, 0.2))
 
 
 @pytest.fixture
@@ -36,12 +34,8 @@ def dataset(tmp_path: Path) -> ObjectsDataset:
 
 
 def make_subject(dataset: ObjectsDataset, *, seed: int = 0) -> Subject:
-    """A detector with random weights that are large enough to find something."""
-    torch.manual_seed(seed)
-    detector = make_detector(classes=3, shorter=64, longest=96, detection_score=0.0).eval()
-    torch.nn.init.normal_(detector.outputs.scores.weight, std=0.5)
-    detector.preprocess, detector.class_names = KNOWN, dataset.class_names
-    return choose_inputs(Trained(origin=f"detector {seed}", network=detector), dataset)
+    """A detector that finds something."""
+    return choose_inputs(Trained(origin=f"detector {seed}", network=make_finder(seed=seed)), dataset)
 
 
 def test_it_sees_what_the_training_tests_on(dataset: ObjectsDataset) -> None:

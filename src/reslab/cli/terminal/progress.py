@@ -42,6 +42,7 @@ def summarize(result: Mapping[str, Any], scores: Sequence[Score]) -> str:
     values = [(words, result[headline.key(part)]) for part, words in PARTS.items() if part in headline.logged]
     told = "  ".join(f"{words} {headline.write(value)}" for words, value in values) + f" {headline.words}"
     told += f" ({headline.meaning})" if headline.meaning else ""
+    told += _tell_interval(result, headline)
     for score in others:
         value = result.get(score.name)
         if value is not None and score.shown == "lists":
@@ -51,6 +52,12 @@ def summarize(result: Mapping[str, Any], scores: Sequence[Score]) -> str:
     if "best_step" in result:
         told += f"; best at step {result['best_step']:,} of {result['step']:,}, whose weights are kept"
     return f"{told}  ({left_out})" if (left_out := tell_skipped(result)) else told
+
+
+def _tell_interval(result: Mapping[str, Any], score: Score) -> str:
+    """Say how far a score may be off because of the images it was tested on, where that is known."""
+    ends = result.get(score.interval)
+    return f" (95 % interval {ends[0]:.{score.decimals}f} to {score.write(ends[1])})" if ends else ""
 
 
 def tell_skipped(metrics: Mapping[str, Any]) -> str:

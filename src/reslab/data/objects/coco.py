@@ -43,6 +43,36 @@ def find_coco(root: Path) -> str | None:
     return next(iter(found.values()))[0] if found else None
 
 
+@dataclass(frozen=True)
+class CocoIds:
+    """The numbers of COCO's images, by where they lie, and of its categories, by their names."""
+
+    root: Path
+    images: Mapping[Path, int | str]
+    categories: Mapping[str, int]
+
+
+def read_ids(root: Path) -> CocoIds:
+    """Read the numbers of the images of all splits and of the categories."""
+    images: dict[Path, int | str] = {}
+    categories: dict[str, int] = {}
+    for place in (place for places in _find_files(root).values() for place in places):
+        try:
+            file = _read_file(root, place)
+        except Trouble as trouble:
+            raise UserError(f"{root / place} {trouble}") from trouble
+        folders = _list_folders(place)
+        for number, image in file.images.items():
+            if (path := _find_image(root, image, folders)) is not None:
+                images[(root / path).resolve()] = number
+        categories |= {name: number for number, name in file.categories.items()}
+    if not categories:
+        raise UserError(
+            f"{root} has no annotations of COCO's, so no ids; give another folder, or leave out data={root}"
+        )
+    return CocoIds(root, images, categories)
+
+
 def read_coco(root: Path, teller: Teller) -> Annotations:
     """Read the images and objects of all splits."""
     files: dict[str, _File] = {}
@@ -136,11 +166,8 @@ def _read_images(root: Path, file: _File, teller: Teller) -> Iterator[Annotated]
             teller.stop("unknown class" if _is_strange(note, file) else "wrong annotation", file.place, str(trouble))
     folders, seen = _list_folders(file.place), set[str]()
     for number, image in file.images.items():
-        name = PurePosixPath(image["file_name"].replace("\\", "/"))
-        inside = not name.is_absolute() and ".." not in name.parts
-        path = next((each for folder in folders if (root / (each := f"{folder}{name}")).is_file()), None)
-        where = f"{file.place}, {name}"
-        if path is None or not inside:
+        path, where = _find_image(root, image, folders), f"{file.place}, {_name_file(image)}"
+        if path is None:
             missing = f"there is no such image in {root / folders[0]}; add it, or remove it from the file"
             teller.stop("missing image", where, missing)
         elif path in seen:
@@ -148,6 +175,17 @@ def _read_images(root: Path, file: _File, teller: Teller) -> Iterator[Annotated]
         else:
             seen.add(path)
             yield Annotated(path, where, tuple(things[number]), _read_size(image))
+
+
+def _find_image(root: Path, image: Mapping[str, Any], folders: Sequence[str]) -> str | None:
+    """Return the path of an image under the root; None where it is not there, or somewhere else."""
+    name = _name_file(image)
+    inside = not name.is_absolute() and ".." not in name.parts
+    return next((each for folder in folders if inside and (root / (each := f"{folder}{name}")).is_file()), None)
+
+
+def _name_file(image: Mapping[str, Any]) -> PurePosixPath:
+    return PurePosixPath(image["file_name"].replace("\\", "/"))
 
 
 def _read_size(image: Mapping[str, Any]) -> tuple[int, int] | None:

@@ -92,9 +92,9 @@ class ObjectsDataset(PhotoDataset):
 
     def refuse_trial(self, trial: Trial) -> None:
         """Refuse what is meant for crops, or for images of one size, and to train without objects."""
-        if not any(len(self.train.classes_of(index)) for index in range(len(self.train))):
-            raise UserError(f"no image of {self.root} has an object to train on; annotate some")
-        self.divide(trial.data.split)
+        for split, use in zip(self.divide(trial.data.split), ("train", "test"), strict=True):
+            if not split.targets.any():
+                raise UserError(f"no image of {self.root} has an object to {use} on; annotate some")
         refuse_unheeded(trial.recipe.augmentation, HEEDED, other="images with one class each")
         for field, usual in (("sampling", "shuffled"), ("class_weights", "none")):
             if (value := getattr(trial.recipe, field)) != usual:

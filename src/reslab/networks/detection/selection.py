@@ -41,7 +41,7 @@ def select(judgement: Judgement, valid: Tensor, plan: SettledDetection) -> Tenso
     scores = groups[1].gather(1, chosen).view(images, -1)
     found = torch.arange(classes, device=scores.device).repeat_interleave(chosen.shape[1]).expand(images, -1)
     rows = torch.cat([boxes, scores[..., None], found[..., None]], dim=-1)
-    order, there = rank(scores, kept.view(images, -1), plan.detections)
+    order, there = rank(scores, kept.reshape(images, -1), plan.detections)
     rows = rows.gather(1, order[..., None].expand(-1, -1, DETECTION_COLUMNS)) * there[..., None]
     rows = F.pad(rows, (0, 0, 0, plan.detections - order.shape[1]))
     there = F.pad(there, (0, plan.detections - order.shape[1]))

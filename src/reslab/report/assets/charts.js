@@ -169,7 +169,7 @@
       });
       return [
         [
-          ...plot.lines.map((one) => curve(one.name, one.precision, { color: faint(shade(0), 0.45), width: 1 })),
+          ...plot.lines.map((one) => curve(one.name, one.precision, { color: faint(shade(0), 0.65), width: 1 })),
           curve("mean", plot.mean, { color: shade(1), ...TEST }),
         ],
         layout({

@@ -9,22 +9,23 @@ from reslab.scores import Score
 
 _found = partial(Score, better="higher")
 
-MAP50 = _found(
-    name="map50_percent", words="mAP@.5", logged=("test",), shown="lists", meaning="VOC's rule of 2010, the area"
-)
+# By VOC's rule of 2010, the area below the curve.
+MAP50 = _found(name="map50_percent", words="mAP@.5", logged=("test",), shown="lists", interval="map50_interval_percent")
+# COCO's: the mean over ten overlaps.
 MAP = _found(
     name="map50_95_percent",
     words="mAP@[.5,.95]",
     logged=("test",),
     shown="lists",
-    meaning="COCO's, the mean over ten overlaps",
+    interval="map50_95_interval_percent",
 )
 MAP75 = _found(name="map75_percent", words="mAP@.75")
-ELEVEN = _found(name="map50_11_point_percent", words="mAP@.5 by 11 points", meaning="VOC's rule to 2009")
-COCO_MAP50 = _found(name="coco_map50_percent", words="COCO's mAP@.5", meaning="by 101 points")
-SMALL = _found(name="map_small_percent", words="mAP (small)", meaning="objects below 32² pixels")
-MEDIUM = _found(name="map_medium_percent", words="mAP (medium)", meaning="objects of 32² to 96² pixels")
-BIG = _found(name="map_large_percent", words="mAP (large)", meaning="objects above 96² pixels")
+ELEVEN = _found(name="map50_11_point_percent", words="mAP@.5 by 11 points")  # VOC's rule to 2009
+COCO_MAP50 = _found(name="coco_map50_percent", words="COCO's mAP@.5")  # by 101 points
+# Of objects below 32² pixels, up to 96², and above.
+SMALL = _found(name="map_small_percent", words="mAP (small)")
+MEDIUM = _found(name="map_medium_percent", words="mAP (medium)")
+BIG = _found(name="map_large_percent", words="mAP (large)")
 RECALLS = tuple(
     _found(name=f"recall_{name}_percent", words=f"recall ({words})", shown="evaluation")
     for name, words in (
@@ -48,7 +49,7 @@ COCO: dict[str, Score] = dict(
 )
 SIZES = (("small", SMALL, RECALLS[3]), ("medium", MEDIUM, RECALLS[4]), ("large", BIG, RECALLS[5]))
 
-INTERVALS = {MAP50: "map50_interval_percent", MAP: "map50_95_interval_percent"}  # over test images
+INTERVALS = {score: score.interval for score in SCORES if score.interval}  # over test images
 PRECISIONS_50 = "class_ap50_percent"  # None for a class without objects
 PRECISIONS_11 = "class_ap50_11_point_percent"
 PRECISIONS = "class_ap_percent"

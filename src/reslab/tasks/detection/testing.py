@@ -1,21 +1,18 @@
 """How detectors are tested: on whole images, at one scale or at several, with boxes refined or not (appendix B)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from reslab.data.objects.fitting import Fitting
-from reslab.data.preprocessing import preprocess_images
 from reslab.errors import UserError
 from reslab.networks.detection.detector import Detector
 from reslab.networks.detection.improved import Improvements, detect
 from reslab.networks.detection.several_scales import SIDES
 from reslab.networks.inference import Served
-from reslab.spec.boxes import BOTTOM, COLUMNS, FRAME, HEIGHT, RIGHT, WIDTH
+from reslab.tasks.detection.showing import show_whole, to_stored
 
 if TYPE_CHECKING:
     from reslab.tasks.subject import Subject
@@ -63,28 +60,13 @@ class DetectionBench:
 
     def _judge(self, image: Tensor) -> list[Tensor]:
         """Return the detections of each detector in one image, and those of all together."""
-        prepared, targets = show_whole(image, self.fittings[0], self.members[0])
+        first = self.members[0]
+        prepared, targets = show_whole(image, self.fittings[0], first.preprocess, brightest=first.brightest)
+        prepared = first.execution.prepare(prepared)
         detectors = [_as_detector(member) for member in self.members]
         groups = [[detector] for detector in detectors] + ([detectors] if len(detectors) > 1 else [])
-        found = [detect(group, prepared, targets, self.improvements) for group in groups]
-        for rows in found:
-            rows[..., : BOTTOM + 1] *= (targets[0, 0, [WIDTH, HEIGHT]] / targets[0, 0, [RIGHT, BOTTOM]]).repeat(2)
+        found = [to_stored(detect(group, prepared, targets, self.improvements), targets) for group in groups]
         return found if len(detectors) > 1 else found * 2
-
-
-def show_whole(image: Tensor, fitting: Fitting, subject: "Subject") -> tuple[Tensor, Tensor]:
-    """Return an image (1, channels, height, width) as a detector is shown it, padded, and its frame as targets."""
-    width, height = fitting.resize(image.shape[3], image.shape[2])
-    pixels = image.float()
-    if (height, width) != image.shape[2:]:
-        pixels = F.interpolate(pixels, size=(height, width), mode="bilinear", antialias=True)
-    known = replace(subject.preprocess, resize=None, crop=None)
-    prepared = preprocess_images(pixels.round(), known, brightest=subject.brightest)
-    shape = fitting.find_shape(image.shape[3], image.shape[2])
-    padded = F.pad(prepared, (0, shape[1] - width, 0, shape[0] - height))
-    frame = torch.zeros(1, 1, COLUMNS, device=image.device)
-    frame[0, 0] = torch.tensor([0, 0, width, height, FRAME, image.shape[3], image.shape[2]])
-    return subject.execution.prepare(padded), frame
 
 
 def _sides(subject: "Subject") -> tuple[int, int]:

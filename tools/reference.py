@@ -203,12 +203,13 @@ def _plain(value: Any) -> str:
 
 def write_tasks() -> str:
     """Write the tasks in a table, then the fields of those that have some."""
-    rows = [
-        [f"`{name}`", task.needs, PARSER.parse(inspect.cleandoc(task.__doc__ or "")).short_description or ""]
-        for name, task in TASKS.items()
-    ]
+    rows = [[f"`{name}`", task.needs, _summarize(task)] for name, task in TASKS.items()]
     table = write_table(("task", "target of an image", "for"), rows, left=(0, 1, 2))
     return "\n\n".join([table, *[write_fields(task) for task in TASKS.values() if fields(task)]])
+
+
+def _summarize(spec: type) -> str:
+    return PARSER.parse(inspect.cleandoc(spec.__doc__ or "")).short_description or ""
 
 
 def write_findings() -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 from pathlib import Path
 
@@ -31,6 +33,16 @@ def test_images_and_classes_are_numbered(tmp_path: Path) -> None:
         {"id": 2, "file_name": "b.jpg", "width": 50, "height": 60},
     ]
     assert listing["categories"] == [{"id": number + 1, "name": name} for number, name in enumerate(CLASSES)]
+
+
+def test_the_tools_of_coco_read_both(tmp_path: Path) -> None:
+    """The listing says to them what the results are about."""
+    tools = pytest.importorskip("pycocotools.coco")
+    write_results([Prediction("b.jpg", objects=FOUND, size=(50, 60))], tmp_path / "r.json", class_names=CLASSES)
+    with contextlib.redirect_stdout(io.StringIO()):
+        loaded = tools.COCO(str(tmp_path / "r-images.json")).loadRes(str(tmp_path / "r.json"))
+    assert [loaded.cats[one["category_id"]]["name"] for one in loaded.anns.values()] == ["square", "bar"]
+    assert [one["area"] for one in loaded.anns.values()] == [200.0, 20.0]
 
 
 def test_ids_of_annotations(tmp_path: Path) -> None:

@@ -83,10 +83,6 @@ TESTED_ELSEWHERE = {
     "data/photos/findings.py": ("data/photos/test_check.py", "what is found, told or gone past by those who look"),
     "drawing/__init__.py": ("drawing/test_network_page.py", "puts pages together"),
     "drawing/parts.py": ("drawing/test_columns.py", "what columns consist of"),
-    "networks/detection/operators.py": (
-        "delivery/test_detection_operators.py",
-        "what exported files have in place of loops",
-    ),
     "networks/fused/kernels.py": ("networks/fused/test_chain.py", "kernels, beside torch's own passes"),
     "networks/fused/normalization_kernels.py": ("networks/fused/test_normalization.py", "kernels, beside torch's"),
     "networks/fused/stem.py": ("networks/fused/test_normalization.py", "normalization with a pool behind it"),

@@ -20,8 +20,8 @@ The authors' ResNet-50 on {images} validation photographs of ImageNet. The 8-bit
 {calibrated_on}: other validation photographs, because we have no training images. OpenVINO reads the same two files
 ({whole} and {small}). The differences are to onnxruntime's float32."""
 ABOUT_SPEED = """\
-Images per second, from pixels to logits, were measured in turns in one run ({machine}). In brackets: times eager torch,
-in the memory layout in which that is faster."""
+Images per second, from pixels to logits, were measured in turns in one run ({machine}).
+In brackets: times eager torch, in the memory layout in which that is faster."""
 
 
 def write_exports() -> str:

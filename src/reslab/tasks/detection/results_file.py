@@ -16,6 +16,7 @@ import numpy as np
 
 from reslab.errors import UserError
 from reslab.files import atomic_write, telling
+from reslab.json_text import to_json
 from reslab.numbers import write_size
 from reslab.tasks.detection.rows import Detections
 
@@ -44,7 +45,7 @@ def write_results(path: Path, detections: Detections, *, image_ids: Sequence[Id]
                 dict(zip(FIELDS, (image_ids[image], category_ids[label], box, score), strict=True))
                 for image, label, box, score in zip(*(column.tolist() for column in columns), strict=True)
             ]
-            file.write(",\n" * bool(first) + ",\n".join(json.dumps(entry, allow_nan=False) for entry in entries))
+            file.write(",\n" * bool(first) + ",\n".join(to_json(entry) for entry in entries))
         file.write("]\n")
 
 

@@ -26,9 +26,8 @@ from reslab.runtime.memory import used_memory
 from reslab.runtime.timing import Timing, measure_usual
 from reslab.spec.recipe import Recipe
 from reslab.spec.trial import Trial
-from reslab.tasks.detection.testing import PROTOCOLS as WHOLE_IMAGES
+from reslab.tasks.task import find_task
 from reslab.tasks.trial_task import make_task
-from reslab.tasks.views import PROTOCOLS
 from reslab.training.checkpoint import KEPT, newest_step
 from reslab.training.stepping import assemble, reproducible
 
@@ -147,15 +146,8 @@ def estimate_tests(tests: Sequence[tuple[str, Trial]], dataset: Dataset, *, devi
     """
     work = {trial: measure_sizes(trial).multiply_adds for _, trial in tests}
     smallest = min(work, key=work.__getitem__)
-    looks = sum(work[trial] / work[smallest] * _count_looks(by) for by, trial in tests)
+    looks = sum(work[trial] / work[smallest] * find_task(trial.task).count_looks(by) for by, trial in tests)
     return looks * len(dataset.test) * measure_speed(smallest, device=device).test_seconds
-
-
-def _count_looks(by: str) -> float:
-    """Return how often a protocol looks at an image, as far as that takes time; an instrument looks once."""
-    if by in WHOLE_IMAGES:
-        return WHOLE_IMAGES[by].work
-    return PROTOCOLS[by].crops if by in PROTOCOLS else 1
 
 
 def _kind(recipe: Recipe) -> object:

@@ -83,6 +83,10 @@ class OutputTask(Task):
     def average(self, outputs: Tensor) -> Tensor:
         """Make one of what a network says to several views (images, views, outputs), or several networks say."""
 
+    def count_looks(self, by: str) -> float:
+        """Return how many crops a network is shown of an image."""
+        return PROTOCOLS[by].crops if by in PROTOCOLS else 1
+
     def make_bench(self, members: Sequence[Subject], *, protocol: str, precision: Served) -> Bench:
         """Return networks that look at views of images, each and all together."""
         return Judges(members, protocol=protocol, precision=precision)

@@ -134,6 +134,10 @@ class Task(abc.ABC):
         return form_opinions(index=np.empty(0))
 
     @abc.abstractmethod
+    def count_looks(self, by: str) -> float:
+        """Return how often a test looks at an image, as far as that takes time; an instrument, by its name, once."""
+
+    @abc.abstractmethod
     def make_bench(self, members: Sequence[Subject], *, protocol: str, precision: Served) -> Bench:
         """Return what shows images to networks by one of the `protocols`."""
 

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
+from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.networks.dropout import draw_from
 from reslab.networks.fused import can_fuse, can_normalize, fuse, is_available, normalize
@@ -314,6 +315,8 @@ def assemble(
 
     Without `own_kernels`, torch's do all of it. `rate` gives each iteration's, where that is not the recipe's.
     """
+    if compile and not network.takes_stand_in:
+        raise UserError("--compile is for networks that classify; leave it out to train a detector")
     network.to(device).train()
     runtime = choose_runtime(
         network, recipe, device, image_shape=task.image_shape, compile=compile, processes=processes

@@ -10,6 +10,7 @@ from reslab.errors import UserError
 from reslab.runtime.execution import EAGER
 from reslab.spec.recipe import find_recipe
 from reslab.tasks.detection.task import TASK
+from reslab.training.stepping import assemble
 
 
 def test_the_loss_is_the_sum_of_what_is_counted() -> None:
@@ -29,6 +30,20 @@ def test_its_answers_are_detections() -> None:
     detector, (images, targets) = make_detector().eval(), draw_scenes(2)
     with torch.no_grad():
         assert torch.equal(TASK.answer(detector, images, targets), detector(images, targets))
+
+
+def test_a_test_takes_as_long_as_it_looks() -> None:
+    """Refinement and several scales look again; an instrument looks once."""
+    once, *more = (TASK.count_looks(protocol) for protocol in TASK.protocols)
+    assert once == TASK.count_looks("responses") == 1
+    assert all(looks > 1 for looks in more)
+    assert more[-1] == max(more)
+
+
+def test_what_compiles_a_trunk_is_refused() -> None:
+    """A detector's losses go by other ways, so it would have no effect."""
+    with pytest.raises(UserError, match="--compile is for networks that classify"):
+        assemble(make_detector(), None, find_recipe("objects"), seed=0, device="cpu", compile=True)  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize(

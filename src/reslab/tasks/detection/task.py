@@ -68,6 +68,10 @@ class DetectionTask(Task):
         """Say that no warm-up ends by it."""
         raise NotImplementedError
 
+    def count_looks(self, by: str) -> float:
+        """Return how often the regions of an image are judged."""
+        return PROTOCOLS[by].work if by in PROTOCOLS else 1
+
     def make_bench(self, members: Sequence["Subject"], *, protocol: str, precision: Served) -> Bench:
         """Return detectors that look at images, each and all together."""
         return DetectionBench(members, protocol=protocol, precision=precision)

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from benchmarks import airbench_peer, cifar, fast, kernel_times, normalization, resnet50
+from benchmarks import airbench_peer, cifar, detection, fast, kernel_times, normalization, resnet50
 from benchmarks.race import Advance, Contender
 from tests.trials import DIGITS
 
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
-from reslab.networks import measure_cost
+from reslab.networks import build, measure_cost
 from reslab.spec import find
+from reslab.spec.detection import Detection
 
 SETTING = {"network": "cifar-resnet-8", "recipe": "digits", "recipe.iterations": "24", "recipe.average_decay": "0.9"}
 
@@ -135,6 +136,20 @@ def test_contenders_are_the_same_network() -> None:
     sizes = resnet50.Sizes(network="resnet-18", batch=2, side=32, classes=3, device="cpu")
     for advance in (resnet50.train_peer(sizes), resnet50.train_ours(sizes), resnet50.infer_ours(sizes, 1)):
         advance(1)
+
+
+def test_detectors_are_the_same_network() -> None:
+    """As many trained weights in ours as in torchvision's, which are shown the same objects."""
+    scene = detection.Scene(batch=2, shorter=64, classes=3, device="cpu")
+    ours = build(find("resnet-50", {"classes": 3}), task=Detection(head="fpn"), device="meta")
+    counts = [
+        sum(weight.numel() for weight in network.parameters() if weight.requires_grad)
+        for network in (ours, detection.make_peer(scene))
+    ]
+    assert counts[0] == counts[1]
+    boxes = scene.make_targets()[:, 1:-1]
+    assert (boxes[..., 2:4] > boxes[..., :2]).all()
+    assert {image.shape for image in detection.unpad(scene)} == {(3, *scene.size)}
 
 
 def test_kernels_are_classed_by_name_and_place() -> None:

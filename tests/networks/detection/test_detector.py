@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import pytest
 import torch
@@ -197,6 +198,16 @@ def test_new_layers_start_small() -> None:
     head, outputs = detector.proposer.head, detector.outputs
     for layer, deviation in ((head.conv, 0.01), (head.boxes, 0.01), (outputs.scores, 0.01), (outputs.boxes, 0.001)):
         assert float(layer.weight.detach().std()) == pytest.approx(deviation, rel=0.05)
+
+
+@pytest.mark.parametrize("fields", [{}, {"pooling": "align"}])
+def test_weights_that_are_no_numbers_give_losses_that_are_none(fields: dict[str, Any]) -> None:
+    """So that a training which diverges ends with its own sentence, not in the middle of a map."""
+    detector = make_detector(**fields)
+    with torch.no_grad():
+        detector.proposer.head.boxes.weight.fill_(torch.nan)
+    losses = detector.losses(*draw_scenes(2), torch.Generator().manual_seed(0))
+    assert not torch.isfinite(losses["rpn_box"])
 
 
 @pytest.mark.gpu

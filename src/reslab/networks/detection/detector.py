@@ -154,7 +154,8 @@ class Detector(Network, Drawing):
         """Return small maps of regions (images, regions, 4), image by image."""
         plan = self.plan
         images = torch.arange(boxes.shape[0], device=boxes.device).repeat_interleave(boxes.shape[1])
-        boxes = boxes.flatten(0, 1).detach()
+        # Boxes that are no numbers come from weights that are none: the loss says so, not whoever reads the map there.
+        boxes = boxes.flatten(0, 1).detach().nan_to_num(0.0)
         if plan.pooling == "max":
             # Faster R-CNN's boxes reach to their last pixel.
             boxes = torch.cat([boxes[:, :2], torch.maximum(boxes[:, 2:] - 1, boxes[:, :2])], dim=1)

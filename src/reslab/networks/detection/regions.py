@@ -6,11 +6,13 @@ over a few rows. Going back, rows are added in a fixed order, so the same input 
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 from torch.autograd.function import Function, once_differentiable
+
+Bins: TypeAlias = tuple[Tensor, ...]  # first rows, how many, first columns, how many (regions, side)
 
 
 def align(
@@ -60,7 +62,7 @@ def pool_max(map_: Tensor, boxes: Tensor, images: Tensor, *, stride: int, side: 
     columns, column_counts = _divide(left, right, width, side)
     rows = (images * height)[:, None] + rows
     most = (math.ceil((height + 2) / side) + 1, math.ceil((width + 2) / side) + 1)
-    values = _PoolMax.apply(_make_table([map_]), rows, row_counts, columns, column_counts, width, most)
+    values = _PoolMax.apply(_make_table([map_]), (rows, row_counts, columns, column_counts), width, most)
     return _as_maps(values, len(boxes), side)
 
 
@@ -92,29 +94,53 @@ class _PoolMax(Function):
     """The largest of several rows of a table, channel by channel; zero where there is none."""
 
     @staticmethod
-    def forward(ctx: Any, *given: Any) -> Tensor:
-        table, *places = given
-        shape = (places[0].numel() * places[2].shape[1], table.shape[1])
-        values = table.new_full(shape, -torch.inf)
-        chosen = torch.full(shape, -1, dtype=torch.int16, device=table.device)
-        for number, (index, there) in enumerate(_list_bins(*places)):
-            candidates = table[index]
-            better = (candidates > values) & there[:, None]
-            values = torch.where(better, candidates, values)
-            chosen.masked_fill_(better, number)
-        ctx.save_for_backward(chosen, *places[:4])
-        ctx.rest, ctx.shape, ctx.dtype = places[4:], table.shape, table.dtype
-        return torch.where(chosen < 0, 0, values)
+    def forward(ctx: Any, table: Tensor, bins: Bins, width: int, most: tuple[int, int]) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        values, chosen = (_pool_on_device if table.is_cuda else _pool)(table, bins, width, most)
+        ctx.save_for_backward(chosen, *bins)
+        ctx.rest, ctx.shape, ctx.dtype = (width, most), table.shape, table.dtype
+        return values
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        chosen, *places = ctx.saved_tensors
+        chosen, *bins = ctx.saved_tensors
         wide = gradients[0].to(_wide(gradients[0]))
         table = wide.new_zeros(ctx.shape)
-        for number, (index, _) in enumerate(_list_bins(*places, *ctx.rest)):
-            _add_rows(table, index, torch.where(chosen == number, wide, 0))
-        return table.to(ctx.dtype), *[None] * 6
+        (_spread_on_device if table.is_cuda else _spread)(chosen, wide, tuple(bins), *ctx.rest, table)
+        return table.to(ctx.dtype), None, None, None
+
+
+def _pool(table: Tensor, bins: Bins, width: int, most: tuple[int, int]) -> tuple[Tensor, Tensor]:
+    """Return the largest row of each bin, and the number of its pixel there: -1 where it has none."""
+    shape = (bins[0].numel() * bins[2].shape[1], table.shape[1])
+    values = table.new_full(shape, -torch.inf)
+    chosen = torch.full(shape, -1, dtype=torch.int16, device=table.device)
+    for number, (index, there) in enumerate(_list_bins(bins, width, most)):
+        candidates = table[index]
+        better = (candidates > values) & there[:, None]
+        values = torch.where(better, candidates, values)
+        chosen.masked_fill_(better, number)
+    return torch.where(chosen < 0, 0, values), chosen
+
+
+def _spread(chosen: Tensor, gradients: Tensor, bins: Bins, width: int, most: tuple[int, int], table: Tensor) -> None:
+    """Add to the rows of a table what the bins that chose them give them."""
+    for number, (index, _) in enumerate(_list_bins(bins, width, most)):
+        _add_rows(table, index, torch.where(chosen == number, gradients, 0))
+
+
+def _pool_on_device(table: Tensor, bins: Bins, width: int, most: tuple[int, int]) -> tuple[Tensor, Tensor]:
+    from reslab.networks.detection.pooling_kernels import pool  # Triton is slow to import, and not everywhere
+
+    return pool(table.contiguous(), bins, width, most[1])
+
+
+def _spread_on_device(
+    chosen: Tensor, gradients: Tensor, bins: Bins, width: int, most: tuple[int, int], table: Tensor
+) -> None:
+    from reslab.networks.detection.pooling_kernels import spread
+
+    spread(chosen, gradients, bins, width, most[1], table)
 
 
 def _add_rows(table: Tensor, index: Tensor, values: Tensor) -> None:
@@ -135,10 +161,9 @@ def _list_places(
             yield index, (row_weight[:, :, None] * column_weight[:, None, :]).flatten()[:, None]
 
 
-def _list_bins(
-    rows: Tensor, row_counts: Tensor, columns: Tensor, column_counts: Tensor, width: int, most: tuple[int, int]
-) -> Iterator[tuple[Tensor, Tensor]]:
+def _list_bins(bins: Bins, width: int, most: tuple[int, int]) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield the pixels of bins one after the other, row by row: rows of the table, and in which bins there is one."""
+    rows, row_counts, columns, column_counts = bins
     for down in range(most[0]):
         row = rows + torch.minimum(row_counts - 1, torch.full_like(row_counts, down)).clamp(min=0)
         for across in range(most[1]):

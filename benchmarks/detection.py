@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torchvision
 from rich.console import Console
 from torch import Tensor, nn
+from torchvision.models.detection import FasterRCNN
+from torchvision.models.detection.backbone_utils import resnet_fpn_backbone
+from torchvision.ops import FrozenBatchNorm2d
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -103,17 +105,8 @@ class NoiseFeed(Feed):
 def make_peer(scene: Scene) -> nn.Module:
     """Return torchvision's detector; images are not resized again."""
     height, width = scene.size
-    network = torchvision.models.detection.fasterrcnn_resnet50_fpn(
-        weights=None,
-        weights_backbone=None,
-        num_classes=scene.classes + 1,
-        min_size=min(height, width),
-        max_size=max(height, width),
-        norm_layer=torchvision.ops.FrozenBatchNorm2d,
-    )
-    # Without weights torchvision would train all of it.
-    for name, weight in network.backbone.body.named_parameters():
-        weight.requires_grad_(name.startswith(("layer2", "layer3", "layer4")))
+    body = resnet_fpn_backbone(backbone_name="resnet50", weights=None, norm_layer=FrozenBatchNorm2d, trainable_layers=3)
+    network = FasterRCNN(body, scene.classes + 1, min_size=min(height, width), max_size=max(height, width))
     return network.to(scene.device).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
 
 
@@ -133,7 +126,7 @@ def train_peer(scene: Scene) -> Advance:
     def advance(iterations: int) -> None:
         for _ in range(iterations):
             with torch.autocast(scene.device, torch.bfloat16):
-                loss = sum(network(images, targets).values())
+                loss = torch.stack([*network(images, targets).values()]).sum()
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             optimizer.step()

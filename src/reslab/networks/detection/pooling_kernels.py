@@ -7,7 +7,7 @@ that changes from run to run.
 # Constants are upper case, as Triton's users write them.
 # ruff: noqa: N803
 # pyright: reportGeneralTypeIssues=false, reportCallIssue=false, reportOperatorIssue=false
-# pyright: reportAttributeAccessIssue=false
+# pyright: reportAttributeAccessIssue=false, reportArgumentType=false
 
 import torch
 import triton

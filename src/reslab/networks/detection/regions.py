@@ -106,7 +106,8 @@ class _PoolMax(Function):
         chosen, *bins = ctx.saved_tensors
         wide = gradients[0].to(_wide(gradients[0]))
         table = wide.new_zeros(ctx.shape)
-        (_spread_on_device if table.is_cuda else _spread)(chosen, wide, tuple(bins), *ctx.rest, table)
+        width, most = ctx.rest
+        (_spread_on_device if table.is_cuda else _spread)(chosen, wide, tuple(bins), width, most, table)
         return table.to(ctx.dtype), None, None, None
 
 

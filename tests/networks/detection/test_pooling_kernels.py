@@ -59,7 +59,7 @@ def test_the_device_pools_as_the_host_does(seed: int, side: int, channels: int) 
     boxes, images = draw_boxes(8, width=23 * 16, height=19 * 16), torch.randint(2, (8,))
     values, gradients = [], []
     for device in ("cpu", "cuda", "cuda"):
-        own = map_.to(device).requires_grad_()
+        own = map_.clone().to(device).requires_grad_()
         pooled = pool_max(own, boxes.to(device), images.to(device), stride=16, side=side)
         torch.manual_seed(seed)
         (pooled * torch.randn(pooled.shape).to(device)).sum().backward()

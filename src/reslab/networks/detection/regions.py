@@ -179,7 +179,7 @@ def _interpolate(start: Tensor, extent: Tensor, length: Tensor, *, side: int, sa
     steps = torch.arange(side * samples, device=start.device, dtype=start.dtype)
     # In torchvision's order of operations: a sample near a pixel's edge is on the same side of it.
     bins, inner = steps.div(samples, rounding_mode="floor"), steps.remainder(samples) + 0.5
-    size = (extent / side)[:, None]
+    size = _divide_evenly(extent, side)
     at = start[:, None] + bins * size + inner * size / samples
     last = (length - 1)[:, None]
     outside = (at < -1) | (at > last + 1)
@@ -194,11 +194,16 @@ def _interpolate(start: Tensor, extent: Tensor, length: Tensor, *, side: int, sa
 
 def _divide(first: Tensor, last: Tensor, length: int, side: int) -> tuple[Tensor, Tensor]:
     """Return where the bins along one axis begin, and how many pixels each has (regions, side)."""
-    size = ((last - first + 1).clamp(min=1) / side)[:, None]
+    size = _divide_evenly((last - first + 1).clamp(min=1), side)
     bins = torch.arange(side, device=first.device, dtype=first.dtype)
     starts, ends = (bins * size).floor() + first[:, None], ((bins + 1) * size).ceil() + first[:, None]
     starts, ends = starts.clamp(0, length).long(), ends.clamp(0, length).long()
     return starts.clamp(max=length - 1), ends - starts
+
+
+def _divide_evenly(extent: Tensor, side: int) -> Tensor:
+    """Return the size of a bin of each region; by a number, CUDA would multiply by its reciprocal, which is not exact."""
+    return (extent / torch.full_like(extent, side))[:, None]
 
 
 def _make_table(maps: Sequence[Tensor]) -> Tensor:

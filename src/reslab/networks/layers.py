@@ -72,6 +72,14 @@ class FrozenBatchNorm(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
 
+    def follow(self, conv: nn.Conv2d, x: Tensor) -> Tensor:
+        """Return what it makes of a convolution of `x`: as both are linear, they are one convolution."""
+        scale = self.weight * (self.running_var + self.eps).rsqrt()
+        shift = self.bias - self.running_mean * scale
+        bias = shift if conv.bias is None else shift + conv.bias * scale
+        assert not isinstance(conv.padding, str)
+        return F.conv2d(x, conv.weight * scale[:, None, None, None], bias, conv.stride, conv.padding)
+
 
 class Maxout(nn.Module):
     """The largest of several linear pieces a channel (Goodfellow et al., 2013)."""
@@ -88,7 +96,7 @@ class Layer(nn.Sequential):
     """Convolution, normalization, activation and dropout in the order asked for.
 
     Its *response* (paper, Fig. 7) is what leaves the convolution and its normalization, before the
-    nonlinearity or the addition.
+    nonlinearity or the addition. A convolution of images and a constant normalization after it are computed as one.
     """
 
     def __init__(self, operators: Mapping[str, nn.Module]) -> None:
@@ -97,14 +105,25 @@ class Layer(nn.Sequential):
         self.responds_at = "norm" if "norm" in self.operators[self.operators.index("conv") :] else "conv"
 
     def forward(self, input: Tensor, observe: Observer | None = None, name: str = "") -> Tensor:
-        if observe is None:
-            return super().forward(input)
-        x = input
+        x, conv = input, None
         for operator, module in zip(self.operators, self, strict=True):
-            x = module(x)
-            if operator == self.responds_at:
+            if operator == "conv" and isinstance(module, nn.Conv2d) and self._is_constant:
+                conv = module
+                continue
+            if conv is not None:
+                assert isinstance(module, FrozenBatchNorm)
+                x, conv = module.follow(conv, x), None
+            else:
+                x = module(x)
+            if operator == self.responds_at and observe is not None:
                 observe(name, x.clone())  # the activation works in place
         return x
+
+    @property
+    def _is_constant(self) -> bool:
+        """Whether a constant normalization stands right after the convolution."""
+        after = self.operators.index("conv") + 1
+        return after < len(self.operators) and isinstance(self[after], FrozenBatchNorm)
 
 
 def make_layer(spec: NetworkSpec, plan: LayerPlan, *, bias: bool = False) -> Layer:

@@ -182,5 +182,7 @@ class Detector(Network, Drawing):
 
 def _frame(x: Tensor) -> Tensor:
     """Return the frames of images that fill their batch."""
-    height, width = x.shape[-2:]
-    return x.new_tensor([0, 0, width, height], dtype=torch.float32).expand(len(x), 4)
+    frames = x.new_zeros(len(x), 4, dtype=torch.float32)  # filled on the device: nothing is copied there
+    frames[:, 2].fill_(x.shape[-1])
+    frames[:, 3].fill_(x.shape[-2])
+    return frames

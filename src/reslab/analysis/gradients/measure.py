@@ -37,7 +37,6 @@ from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.networks.build import build_seeded
 from reslab.runtime.execution import Execution
-from reslab.runtime.randomness import mix_seed
 from reslab.tasks.subject import Subject
 
 WHOLE = "all parameters"
@@ -130,7 +129,7 @@ def _list_ends(ends: Tensor, settings: Gradients) -> list[tuple[Tensor, Tensor]]
     """Return where each line begins and ends."""
     if settings.path == "between":
         return [(ends[2 * number], ends[2 * number + 1]) for number in range(len(ends) // 2)]
-    return [around(image, reach=settings.reach, seed=mix_seed(settings.seed, n)) for n, image in enumerate(ends)]
+    return [around(image, reach=settings.reach, seeds=(settings.seed, n)) for n, image in enumerate(ends)]
 
 
 def _find_distances(ends: Tensor, settings: Gradients) -> Floats:
@@ -153,8 +152,8 @@ def _compare(
             kept = workbench.resume(f"line-{number}")
             if kept is None:
                 line = draw_line(start, end, points=settings.points)
-                seed = mix_seed(settings.seed, number)
-                kept = asdict(compare_neighbours(network, line, depths, execution=execution, seed=seed))
+                seeds = (settings.seed, number)
+                kept = asdict(compare_neighbours(network, line, depths, execution=execution, seeds=seeds))
                 workbench.keep(f"line-{number}", kept)
             found.append(LineGradients(**kept))
             progress(number + 1, {})

@@ -144,3 +144,10 @@ def test_too_few_images_are_told(subject: Subject) -> None:
         look(few, replace(FEW, images=0))
     with pytest.raises(UserError, match="12 lines need 24 images, but digits has fewer; give fewer lines"):
         look(few, replace(FEW, images=0, batch=8, lines=12))
+
+
+def test_gradients_that_are_not_finite_are_refused(subject: Subject) -> None:
+    """With how many batches they are of, and what is not finite."""
+    subject.network.get_parameter("stem.norm.weight").data[0] = torch.nan
+    with pytest.raises(UserError, match=r"gradients that are not finite for 4 of 4 batches: its stem\.norm\.weight"):
+        look(subject)

@@ -36,6 +36,7 @@ from reslab.analysis.workbench import Workbench
 from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.networks.build import build_seeded
+from reslab.networks.finite import tell_not_finite
 from reslab.runtime.execution import Execution
 from reslab.tasks.subject import Subject
 
@@ -70,6 +71,7 @@ def _measure(subject: Subject, settings: Gradients, workbench: Workbench) -> dic
         with normalizing(network, settings.norms):
             run = partial(run_pass, network, layers, losses=subject.losses, execution=execution)
             found = gather(counted(), run, count=-(-images // settings.batch), workbench=workbench)
+        _refuse_not_finite(network, found)
         weights = np.array([*[layer.weight.double().norm().item() for layer in layers], _measure_length(network)])
         if settings.norms == "batch":  # a single input has no batch; it gets the mean of the statistics of these
             retake_statistics(network, (inputs for inputs, _ in batches(settings.batch, images)))
@@ -98,6 +100,12 @@ def _refuse_too_few(subject: Subject, settings: Gradients, images: int) -> None:
         )
     if (needed := _count_line_images(settings)) > subject.count(settings.on):
         raise UserError(f"{settings.lines} lines need {needed} images, but {subject.data} has fewer; give fewer lines")
+
+
+def _refuse_not_finite(network: Network, found: BatchGradients) -> None:
+    """Refuse to make means of what is no number."""
+    if bad := np.count_nonzero(~np.isfinite(found.norms).all(1)):
+        raise tell_not_finite(network, f"for {bad:,} of {len(found.norms):,} batches", what="gradients")
 
 
 def _count_line_images(settings: Gradients) -> int:

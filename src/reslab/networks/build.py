@@ -7,6 +7,7 @@ import torch
 from reslab.networks.comparators import HighwayNetwork, LeNet
 from reslab.networks.network import Network
 from reslab.networks.resnet import ResidualNetwork
+from reslab.runtime.randomness import torch_seeded
 from reslab.spec import HighwaySpec, LeNetSpec, NetworkSpec, Spec, TorchvisionSpec
 from reslab.spec.detection import Detection
 from reslab.spec.task import CLASSIFICATION
@@ -36,3 +37,9 @@ def build(spec: Spec, *, task: TaskSpec = CLASSIFICATION, device: torch.device |
                 return TorchvisionNetwork(spec)
             case _:
                 raise TypeError(f"build takes a spec, such as find('resnet-20'), but got {type(spec).__name__}")
+
+
+def build_seeded(spec: Spec, *, task: TaskSpec = CLASSIFICATION, seed: int) -> Network:
+    """Build a network with the weights that a training draws by its seed; torch's generator stays as it was."""
+    with torch_seeded(seed):
+        return build(spec, task=task, device="cpu")

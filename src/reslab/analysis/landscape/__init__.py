@@ -1,0 +1,1 @@
+"""The loss around trained weights."""

@@ -12,6 +12,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from reslab.analysis.landscape.directions import Tensors
 from reslab.errors import UserError
 from reslab.networks import Network
+from reslab.networks.fused.fusing import can_fuse, is_available
 from reslab.runtime.execution import Execution
 from reslab.spec import name_of
 
@@ -38,6 +39,30 @@ class Passes:
         with self.execution.autocast(images.device.type):
             outputs = vmap(run)({**weights, **statistics})
         return outputs if self.dtype == torch.float64 else outputs.float()
+
+
+class KernelPasses(Passes):
+    """The same in bfloat16 by one kernel a layer, for all points together: of the networks there are kernels for."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__(network, precision="bf16")
+        from reslab.networks.fused.points import PointsChain
+        from reslab.networks.resnet import ResidualNetwork
+
+        assert isinstance(self.network, ResidualNetwork)
+        self.chain = PointsChain(self.network, dtype=torch.bfloat16)
+
+    @torch.no_grad()
+    def __call__(self, weights: Tensors, statistics: Tensors, images: Tensor) -> Tensor:
+        """Return outputs as (points, images, ...)."""
+        return self.chain({**weights, **statistics}, images)
+
+
+def choose_passes(network: Network, *, precision: Precision, device: torch.device | str) -> Passes:
+    """Return the fastest passes of this precision."""
+    if precision == "bf16" and can_fuse(network.spec) and is_available(device):
+        return KernelPasses(network)
+    return Passes(network, precision=precision)
 
 
 class Settling:

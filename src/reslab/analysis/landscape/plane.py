@@ -1,7 +1,8 @@
 """The plane, or line, of weights that a landscape is drawn over, and the loss and error at points of it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TypeAlias
 
 import torch
@@ -22,14 +23,21 @@ class Plane:
 
     def at(self, coordinates: Tensor) -> dict[str, Tensor]:
         """Return the weights at (points, dimensions), stacked."""
-        stacked = {}
-        for name, weights in self.weights.items():
-            moved = weights.expand(len(coordinates), *weights.shape)
-            for axis, direction in enumerate(self.directions):
-                far = coordinates[:, axis].view(-1, *[1] * weights.dim())
-                moved = moved + far * direction[name]
-            stacked[name] = moved
-        return stacked
+        base, *directions = self._flat
+        moved = base.expand(len(coordinates), -1)
+        for axis, direction in enumerate(directions):
+            moved = moved + coordinates[:, axis, None] * direction
+        sizes = [values.numel() for values in self.weights.values()]
+        parts = zip(self.weights.items(), moved.split(sizes, 1), strict=True)
+        return {name: part.view(-1, *values.shape) for (name, values), part in parts}
+
+    @cached_property
+    def _flat(self) -> list[Tensor]:
+        """The weights and the directions, each as one row: a network's many small tensors are moved together."""
+        return [
+            torch.cat([tensors[name].contiguous().flatten() for name in self.weights])
+            for tensors in (self.weights, *self.directions)
+        ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +59,7 @@ class Probe:
         """Return mean loss and share of wrong images at each of (points, dimensions)."""
         some = next(iter(plane.weights.values()))
         places = torch.as_tensor(coordinates).to(some.device, some.dtype).split(self.at_once)
-        stacks = [lambda place=place: plane.at(place) for place in places]
+        stacks = [partial(plane.at, place) for place in places]
         return self._add_up(stacks, [len(place) for place in places])
 
     def measure_stack(self, weights: Tensors, statistics: Tensors) -> tuple[float, float]:
@@ -60,7 +68,7 @@ class Probe:
         return float(loss[0]), float(wrong[0])
 
     def _add_up(
-        self, stacks: list[Callable[[], Tensors]], sizes: list[int], own: Tensors | None = None
+        self, stacks: Sequence[Callable[[], Tensors]], sizes: list[int], own: Tensors | None = None
     ) -> tuple[Floats, Floats]:
         """Go through the images once, all points seeing each batch; nothing waits for the device before the end."""
         settled = [own or {} if self.settle is None else self.settle(stack()) for stack in stacks]

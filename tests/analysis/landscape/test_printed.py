@@ -26,7 +26,9 @@ PATH = {
     "steps": [2000, 64000],
     "coordinates": [[12.5, -3.0], [0.0, 0.0]],
     "loss": [1.25, 0.31234],
+    "wrong": [0.4, 0.0719],
     "projected_loss": [None, 0.31234],
+    "projected_wrong": [0.9, 0.0719],
 }
 
 

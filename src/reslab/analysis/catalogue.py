@@ -130,5 +130,10 @@ def list_panels() -> dict[str, type[InstrumentPanel]]:
     return {name: importlib.import_module(f"reslab.analysis.{name}.panel").PANEL for name in _list_folders("panel")}
 
 
+def list_lines() -> dict[str, type[InstrumentPanel]]:
+    """Return those whose findings are lines, which the first page compares."""
+    return {name: panel for name, panel in list_panels().items() if panel.views}
+
+
 def _list_folders(module: str) -> list[str]:
     return sorted(path.parent.name for path in Path(__file__).parent.glob(f"*/{module}.py"))

@@ -121,11 +121,9 @@ def plot_findings(groups: Sequence[Group], instrument: str, *, key: str) -> list
         }
         for group in shown
     ]
-    if not series:
-        return []
     views = {view.key: view.axis for view in panel.views}
     content = {"axis": {"words": panel.axis}, "views": views, "series": _hiding(shown, series)}
-    return [Plot(key, "findings", panel.title, content)]
+    return [Plot(key, "findings", panel.title, content)] if series else []
 
 
 def plot_panels(groups: Sequence[Group], *, key: str) -> list[Plot]:

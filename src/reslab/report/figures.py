@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from reslab.analysis.catalogue import list_panels
+from reslab.analysis.catalogue import list_lines, list_panels
 from reslab.files import slug
 from reslab.report.charts import FAMILIES, choose_unit
 from reslab.report.groups import LIGHT, Group, by_data, shown_at_first
@@ -58,7 +58,7 @@ def draw_figures(groups: Sequence[Group]) -> dict[str, dict[str, tuple[str, str]
             curved = [group for group in members if group.curve]
             if curved:
                 drawn[data]["curves"] = (f"curves-{name}.svg", _svg(draw_curves(curved)))
-            for instrument in list_panels():
+            for instrument in list_lines():
                 if any(group.found(instrument) for group in members):
                     drawn[data][instrument] = (f"{instrument}-{name}.svg", _svg(draw_findings(members, instrument)))
     return drawn

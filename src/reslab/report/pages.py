@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reslab.analysis.catalogue import list_panels
+from reslab.analysis.catalogue import list_lines
 from reslab.files import slug
 from reslab.numbers import percent
 from reslab.report import charts
@@ -68,7 +68,7 @@ def render_index(
         }
         sections.append(section)
         plots += [*curves, *depth]
-        for name in list_panels():
+        for name in list_lines():
             for plot in charts.plot_findings(members, name, key=f"{name}-{number}"):
                 found = [found for group in members if (found := group.found(name))]
                 findings.setdefault(name, []).append((data, plot, found, drawn.get(name)))

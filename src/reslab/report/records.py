@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from reslab.analysis.catalogue import InstrumentPanel, list_panels
+from reslab.analysis.catalogue import InstrumentPanel, list_lines
 from reslab.errors import UserError, choices
 from reslab.paper.measurements import Record
 from reslab.report.agreement import refuse_contradictions, refuse_other_name, split_copies
@@ -235,9 +235,8 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
     damage: list[Damage] = []
     findings = {
         name: found
-        for name, panel in list_panels().items()
-        if panel.views
-        and (found := _read_extra(run, f"analysis/{name}", panel.read, title=panel.title.lower(), damage=damage))
+        for name, panel in list_lines().items()
+        if (found := _read_extra(run, f"analysis/{name}", panel.read, title=panel.title.lower(), damage=damage))
     }
     record = RunRecord(
         directory=run,

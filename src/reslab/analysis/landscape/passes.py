@@ -13,7 +13,7 @@ from reslab.analysis.landscape.directions import Tensors
 from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.networks.fused.fusing import can_fuse, is_available
-from reslab.runtime.execution import Execution
+from reslab.runtime.execution import NARROW, Execution
 from reslab.spec import name_of
 
 Precision: TypeAlias = Literal["fp32", "bf16", "fp64"]
@@ -42,15 +42,15 @@ class Passes:
 
 
 class KernelPasses(Passes):
-    """The same in bfloat16 by one kernel a layer, for all points together: of the networks there are kernels for."""
+    """The same by one kernel a layer, for all points together: of the networks there are kernels for."""
 
-    def __init__(self, network: Network) -> None:
-        super().__init__(network, precision="bf16")
+    def __init__(self, network: Network, *, precision: Precision) -> None:
+        super().__init__(network, precision=precision)
         from reslab.networks.fused.points import PointsChain
         from reslab.networks.resnet import ResidualNetwork
 
         assert isinstance(self.network, ResidualNetwork)
-        self.chain = PointsChain(self.network, dtype=torch.bfloat16)
+        self.chain = PointsChain(self.network, dtype=NARROW.get(self.execution.precision, torch.float32))
 
     @torch.no_grad()
     def __call__(self, weights: Tensors, statistics: Tensors, images: Tensor) -> Tensor:
@@ -61,7 +61,7 @@ class KernelPasses(Passes):
 def choose_passes(network: Network, *, precision: Precision, device: torch.device | str) -> Passes:
     """Return the fastest passes of this precision."""
     if precision == "bf16" and can_fuse(network.spec) and is_available(device):
-        return KernelPasses(network)
+        return KernelPasses(network, precision=precision)
     return Passes(network, precision=precision)
 
 

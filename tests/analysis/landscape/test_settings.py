@@ -17,7 +17,7 @@ from reslab.errors import UserError
         ({"points": 10}, "points is 10, but the middle one is the weights; give an odd number"),
         ({"span": 0.0}, "span is 0; it must be above 0"),
         ({"norm_images": 1}, "norm_images is 1; it must be at least 2"),
-        ({"batch": 0}, "batch is 0; it must be at least 1"),
+        ({"batch": -1}, "batch is -1; it must be at least 0"),
         ({"dimensions": 3}, "dimensions"),
         ({"scaled_by": "a", "directions": "pca"}, "scaled_by is for random directions"),
     ],

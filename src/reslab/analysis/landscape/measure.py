@@ -34,7 +34,8 @@ from reslab.networks.create import restore_model
 from reslab.networks.finite import tell_not_finite
 from reslab.tasks.subject import Subject
 
-AT_ONCE = {"cuda": 8}  # points; a processor is no faster with several
+PIXELS = 1000 * 32**2  # of images at once, at one point
+AT_ONCE = {"cuda": 8}  # points, of images of 32x32 pixels or fewer; a processor is no faster with several
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,8 @@ class Survey:
     @cached_property
     def images(self) -> Images:
         wanted = self.settings
-        return Images(lambda: self.subject.batches(wanted.batch, on=wanted.on, images=wanted.images))
+        size = wanted.batch or max(1, PIXELS // self.subject.side**2)
+        return Images(lambda: self.subject.batches(size, on=wanted.on, images=wanted.images))
 
     @cached_property
     def probe(self) -> Probe:
@@ -94,8 +96,14 @@ class Survey:
             images=self.images,
             losses=subject.losses,
             wrong=subject.wrong,
-            at_once=wanted.at_once or AT_ONCE.get(torch.device(subject.device).type, 1),
+            at_once=wanted.at_once or self.usual_at_once,
         )
+
+    @property
+    def usual_at_once(self) -> int:
+        """How many points share the device where nobody says: large images fill it alone."""
+        most = AT_ONCE.get(torch.device(self.subject.device).type, 1)
+        return max(1, most * min(32**2, self.subject.side**2) // self.subject.side**2)
 
     @cached_property
     def weights(self) -> Tensors:

@@ -23,7 +23,7 @@ class Landscape(Settings):
         norm: The statistics of batch normalization: those of the weights, fixed, or anew at each point.
         norm_images: How many training images they are taken from, in one batch, where they are taken anew.
         precision: What is computed in.
-        batch: Images at once.
+        batch: Images at once; 0 takes 1,000 of 32x32 pixels, and fewer of larger ones.
         at_once: Points at once, each with all images of a batch; 0 leaves it to the device.
     """
 
@@ -36,12 +36,12 @@ class Landscape(Settings):
     norm: Literal["fixed", "anew"] = "fixed"
     norm_images: int = 1000
     precision: Literal["fp32", "bf16", "fp64"] = "fp32"
-    batch: int = 1000
+    batch: int = 0
     at_once: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        demand(self, "", positive=("span",), least={"points": 3, "norm_images": 2, "batch": 1, "at_once": 0})
+        demand(self, "", positive=("span",), least={"points": 3, "norm_images": 2, "batch": 0, "at_once": 0})
         if self.directions == "random" and self.points % 2 == 0:
             raise UserError(f"points is {self.points}, but the middle one is the weights; give an odd number")
         if self.scaled_by and self.directions == "pca":

@@ -1,5 +1,6 @@
 """A network at many weights at once: stacked along a first axis, one copy a point, over the same images."""
 
+import contextlib
 import copy
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
@@ -20,8 +21,16 @@ Precision: TypeAlias = Literal["fp32", "bf16", "fp64"]
 STATISTICS = ("running_mean", "running_var")
 
 
+def exactly() -> contextlib.AbstractContextManager[object]:
+    """Return the context in which cuDNN neither narrows float32 nor chooses what rounds otherwise the next time."""
+    return torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False)
+
+
 class Passes:
-    """The outputs of a network at stacked weights, by its own modules; torch stacks convolutions as groups of one."""
+    """The outputs of a network at stacked weights, by its own modules; torch stacks convolutions as groups of one.
+
+    float32 is float32: the numbers are those of a processor, not of tensor cores that round to 11 bits.
+    """
 
     def __init__(self, network: Network, *, precision: Precision) -> None:
         self.dtype = torch.float64 if precision == "fp64" else torch.float32
@@ -36,7 +45,7 @@ class Passes:
         def run(values: dict[str, Tensor]) -> Tensor:
             return functional_call(self.network, values, (images,))
 
-        with self.execution.autocast(images.device.type):
+        with exactly(), self.execution.autocast(images.device.type):
             outputs = vmap(run)({**weights, **statistics})
         return outputs if self.dtype == torch.float64 else outputs.float()
 
@@ -95,7 +104,7 @@ class Settling:
             return buffers
 
         room = {name: torch.stack([values] * count) for name, values in self.buffers.items()}
-        with self.execution.autocast(self.images.device.type):
+        with exactly(), self.execution.autocast(self.images.device.type):
             settled = vmap(run)(dict(weights), room)
         return {name: values for name, values in settled.items() if name.endswith(STATISTICS)}
 

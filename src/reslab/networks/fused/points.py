@@ -5,6 +5,7 @@ and shifts of the normalizations are applied to sums in float32, as are the shor
 """
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -92,10 +93,19 @@ class PointsChain:
 
     def _affine(self, number: int, stacked: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
         """Return what a normalization scales and shifts by: a row for every point, or one for all."""
+        if stacked.keys().isdisjoint(self.norms[number]):
+            return self._own_affines[number]
+        return self._find_affine(number, stacked)
+
+    @cached_property
+    def _own_affines(self) -> list[tuple[Tensor, Tensor]]:
+        """Those of the network itself: where nothing of them is stacked they are found once."""
+        return [self._find_affine(number, {}) for number in range(len(self.layers))]
+
+    def _find_affine(self, number: int, stacked: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
         gain, shift, mean, variance = (stacked.get(name, self.own[name]).float() for name in self.norms[number])
         scale = gain * torch.rsqrt(variance + self.layers[number].norm.eps)
-        shifted = shift - mean * scale
-        scale, shifted = torch.broadcast_tensors(scale, shifted)
+        scale, shifted = torch.broadcast_tensors(scale, shift - mean * scale)
         return torch.atleast_2d(scale).contiguous(), torch.atleast_2d(shifted).contiguous()
 
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 from tests.trials import DIGITS, make_digits_trial
 
+from reslab.analysis.catalogue import find_printed, list_panels
 from reslab.analysis.landscape.measure import INSTRUMENT
 from reslab.analysis.landscape.settings import Landscape
 from reslab.analysis.workbench import Workbench
@@ -149,12 +150,16 @@ def test_statistics_anew_are_those_of_training_images(subject: Subject) -> None:
 
 
 def test_settings_stand_beside_each_other_in_the_run(run: RunDirectory) -> None:
-    """Each with its arrays."""
-    for settings in (SMALL, replace(SMALL, dimensions=1)):
+    """Each with its arrays; all can be printed and shown."""
+    along = replace(SMALL, directions="pca")
+    for settings in (SMALL, replace(SMALL, dimensions=1), along, replace(along, dimensions=1)):
         found = analyze_run(run, DIGITS, "landscape", settings)
         assert found["settings"]["dimensions"] == settings.dimensions
         assert analyze_run(run, DIGITS, "landscape", settings) == found
-        assert (run.path / "analysis" / f"landscape-{settings.digest}.npz").exists()
+        arrays = stored(run.path / "analysis" / f"landscape-{settings.digest}")
+        assert len(find_printed("landscape").table(found).rows) > 6
+        (section,) = list_panels()["landscape"].read(found).sections(arrays, key="landscape")
+        assert len(section.plots) == 1 + settings.dimensions
 
 
 def test_what_cannot_be_measured_is_refused(run: RunDirectory, subject: Subject, tmp_path: Path) -> None:

@@ -36,22 +36,22 @@ def test_the_sentence_says_how_it_was_measured() -> None:
     """On which images, in which directions, by which statistics and in which precision."""
     printed = find_printed("landscape")
     assert printed.sentence(FOUND) == (
-        "10,000 test images of cifar10; 51 × 51 points, directions random, seed 3, of filters; batch norm's statistics "
-        "fixed; bf16"
+        "10,000 test images of cifar10; 51 × 51 points, directions random, seed 3, of filters; batch norm fixed; bf16"
     )
     others = {"directions": "pca", "norm": "anew", "on": "train", "dimensions": 1, "moves": "all"}
     assert printed.sentence(FOUND | {"skipped_images": 2, "settings": SETTINGS | others}) == (
         "10,000 training images of cifar10 (bad images skipped: 2); 51 points, directions along the run's path, of all "
-        "parameters; batch norm's statistics anew at each point from 1,000 training images; bf16"
+        "parameters; batch norm anew at each point from 1,000 training images; bf16"
     )
 
 
 def test_the_table_has_extremes_and_sharpness() -> None:
     """A row for each number; what a landscape does not reach is said so."""
     rows = {name: tuple(rest) for name, *rest in find_printed("landscape").table(FOUND).rows}
-    assert rows["loss, of the weights"] == ("0.3123", "0, 0")
-    assert rows["loss, maximum"] == ("3.123e+04", "-1, 1")
-    assert rows["wrong, %, minimum"] == ("7.15", "0, 0")
+    assert rows["loss at the weights"] == ("0.3123", "0, 0")
+    assert rows["largest loss"] == ("3.123e+04", "-1, 1")
+    assert rows["share of wrong images at the weights, %"] == ("7.19", "0, 0")
+    assert rows["smallest share of wrong images, %"] == ("7.15", "0, 0")
     assert rows["radius of twice the loss, +1"] == ("0.123", "")
     assert rows["radius of twice the loss, -1"] == ("not reached", "")
     assert rows["points not convex, %"] == ("12.3", "")

@@ -1,1 +1,1 @@
-"""The loss around trained weights."""
+"""Loss and error around trained weights, or along their training (Li et al., 2018)."""

@@ -7,7 +7,7 @@ from reslab.analysis.catalogue import PrintedInstrument
 from reslab.numbers import count
 from reslab.tasks.display import PrintedTable
 
-SHOWN = {"loss": "loss", "wrong": "wrong, %"}
+SHOWN = {"loss": "loss{}", "wrong": "share of wrong images{}, %"}
 
 
 def say_how(settings: Mapping[str, Any]) -> str:
@@ -17,7 +17,7 @@ def say_how(settings: Mapping[str, Any]) -> str:
     moved = "filters" if settings["moves"] == "filters" else "all parameters"
     taken = f"anew at each point from {count(settings['norm_images'])} training images"
     norm = "fixed" if settings["norm"] == "fixed" else taken
-    return f"{axes} points, directions {which}, of {moved}; batch norm's statistics {norm}; {settings['precision']}"
+    return f"{axes} points, directions {which}, of {moved}; batch norm {norm}; {settings['precision']}"
 
 
 def _say(found: Mapping[str, Any]) -> str:
@@ -34,11 +34,15 @@ def _tabulate(found: Mapping[str, Any]) -> PrintedTable:
 def _rows(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     origin = ", ".join(["0"] * found["settings"]["dimensions"])
     for name, words in SHOWN.items():
-        yield f"{words}, of the weights", _write(name, found["centre"][name]), origin
-        for end in ("minimum", "maximum"):
+        yield words.format(" at the weights"), _write(name, found["centre"][name]), origin
+        for end, word in (("minimum", "smallest"), ("maximum", "largest")):
             extreme = found[name][end]
-            yield f"{words}, {end}", _write(name, extreme["value"]), ", ".join(f"{c:.3g}" for c in extreme["at"])
-    for way, radius in found.get("sharpness", {}).items():
+            yield (
+                f"{word} {words.format('')}",
+                _write(name, extreme["value"]),
+                ", ".join(f"{c:.3g}" for c in extreme["at"]),
+            )
+    for way, radius in sorted(found.get("sharpness", {}).items(), key=lambda item: (item[0][1:], item[0])):
         yield f"radius of twice the loss, {way}", "not reached" if radius is None else f"{radius:.3f}", ""
     if found["nonconvex_share"] is not None:
         yield "points not convex, %", f"{100 * found['nonconvex_share']:.1f}", ""

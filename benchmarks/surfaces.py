@@ -1,12 +1,13 @@
 """How fast the points of a loss surface are measured, beside loss-landscape's way, in one run.
 
     python benchmarks/surfaces.py [--network resnet-56] [--images 10000] [--batch 1000] [--points 16]
-                                  [--precisions fp32,bf16] [--at-once 1,4,8,16] [--kernels] [--json FILE]
+                                  [--precisions fp32,bf16] [--at-once 1,4,8,16] [--modules] [--json FILE]
 
 The peer does what tomgoldstein/loss-landscape does: it sets the weights of one point after the other, tests the network
 eagerly in float32, and reads loss and errors of every batch. All read the same images, which lie on the device, and the
 same points of one row; a pass is one image at one point. `off` is the largest difference of a loss from the peer's,
-relative to it. `--kernels` times our kernels in float32 too, which measurements do not use.
+relative to it, whose float32 is what torch makes of it: on tensor cores it rounds to 11 bits. `--modules` times torch's
+modules, with grouped convolutions, where there are kernels too.
 """
 
 from __future__ import annotations
@@ -35,7 +36,6 @@ from reslab.analysis.landscape.passes import KernelPasses, Passes, Precision, ch
 from reslab.analysis.landscape.plane import Plane, Probe
 from reslab.errors import UserError
 from reslab.networks import Network, build
-from reslab.networks.fused.fusing import can_fuse, is_available
 from reslab.runtime.execution import choose_device
 from reslab.spec import find
 
@@ -107,14 +107,16 @@ def _wait(device: str) -> None:
 
 
 def list_ways(
-    made: Network, *, precisions: Sequence[Precision], kernels: bool, device: str
+    made: Network, *, precisions: Sequence[Precision], modules: bool, device: str
 ) -> list[tuple[str, Passes]]:
     """Return our passes by name."""
-    ways = [(one, choose_passes(made, precision=one, device=device)) for one in precisions]
-    named = [(f"{one}, kernels" if isinstance(passes, KernelPasses) else one, passes) for one, passes in ways]
-    if kernels and can_fuse(made.spec) and is_available(device):
-        named.append(("fp32, kernels", KernelPasses(made, precision="fp32")))
-    return named
+    ways: list[tuple[str, Passes]] = []
+    for precision in precisions:
+        chosen = choose_passes(made, precision=precision, device=device)
+        ways.append((f"{precision}, {'kernels' if isinstance(chosen, KernelPasses) else 'modules'}", chosen))
+        if modules and isinstance(chosen, KernelPasses):
+            ways.append((f"{precision}, modules", Passes(made, precision=precision)))
+    return ways
 
 
 def main() -> None:
@@ -126,7 +128,7 @@ def main() -> None:
     parser.add_argument("--points", type=whole, default=16)
     parser.add_argument("--precisions", type=listed(one_of(("fp32", "bf16"))), default=["fp32", "bf16"])
     parser.add_argument("--at-once", type=listed(whole), default=[1, 4, 8, 16])
-    parser.add_argument("--kernels", action="store_true")
+    parser.add_argument("--modules", action="store_true")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     console, record, device = Console(width=120), Record(given.json), choose_device()
@@ -144,7 +146,7 @@ def main() -> None:
     table = Table("way", "points at once", "passes/s", "ratio", "off", box=None, padding=(0, 3, 0, 0))
     table.add_row("loss-landscape's, fp32", "1", f"{peer:,.0f}", "1.00", "")
     rows: list[dict[str, Any]] = [{"way": "peer", "at_once": 1, "passes_per_second": peer}]
-    for name, ours in list_ways(made, precisions=given.precisions, kernels=given.kernels, device=device):
+    for name, ours in list_ways(made, precisions=given.precisions, modules=given.modules, device=device):
         for at_once in given.at_once:
             probe = Probe(passes=ours, settle=None, images=batches, losses=losses, wrong=wrong, at_once=at_once)
             try:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from reslab.analysis.catalogue import Instrument
@@ -35,7 +34,6 @@ from reslab.networks.finite import tell_not_finite
 from reslab.tasks.subject import Subject
 
 PIXELS = 1000 * 32**2  # of images at once, at one point
-AT_ONCE = {"cuda": 8}  # points, of images of 32x32 pixels or fewer; a processor is no faster with several
 
 
 @dataclass(frozen=True)
@@ -96,14 +94,8 @@ class Survey:
             images=self.images,
             losses=subject.losses,
             wrong=subject.wrong,
-            at_once=wanted.at_once or self.usual_at_once,
+            at_once=wanted.at_once or self.passes.usual_points,
         )
-
-    @property
-    def usual_at_once(self) -> int:
-        """How many points share the device where nobody says: large images fill it alone."""
-        most = AT_ONCE.get(torch.device(self.subject.device).type, 1)
-        return max(1, most * min(32**2, self.subject.side**2) // self.subject.side**2)
 
     @cached_property
     def weights(self) -> Tensors:

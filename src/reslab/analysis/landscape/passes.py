@@ -32,6 +32,8 @@ class Passes:
     float32 is float32: the numbers are those of a processor, not of tensor cores that round to 11 bits.
     """
 
+    usual_points = 1  # at once: torch's grouped convolutions are no faster than others
+
     def __init__(self, network: Network, *, precision: Precision) -> None:
         self.dtype = torch.float64 if precision == "fp64" else torch.float32
         self.network = copy.deepcopy(network).to(self.dtype).eval().requires_grad_(requires_grad=False)
@@ -53,6 +55,8 @@ class Passes:
 class KernelPasses(Passes):
     """The same by one kernel a layer, for all points together: of the networks there are kernels for."""
 
+    usual_points = 8
+
     def __init__(self, network: Network, *, precision: Precision) -> None:
         super().__init__(network, precision=precision)
         from reslab.networks.fused.points import PointsChain
@@ -69,7 +73,7 @@ class KernelPasses(Passes):
 
 def choose_passes(network: Network, *, precision: Precision, device: torch.device | str) -> Passes:
     """Return the fastest passes of this precision."""
-    if precision == "bf16" and can_fuse(network.spec) and is_available(device):
+    if precision != "fp64" and can_fuse(network.spec) and is_available(device):
         return KernelPasses(network, precision=precision)
     return Passes(network, precision=precision)
 

@@ -75,14 +75,15 @@ class PointsChain:
         points, pixels, width = target.shape
         scale, shift = self._affine(number, stacked)
         tile = TILES[width]
+        block = tile.block * 2 // self.dtype.itemsize  # as many bytes of either type
         kind = layer.shortcut if layer.shortcut != "projection" else "identity"  # it comes normalized
-        kernels.convolve_points[(-(-pixels // tile.block), points)](
+        kernels.convolve_points[(-(-pixels // block), points)](
             source, self._weight(number, stacked, points), scale, shift,
             source if arriving is None else arriving, kept.get(number, target), target, pixels,
             _step(source), _step(scale), 0 if arriving is None else _step(arriving),
             **layer.shape, KIND=SHORTCUTS[kind], BEFORE=layer.zeros_before, JOINS_BEFORE=layer.joins_before,
             KEEPS=number in self.sums, ACTIVATES=not layer.projects, PRECISION=PRODUCTS.get(self.dtype, "ieee"),
-            BLOCK=tile.block, LOADS=LOADS, num_warps=tile.warps,
+            BLOCK=block, LOADS=LOADS, num_warps=tile.warps,
         )  # fmt: skip
 
     def _weight(self, number: int, stacked: Mapping[str, Tensor], points: int) -> Tensor:

@@ -181,12 +181,13 @@ class Survey:
     def _follow_path(self, components: Components) -> dict[str, NDArray[Any]]:
         """Measure each station of the path where it is, then where the plane has its projection."""
         kept = self.workbench.resume("path") or {"true": np.zeros((0, 2))}
-        true = kept["true"]
-        for _, parameters, statistics in self.stations[len(true) :]:
-            network = self.passes.network
-            found = self.probe.measure_stack(stack_one(parameters, network), stack_one(statistics, network))
-            true = np.concatenate([true, np.array([found])])
-            self.workbench.keep("path", {"true": true})
+        true, network = kept["true"], self.passes.network
+        with self.workbench.listener.enter("path", len(self.stations)) as tell:
+            for _, parameters, statistics in self.stations[len(true) :]:
+                found = self.probe.measure_stack(stack_one(parameters, network), stack_one(statistics, network))
+                true = np.concatenate([true, np.array([found])])
+                self.workbench.keep("path", {"true": true})
+                tell(len(true), {})
         projected_loss, projected_wrong = self.probe.measure(self.plane, components.path)
         return {
             "steps": np.array([step for step, *_ in self.stations]),

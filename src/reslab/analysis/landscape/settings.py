@@ -24,7 +24,7 @@ class Landscape(Settings):
         norm_images: How many training images they are taken from, in one batch, where they are taken anew.
         precision: What is computed in.
         batch: Images at once; 0 takes 1,000 of 32x32 pixels, and fewer of larger ones.
-        at_once: Points at once, each with all images of a batch; 0 takes 8 where we have kernels for the network, else 1.
+        at_once: Points at once, with all images of a batch each; 0 takes 8 where there are kernels of ours, else 1.
     """
 
     dimensions: Literal[2, 1] = 2

@@ -133,6 +133,17 @@ def test_a_path_is_measured_where_it_is_and_where_it_is_projected(
     assert arrays["path_coordinates"].tolist() == path["coordinates"]
 
 
+def test_the_best_weights_do_not_end_a_path(run: RunDirectory, subject: Subject) -> None:
+    """They lie at the origin, beside which the run went on to its last snapshot."""
+    assert subject.trial is not None
+    best = replace(subject, trial=replace(subject.trial, recipe=replace(subject.trial.recipe, keep_best="true")))
+    early = choose_inputs(load_run(run, step=4), DIGITS).network
+    path = measure(replace(best, network=early), replace(SMALL, directions="pca"))["path"]
+    assert path["steps"] == [2, 4, 6, 8]
+    assert path["coordinates"][1] == pytest.approx([0, 0], abs=1e-6)
+    assert np.abs(path["coordinates"][3]).max() > 1e-3
+
+
 def test_statistics_anew_are_those_of_training_images(subject: Subject) -> None:
     """So many, drawn by the seed, in one batch; the centre is what the network gives with them."""
     found = measure(subject, replace(SMALL, norm="anew", norm_images=50))

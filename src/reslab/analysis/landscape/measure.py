@@ -112,7 +112,10 @@ class Survey:
 
     @cached_property
     def stations(self) -> list[tuple[int, Tensors, Tensors]]:
-        """Where the run's path leads by: steps, parameters and statistics of its snapshots, then of the weights."""
+        """Where the run's path leads by: steps, parameters and statistics of its snapshots, then of the weights.
+
+        Where the best weights were kept, these do not end it.
+        """
         subject = self.subject
         if not subject.snapshots:
             raise UserError(
@@ -122,10 +125,11 @@ class Survey:
         if subject.step is not None:
             raise UserError(f"a path ends at a run's last weights; write {subject.origin.rpartition('@')[0]}")
         assert subject.trial is not None
-        last = subject.trial.recipe.iterations
-        earlier = [(step, *_read(path, subject)) for step, path in sorted(subject.snapshots.items()) if step < last]
+        last, best = subject.trial.recipe.iterations, subject.trial.recipe.keep_best is not None
+        snapshots = [(step, path) for step, path in sorted(subject.snapshots.items()) if best or step < last]
         network = self.passes.network
-        return [*earlier, (last, dict(network.named_parameters()), dict(network.named_buffers()))]
+        end = (last, dict(network.named_parameters()), dict(network.named_buffers()))
+        return [*((step, *_read(path, subject)) for step, path in snapshots), *([] if best else [end])]
 
     @cached_property
     def directions(self) -> tuple[Tensors, ...]:

@@ -51,7 +51,7 @@ def find_components(snapshots: Sequence[Tensors], final: Tensors, *, count: int)
         moved = mixtures.T @ _subtract(snapshots, final, name)
         for direction, row in zip(directions, moved, strict=True):
             direction[name] = row.view(values_of.shape)
-    return Components(directions, tuple(shares[:count].tolist()), path * signs)
+    return Components(directions, tuple(shares[:count].tolist()), path * signs + 0.0)  # no zero is negative
 
 
 def _subtract(snapshots: Sequence[Tensors], final: Tensors, name: str) -> Tensor:

@@ -87,6 +87,15 @@ def test_an_interrupted_surface_resumes_bit_for_bit(run: RunDirectory, subject: 
     assert {n: a.tobytes() for n, a in np.load(kept).items()} == {n: a.tobytes() for n, a in stored(place).items()}
 
 
+def test_parts_along_other_directions_do_not_count(subject: Subject, tmp_path: Path) -> None:
+    """A snapshot more, and the components of the path are others."""
+    along = replace(SMALL, directions="pca", span=1.0)
+    fewer = replace(subject, snapshots={step: path for step, path in subject.snapshots.items() if step != 6})
+    measure(fewer, along, tmp_path / "landscape")
+    assert Workbench(place=tmp_path / "landscape").resume("rows")
+    assert measure(subject, along, tmp_path / "landscape") == measure(subject, along)
+
+
 def test_a_line_is_the_middle_of_a_surface(subject: Subject, tmp_path: Path) -> None:
     """Along its first direction."""
     measure(subject, SMALL, tmp_path / "surface")

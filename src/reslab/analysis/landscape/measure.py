@@ -169,7 +169,7 @@ class Survey:
 
     def _measure_rows(self) -> tuple[Floats, Floats]:
         """Measure what was not kept yet, row by row."""
-        kept = self.workbench.resume("rows") or {"loss": np.zeros(0), "wrong": np.zeros(0)}
+        kept = self._resume("rows") or {"loss": np.zeros(0), "wrong": np.zeros(0)}
         loss, wrong = kept["loss"], kept["wrong"]
         rows, done = self.grid.rows, 0
         with self.workbench.listener.enter("points", sum(map(len, rows))) as tell:
@@ -177,20 +177,20 @@ class Survey:
                 if done >= len(loss):
                     found = self.probe.measure(self.plane, row)
                     loss, wrong = (np.concatenate(pair) for pair in zip((loss, wrong), found, strict=True))
-                    self.workbench.keep("rows", {"loss": loss, "wrong": wrong})
+                    self._keep("rows", {"loss": loss, "wrong": wrong})
                 done += len(row)
                 tell(done, {})
         return loss.reshape(self.grid.shape), wrong.reshape(self.grid.shape)
 
     def _follow_path(self, components: Components) -> dict[str, NDArray[Any]]:
         """Measure each station of the path where it is, then where the plane has its projection."""
-        kept = self.workbench.resume("path") or {"true": np.zeros((0, 2))}
+        kept = self._resume("path") or {"true": np.zeros((0, 2))}
         true, network = kept["true"], self.passes.network
         with self.workbench.listener.enter("path", len(self.stations)) as tell:
             for _, parameters, statistics in self.stations[len(true) :]:
                 found = self.probe.measure_stack(stack_one(parameters, network), stack_one(statistics, network))
                 true = np.concatenate([true, np.array([found])])
-                self.workbench.keep("path", {"true": true})
+                self._keep("path", {"true": true})
                 tell(len(true), {})
         projected_loss, projected_wrong = self.probe.measure(self.plane, components.path)
         return {
@@ -202,12 +202,25 @@ class Survey:
             "projected_wrong": projected_wrong,
         }
 
+    def _resume(self, part: str) -> dict[str, NDArray[Any]] | None:
+        """Return what was kept of a part, if it was measured along the same directions: snapshots may have come."""
+        kept = self.workbench.resume(part)
+        return kept if kept and kept["directions"].tolist() == self.digests else None
+
+    def _keep(self, part: str, arrays: dict[str, NDArray[Any]]) -> None:
+        self.workbench.keep(part, {**arrays, "directions": np.array(self.digests)})
+
+    @cached_property
+    def digests(self) -> list[str]:
+        """What tells the directions from others."""
+        return [digest(direction) for direction in self.directions]
+
     def _describe_directions(self) -> dict[str, Any]:
         """Tell one plane from another: digests of raw and rescaled directions, their lengths and the angle's cosine."""
         directions = self.directions
         norms = [multiply(direction, direction) ** 0.5 for direction in directions]
         told: dict[str, Any] = {
-            "digests": [digest(direction) for direction in directions],
+            "digests": self.digests,
             "norms": norms,
             "norm_of_weights": multiply(self.weights, self.weights) ** 0.5,
         }

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reslab.analysis.catalogue import list_panels
+from reslab.analysis.catalogue import InstrumentPanel, list_panels
 from reslab.errors import UserError
 from reslab.report.records import Damage, RunRecord, naming
 from reslab.runs.directory import RunDirectory
@@ -24,8 +24,9 @@ def read_sections(record: RunRecord) -> tuple[list[Section], list[Damage]]:
     run = RunDirectory(record.directory.path)  # not the one that remembers
     sections: list[Section] = []
     damages: list[Damage] = []
-    for name, panel in list_panels().items():
-        for path in _list_settings(run, name) if not panel.views else ():
+    shown = {name: panel for name, panel in list_panels().items() if panel.sections is not InstrumentPanel.sections}
+    for name, panel in shown.items():
+        for path in _list_settings(run, name):
             try:
                 found = run.read(f"analysis/{path.stem}")
                 with naming(f"analysis/{path.name}"):

@@ -46,6 +46,8 @@ def test_the_note_says_how_it_was_measured_and_how_sharp_it_is() -> None:
     assert "seed 3" in section.note
     assert "bf16; 10,000 test images of cifar10" in section.note
     assert section.note.endswith("The loss doubles within a radius of 0.123 to 0.123 along the axes.")
+    assert section.title == "Loss around the weights"
+    assert show(FOUND | {"step": 2000}, ARRAYS).title == "Loss around the weights of step 2,000"
     assert "nowhere doubles" in show(FOUND | {"sharpness": {"+1": None}}, ARRAYS).note
     rows = {name: [cell.written for cell in cells] for name, cells in section.rows}
     assert rows == {"the weights": ["0.3123", "7.19"], "minimum": ["0.3121", "7.15"], "maximum": ["3.123e+04", "90.00"]}

@@ -48,9 +48,11 @@ class LandscapePanel(InstrumentPanel):
             raise UserError("its arrays are of different sizes")
         plots = self._draw_line(axes, loss, wrong, key) if len(axes) == 1 else self._draw_plane(axes, loss, wrong, key)
         kind = "test" if self.settings["on"] == "test" else "training"
+        step = self.found.get("step")
+        around = "Loss around the weights" + ("" if step is None else f" of step {count(step)}")
         how = say_how(self.settings).replace("'", "’")
         section = Section(
-            title="Loss along the training" if self.along else "Loss around the weights",
+            title="Loss along the training" if self.along else around,
             note=f"{how}; {count(self.images)} {kind} images of {self.data}. " + self._explain(),
             table_title="The path" if self.along else "Loss and error",
             words="Losses along the path" if self.along else "Smallest and largest loss and error",

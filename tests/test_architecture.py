@@ -93,6 +93,7 @@ TESTED_ELSEWHERE = {
     "drawing/parts.py": ("drawing/test_columns.py", "what columns consist of"),
     "networks/fused/kernels.py": ("networks/fused/test_chain.py", "kernels, beside torch's own passes"),
     "networks/fused/normalization_kernels.py": ("networks/fused/test_normalization.py", "kernels, beside torch's"),
+    "networks/fused/points_kernels.py": ("networks/fused/test_points.py", "the kernel, beside the network itself"),
     "networks/fused/stem.py": ("networks/fused/test_normalization.py", "normalization with a pool behind it"),
     "networks/fused/stem_kernels.py": ("networks/fused/test_normalization.py", "kernels, beside torch's"),
     "paper/release.py": ("report/test_release.py", "published errors, as they are judged by"),

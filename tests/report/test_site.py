@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
+from tests.analysis.landscape.test_panel import ALONG, ARRAYS, FOUND, SETTINGS
 from tests.renames import fail_rename
 from tests.runs_by_hand import CLASSES, EXAMPLE, SITTING, write_run
 
@@ -248,6 +251,27 @@ def test_a_runs_page_draws_its_charts(visit, index: Path) -> None:
     assert page.locator(".xtick", has_text="onerror").count() > 0
     assert page.locator("img").count() == 0
     assert page.title() != "broken"
+
+
+def test_landscapes_are_drawn(visit, tmp_path: Path) -> None:
+    """Contours with the path on them, the surface, and a line; heights that span magnitudes are logarithms."""
+    run = write_run(tmp_path / "runs", responses=False)
+    line = {name: values if values.ndim == 1 else values[:, 0] for name, values in ARRAYS.items() if name != "axis_2"}
+    kinds = {"landscape": (ALONG, ARRAYS), "landscape-0a1b2c3d": ({"settings": SETTINGS | {"dimensions": 1}}, line)}
+    for name, (changes, arrays) in kinds.items():
+        run.keep(name, FOUND | changes)
+        np.savez(run.path / "analysis" / f"{name}.npz", allow_pickle=False, **arrays)
+    page = visit(write(tmp_path / "runs", tmp_path / "site").parent / "runs" / f"{run.path.name}.html")
+    draw(page)
+
+    def types(key: str) -> list[str]:
+        return page.evaluate(f"document.querySelector('[data-plot={key}] .canvas').data.map((one) => one.type)")
+
+    assert types("landscape-contours") == ["contour", "scatter", "scatter"]
+    assert types("landscape-surface") == ["surface", "scatter3d", "scatter3d"]
+    heights = page.evaluate("document.querySelector('[data-plot=landscape-contours] .canvas').data[0].z")
+    assert heights[1] == pytest.approx([math.log10(2), math.log10(400), math.log10(6)], rel=1e-6)
+    assert page.locator("[data-plot=landscape-0a1b2c3d-loss] .scatterlayer .trace").count() == 1
 
 
 def test_one_evaluation_is_a_point(visit, tmp_path: Path) -> None:

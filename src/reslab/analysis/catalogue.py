@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, Type
 from reslab.analysis.settings import Settings
 from reslab.analysis.workbench import Workbench
 from reslab.spec.codec import decode_known
-from reslab.tasks.display import PrintedTable
+from reslab.tasks.display import PrintedTable, Section
 
 if TYPE_CHECKING:
     from reslab.tasks.subject import Subject
@@ -71,7 +71,8 @@ class InstrumentPanel:
     """What an instrument found in one run, and how pages show that: a line for each network in each of its views.
 
     `note` stands above what the first page has of it, `quantity` is what a run's page calls it; `words` are for those
-    who cannot see. Axes are named on pages and in print. Bounds are those of the `confidence`.
+    who cannot see. Axes are named on pages and in print. Bounds are those of the `confidence`. One whose findings are
+    no line has no views and no marks, but sections of a run's page: a set for each of its settings.
     """
 
     title: ClassVar[str]
@@ -80,11 +81,11 @@ class InstrumentPanel:
     words: ClassVar[str]
     axis: ClassVar[str]
     printed_axis: ClassVar[str]
-    views: ClassVar[tuple[View, ...]]
+    views: ClassVar[tuple[View, ...]] = ()
 
     data: str
     images: int
-    confidence: float
+    confidence: float | None = None
 
     @classmethod
     def read(cls, found: Mapping[str, Any]) -> Self:
@@ -94,7 +95,12 @@ class InstrumentPanel:
     @property
     def marks(self) -> Sequence[Mark]:
         """What was found, in the network's order."""
-        raise NotImplementedError
+        return ()
+
+    def sections(self, arrays: Mapping[str, Any], *, key: str) -> Sequence[Section]:
+        """Return what a run's page shows beside the views, by the stored arrays too; keys of plots begin with `key`."""
+        del arrays, key
+        return ()
 
     def marks_in(self, view: View) -> Sequence[Mark]:
         """Return what a view shows of it: the same in all, unless views have quantities of their own."""
@@ -132,6 +138,11 @@ def find_printed(name: str) -> PrintedInstrument:
 def list_panels() -> dict[str, type[InstrumentPanel]]:
     """Return how pages show the instruments that they show, by name."""
     return {name: importlib.import_module(f"reslab.analysis.{name}.panel").PANEL for name in _list_folders("panel")}
+
+
+def list_lines() -> dict[str, type[InstrumentPanel]]:
+    """Return those whose findings are lines, which the first page compares."""
+    return {name: panel for name, panel in list_panels().items() if panel.views}
 
 
 def _list_folders(module: str) -> list[str]:

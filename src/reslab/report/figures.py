@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from reslab.analysis.catalogue import list_panels
+from reslab.analysis.catalogue import list_lines, list_panels
 from reslab.files import slug
 from reslab.report.charts import FAMILIES, choose_unit
 from reslab.report.groups import LIGHT, Group, by_data, shown_at_first
@@ -57,10 +57,13 @@ def draw_figures(groups: Sequence[Group]) -> dict[str, dict[str, tuple[str, str]
             drawn[data] = {}
             curved = [group for group in members if group.curve]
             if curved:
-                drawn[data]["curves"] = (f"curves-{name}.svg", _svg(draw_curves(curved)))
-            for instrument in list_panels():
+                drawn[data]["curves"] = (f"curves-{name}.svg", write_svg(draw_curves(curved)))
+            for instrument in list_lines():
                 if any(group.found(instrument) for group in members):
-                    drawn[data][instrument] = (f"{instrument}-{name}.svg", _svg(draw_findings(members, instrument)))
+                    drawn[data][instrument] = (
+                        f"{instrument}-{name}.svg",
+                        write_svg(draw_findings(members, instrument)),
+                    )
     return drawn
 
 
@@ -177,7 +180,8 @@ def _words(label: str) -> str:
     return "\n".join(lines).replace("$", r"\$")
 
 
-def _svg(figure: Figure) -> str:
+def write_svg(figure: Figure) -> str:
+    """Return a figure as text."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return buffer.getvalue()

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reslab.analysis.catalogue import list_panels
+from reslab.analysis.catalogue import list_lines
 from reslab.files import slug
 from reslab.numbers import percent
 from reslab.report import charts
@@ -22,7 +22,7 @@ from reslab.spec import name_of
 from reslab.spec.codec import encode, flatten
 from reslab.spec.recipe import RECIPES
 from reslab.spec.trial import trial_to_dict
-from reslab.tasks.display import Plot
+from reslab.tasks.display import Plot, Section
 from reslab.tasks.gallery import Gallery
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def render_index(
         }
         sections.append(section)
         plots += [*curves, *depth]
-        for name in list_panels():
+        for name in list_lines():
             for plot in charts.plot_findings(members, name, key=f"{name}-{number}"):
                 found = [found for group in members if (found := group.found(name))]
                 findings.setdefault(name, []).append((data, plot, found, drawn.get(name)))
@@ -103,10 +103,17 @@ def render_index(
     )
 
 
-def render_run(group: Group, record: RunRecord, *, addresses: Mapping[str, str], gallery: Gallery | None = None) -> str:
-    """Render the page of one run."""
+def render_run(
+    group: Group,
+    record: RunRecord,
+    *,
+    addresses: Mapping[str, str],
+    gallery: Gallery | None = None,
+    sections: Sequence[Section] = (),
+) -> str:
+    """Render the page of one run; `sections` are what instruments found, beside their lines."""
     curves = charts.plot_run_curve(group, record, key="curve")
-    panel = record.result.panel.sections() if record.result else ()
+    panel = (*(record.result.panel.sections() if record.result else ()), *sections)
     findings = [
         (plot, found)
         for name, found in record.findings.items()

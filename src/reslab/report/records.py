@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from reslab.analysis.catalogue import InstrumentPanel, list_panels
+from reslab.analysis.catalogue import InstrumentPanel, list_lines
 from reslab.errors import UserError, choices
 from reslab.paper.measurements import Record
 from reslab.report.agreement import refuse_contradictions, refuse_other_name, split_copies
@@ -209,20 +209,20 @@ def read_records(root: Path) -> tuple[list[RunRecord], list[Damage]]:
 def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
     """Return a run as far as it can be shown, and what of it cannot."""
     data = run.read("trial")
-    with _naming("trial.json"):
+    with naming("trial.json"):
         trial = trial_from_dict(data)
     refuse_other_name(run.path.name, trial)
     finished = run.result() if run.state == "finished" else None
     scores = _describe(trial, finished)
-    with _naming("metrics.jsonl"):
+    with naming("metrics.jsonl"):
         points = tuple(_point(entry, scores) for entry in run.log(strict=True))
-    with _naming("timings.jsonl"):
+    with naming("timings.jsonl"):
         logged = run.timings()
         timings, logged_by = sum_up(logged), last_sitting(logged)
     sittings = _read_part(run, "provenance", lambda data: tuple(_sitting(entry) for entry in data["sittings"])) or ()
     result = None
     if finished is not None:
-        with _naming("result.json"):
+        with naming("result.json"):
             result = _result(finished, trial, scores)
         refuse_contradictions(
             trial,
@@ -235,7 +235,7 @@ def read_record(run: RunDirectory) -> tuple[RunRecord, list[Damage]]:
     damage: list[Damage] = []
     findings = {
         name: found
-        for name, panel in list_panels().items()
+        for name, panel in list_lines().items()
         if (found := _read_extra(run, f"analysis/{name}", panel.read, title=panel.title.lower(), damage=damage))
     }
     record = RunRecord(
@@ -269,7 +269,7 @@ def _read_part(run: RunDirectory, name: str, read: Callable[[dict[str, Any]], T]
     if not (run.path / f"{name}.json").exists():
         return None
     data = run.read(name)
-    with _naming(f"{name}.json"):
+    with naming(f"{name}.json"):
         return read(data)
 
 
@@ -285,7 +285,7 @@ def _read_extra(
 
 
 @contextlib.contextmanager
-def _naming(file: str) -> Iterator[None]:
+def naming(file: str) -> Iterator[None]:
     """Turn whatever is wrong with `file` into a sentence that names it."""
     try:
         yield
@@ -302,7 +302,7 @@ def _describe(trial: Trial, result: Mapping[str, Any] | None) -> tuple[Score, ..
     """
     if result is None or "scores" not in result:
         return find_shown(trial).scores
-    with _naming("result.json"):
+    with naming("result.json"):
         described = [decode_known(Score, score) for score in result["scores"]]
         headline, *others = sorted(described, key=lambda score: score.name != find_shown(trial).scores[0].name)
         return headline, *others

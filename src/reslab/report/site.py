@@ -15,6 +15,7 @@ from reslab.errors import UserError
 from reslab.files import real_path, replace_folder, temporary_folder
 from reslab.json_text import to_json
 from reslab.report.figures import draw_figures
+from reslab.report.findings import read_sections
 from reslab.report.groups import group_runs
 from reslab.report.pages import page_addresses, render_index, render_run
 from reslab.report.records import Damage, RunRecord, read_gallery
@@ -55,8 +56,9 @@ def _render(records: Sequence[RunRecord], damages: list[Damage], verdicts: Seque
     for group in groups:
         for run in group.runs:
             gallery, damaged = read_gallery(run)
-            damages += damaged
-            yield addresses[run.id], render_run(group, run, addresses=addresses, gallery=gallery)
+            sections, lost = read_sections(run)
+            damages += [*damaged, *lost]
+            yield addresses[run.id], render_run(group, run, addresses=addresses, gallery=gallery, sections=sections)
     yield "index.html", render_index(groups, damages, verdicts=verdicts, figures=names)
 
 

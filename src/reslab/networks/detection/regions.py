@@ -202,7 +202,7 @@ def _divide(first: Tensor, last: Tensor, length: int, side: int) -> tuple[Tensor
 
 
 def _divide_evenly(extent: Tensor, side: int) -> Tensor:
-    """Return the size of a bin of each region; by a number, CUDA would multiply by its reciprocal, which is not exact."""
+    """Return the size of a bin of each region. To divide by a number, CUDA multiplies by its rounded reciprocal."""
     return (extent / torch.full_like(extent, side))[:, None]
 
 

@@ -49,7 +49,7 @@ def _is_last(counter, PROGRAMS: constexpr):
 
 
 @triton.jit
-def _within(y, x, SIDE: constexpr):
+def within(y, x, SIDE: constexpr):
     """Whether a place is on the map; as unsigned numbers, negative ones are large."""
     return (y.to(tl.uint32) < SIDE) & (x.to(tl.uint32) < SIDE)
 
@@ -76,7 +76,7 @@ def _add_parts(parts, PROGRAMS: constexpr, WIDTH: constexpr, ROWS: constexpr):
 
 
 @triton.jit
-def _arrive(shortcut, pixel, channel, real, SIDE: constexpr, WIDTH: constexpr, KIND: constexpr, BEFORE: constexpr):
+def arrive(shortcut, pixel, channel, real, SIDE: constexpr, WIDTH: constexpr, KIND: constexpr, BEFORE: constexpr):
     """Load what an identity brings to these pixels, or option A: every other pixel, zero channels beside its own."""
     if KIND == IDENTITY:
         arriving = tl.load(shortcut + pixel * WIDTH + channel, mask=real, other=0.0)
@@ -111,7 +111,7 @@ def convolve(
     total = tl.zeros([BLOCK, OUT], tl.float32)
     for tap in tl.range(KERNEL * KERNEL, num_stages=LOADS):
         down, right = tap // KERNEL - KERNEL // 2, tap % KERNEL - KERNEL // 2
-        wanted = _within(y + down, x + right, SIDE)[:, None]
+        wanted = within(y + down, x + right, SIDE)[:, None]
         if INNER == IN:
             w = tl.load(kernel + tap * IN)
         else:
@@ -121,7 +121,7 @@ def convolve(
         total = tl.dot(a, w, total, input_precision="ieee")
     real = (pixel < pixels)[:, None]
     if KIND != NO_SHORTCUT:
-        total += _arrive(shortcut, pixel[:, None], out[None, :], real, side, OUT, KIND, BEFORE)
+        total += arrive(shortcut, pixel[:, None], out[None, :], real, side, OUT, KIND, BEFORE)
     z = total.to(response.dtype.element_ty)
     tl.store(response + pixel[:, None] * OUT + out[None, :], z, mask=real)
     # Sums of deviations from a value near the mean: sums of squares of large numbers would lose what is small.
@@ -160,7 +160,7 @@ def activate(
         s = tl.load(shortcut + here, mask=real, other=0.0).to(tl.float32)
         y += s * tl.load(shortcut_affine + SCALE * WIDTH + channel) + tl.load(shortcut_affine + SHIFT * WIDTH + channel)
     elif KIND != NO_SHORTCUT:
-        y += _arrive(shortcut, pixel, channel, real, SIDE, WIDTH, KIND, BEFORE)
+        y += arrive(shortcut, pixel, channel, real, SIDE, WIDTH, KIND, BEFORE)
     tl.store(target + here, tl.maximum(y, 0.0).to(target.dtype.element_ty), mask=real)
 
 
@@ -276,7 +276,7 @@ def convolve_back(
     for tap in tl.range(9, num_stages=LOADS):
         down, right = 1 - tap // 3, 1 - tap % 3
         y, x = bounded_row + down, column + right
-        wanted = _within(y, x, SIDE)
+        wanted = within(y, x, SIDE)
         if STRIDE == 1:
             d = tl.load(centre + (down * SIDE + right) * OUT, mask=wanted[:, None], other=0.0)
         else:
@@ -330,7 +330,7 @@ def correlate(
         real = pixel < pixels
         d = tl.load(gradient + pixel[:, None] * OUT + out[None, :], mask=real[:, None], other=0.0)
         y = tl.where(real, y + down, OUTSIDE)
-        inside = _within(y[None, :], x[None, :] + right[:, None], SIDE) & wanted[:, None]
+        inside = within(y[None, :], x[None, :] + right[:, None], SIDE) & wanted[:, None]
         a = tl.load(source + centre[None, :] + from_centre[:, None], mask=inside, other=0.0)
         total = tl.dot(a, d, total, input_precision="ieee")
     tap = (y_tap * KERNEL + x_tap)[:, None]

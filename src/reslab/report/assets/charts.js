@@ -163,6 +163,71 @@
         }),
       ];
     },
+    contours: (plot) => {
+      const z = plot.z.map((row) => row.map((value) => height(plot, value)));
+      const { ticks, words } = rungs(plot);
+      const [path, ends] = [plot.path, { x: [0], y: [0], text: ["the weights"] }];
+      const spots = (places, rest) => ({
+        type: "scatter", x: places.x, y: places.y, text: places.text, hovertemplate: "%{text}<extra></extra>", ...rest,
+      });
+      return [
+        [
+          {
+            type: "contour", x: plot.x, y: plot.y, z, text: plot.z, ncontours: 24, connectgaps: false,
+            colorscale: slope(), line: { width: 0.6, color: faint(colour("ink"), 0.35) },
+            hovertemplate: `${plain(plot.words)} %{text:.4g} at %{x:.3g}, %{y:.3g}<extra></extra>`,
+            colorbar: { tickvals: ticks, ticktext: words, thickness: 12, outlinewidth: 0 },
+          },
+          ...(path ? [spots(path, { mode: "lines+markers", line: { color: shade(1), width: 1.5 }, marker: { size: 6, color: shade(1) } })] : []),
+          spots(ends, { mode: "markers", marker: { symbol: "cross-thin", size: 11, line: { width: 1.8, color: colour("ink") } } }),
+        ],
+        layout({
+          hovermode: "closest", xaxis: { title: { text: plot.axes[0] } }, yaxis: { title: { text: plot.axes[1] }, showgrid: false },
+        }),
+      ];
+    },
+    surface: (plot) => {
+      const z = plot.z.map((row) => row.map((value) => height(plot, value)));
+      const { ticks, words } = rungs(plot);
+      const known = z.flat().filter((value) => value != null);
+      const [low, high, path] = [Math.min(...known), Math.max(...known), plot.path];
+      const axis = (text) => ({ title: { text }, color: colour("muted"), gridcolor: colour("rule"), showbackground: false });
+      const along = (values, rest) => ({
+        type: "scatter3d", x: path.x, y: path.y, z: values.map((value) => height(plot, value)), text: path.text,
+        hovertemplate: "%{text}<extra></extra>", ...rest,
+      });
+      return [
+        [
+          {
+            type: "surface", x: plot.x, y: plot.y, z, text: plot.z, colorscale: slope(), showscale: false,
+            hovertemplate: `${plain(plot.words)} %{text:.4g} at %{x:.3g}, %{y:.3g}<extra></extra>`,
+            lighting: { ambient: 0.85, diffuse: 0.4, specular: 0.05 },
+            contours: { z: { show: true, width: 1, color: faint(colour("ink"), 0.5), start: low, end: high, size: (high - low) / 20 || 1 } },
+          },
+          ...(path ? [
+            along(path.projected, { mode: "lines", line: { color: shade(1), width: 5 } }),
+            along(path.true, { mode: "markers", marker: { color: shade(1), size: 3.5 } }),
+          ] : []),
+        ],
+        layout({
+          hovermode: "closest", margin: { l: 0, r: 0, t: 0, b: 0 },
+          scene: {
+            aspectmode: "cube", xaxis: axis(plot.axes[0]), yaxis: axis(plot.axes[1]), zaxis: { ...axis(plain(plot.words)), tickvals: ticks, ticktext: words },
+            camera: { eye: { x: 1.4, y: -1.5, z: 1.0 } },
+          },
+        }),
+      ];
+    },
+    profile: (plot) => [
+      [{
+        x: plot.x, y: plot.y, mode: "lines+markers", line: { color: shade(0), width: 1.8 }, marker: { size: 4 },
+        hovertemplate: "%{y:.4g} at %{x:.3g}<extra></extra>",
+      }],
+      layout({
+        hovermode: "closest", xaxis: { title: { text: plot.axes[0] } },
+        yaxis: { title: { text: plain(plot.words) }, type: plot.log ? "log" : "linear" },
+      }),
+    ],
     precision: (plot) => {
       const x = plot.mean.map((_, i) => i / (plot.mean.length - 1));
       const curve = (name, y, line) => ({
@@ -180,6 +245,22 @@
       ];
     },
   };
+
+  // Heights of a surface: their logarithms where they span many powers, with marks that are read as they are.
+  const height = (plot, value) => (value == null || !plot.log ? value : Math.log10(Math.max(value, Number.MIN_VALUE)));
+  function rungs(plot) {
+    if (!plot.log) return {};
+    const known = plot.z.flat().filter((value) => value != null && value > 0);
+    const [low, high] = [Math.log10(Math.min(...known)), Math.log10(Math.max(...known))];
+    const every = Math.max(1, Math.ceil((high - low) / 6));
+    const marks = [];
+    for (let power = Math.floor(low); power <= high; power += every) {
+      for (const digit of high - low < 2.5 ? [1, 2, 5] : [1]) marks.push(digit * 10 ** power);
+    }
+    const shown = marks.filter((mark) => Math.log10(mark) >= low && Math.log10(mark) <= high);
+    return { ticks: shown.map(Math.log10), words: shown.map((mark) => (mark >= 1e5 || mark < 1e-3 ? mark.toExponential(0) : String(Number(mark.toPrecision(3))))) };
+  }
+  const slope = () => [0, 0.25, 0.5, 0.75, 1].map((part) => [part, mix(shade(0), 0.06 + 0.86 * part)]);
 
   // Cells in shades of one colour; `most` is what the full one stands for unless there is more.
   function heat({ z, shade: number, most, ...rest }) {

@@ -1,0 +1,1 @@
+"""What a trained network loses with its blocks."""

@@ -18,7 +18,7 @@ def test_single_lesions_change_one_block_each() -> None:
     deleted = list(singles(3, "single"))
     assert [lesion.changed for lesion in deleted] == [(0,), (1,), (2,)]
     assert [place.deed for place in deleted[1].row] == ["run", "skip", "run"]
-    assert [place.deed for place in list(singles(3, "reset"))[0].row] == ["reset", "run", "run"]
+    assert [place.deed for place in next(singles(3, "reset")).row] == ["reset", "run", "run"]
 
 
 def test_pairs_are_all_or_drawn_without_repeats() -> None:

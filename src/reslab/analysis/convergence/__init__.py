@@ -1,0 +1,1 @@
+"""How fast training errors fall, by laws fitted to their curves."""

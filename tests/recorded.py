@@ -328,6 +328,12 @@ def try_all(run: dict[str, Any], protocols: Sequence[str], data: str | None = No
     data = None if data == "digits" else data
     tests = {f"{run['name']}: {protocol}": test(run["path"], protocol, data) for protocol in protocols}
     looked = read("analyze", run["path"], *([f"data={data}"] if data else []))
+    for one in looked:  # what was recorded is of before findings said by what settings and on what they were made
+        found = one["responses"]
+        kept = ("data", "images", "skipped_images", "counted", "layers")
+        one["responses"] = {name: found[name] for name in kept} | {
+            name: found["settings"][name] for name in ("confidence", "resamples")
+        }
     return tests | {f"{run['name']}: analyze": looked}
 
 

@@ -49,7 +49,15 @@ TORCH_FREE = {
     "numbers",
     "__init__",
 }
-SHOWN = {"catalogue", "display", "scores", "panel", "printed"}  # of tasks and instruments, for lists and pages
+SHOWN = {
+    "catalogue",
+    "display",
+    "scores",
+    "panel",
+    "printed",
+    "settings",
+    "workbench",
+}  # of tasks and instruments, for lists and pages
 NEED_TORCH = {"reslab.cli.data.photo_check"}  # photographs become tensors; `data check` loads it late
 TESTS = Path(__file__).parent
 # What a task's numbers are called; every task has a loss.

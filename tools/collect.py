@@ -30,8 +30,7 @@ FILES = (
     "metrics.jsonl",
     "timings.jsonl",
     "skipped.json",
-    *[f"analysis/{name}.json" for name in (*list_instruments(), *get_args(OtherProtocol), ENSEMBLE)],
-    "result.json",  # last: it makes the record a finished one
+    *[f"analysis/{name}.json" for name in (*get_args(OtherProtocol), ENSEMBLE)],
 )
 
 
@@ -61,10 +60,10 @@ def main(words: Sequence[str]) -> int:
 def collect(run: RunDirectory, into: Path) -> str:
     """Copy the record of a run into a folder and say what was done; refuse one that is not fit to be kept."""
     _check(run, into)
-    contents = {name: (run.path / name).read_bytes() for name in FILES if (run.path / name).exists()}
+    contents = _read_files(run)
     target = RunDirectory(into / run.path.name)
     if target.state == "finished":
-        known = {name: (target.path / name).read_bytes() for name in FILES if (target.path / name).exists()}
+        known = _read_files(target)
         differing = [name for name, content in contents.items() if known.get(name, content) != content]
         if differing:
             raise UserError(f"{target.path} is here already and its {differing[0]} differs; remove one of them")
@@ -75,6 +74,13 @@ def collect(run: RunDirectory, into: Path) -> str:
         with atomic_write(target.path / name) as temporary:
             temporary.write_bytes(content)
     return f"{sum(map(len, contents.values())) / 1024:.1f} KiB"
+
+
+def _read_files(run: RunDirectory) -> dict[str, bytes]:
+    """Return the files of a record by their names; the last one makes it a finished one."""
+    found = [f"analysis/{path.name}" for name in list_instruments() for path in run.list_findings(name)]
+    names = (*FILES, *found, "result.json")
+    return {name: (run.path / name).read_bytes() for name in names if (run.path / name).exists()}
 
 
 def _check(run: RunDirectory, into: Path) -> None:

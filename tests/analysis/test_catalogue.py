@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from reslab.analysis.catalogue import find_instrument, find_printed, list_instruments, list_panels
+from reslab.analysis.catalogue import (
+    describe_instruments,
+    find_instrument,
+    find_printed,
+    find_settings,
+    list_instruments,
+    list_panels,
+)
+from reslab.analysis.settings import Settings
 
 
 def test_layer_responses_are_an_instrument() -> None:
@@ -14,12 +22,17 @@ def test_layer_responses_are_an_instrument() -> None:
 
 @pytest.mark.parametrize("name", list_instruments())
 def test_every_instrument_measures_and_is_printed(name: str) -> None:
-    """By settings that are stored with what it finds."""
+    """By settings of its own, which all have defaults and are told of; it says in a line what it measures."""
     instrument, printed = find_instrument(name), find_printed(name)
     assert callable(instrument.measure)
-    assert all(isinstance(value, (int, float)) for value in instrument.settings.values())
+    assert instrument.settings is find_settings(name)
+    assert issubclass(instrument.settings, Settings)
+    assert instrument.settings().digest == ""
+    own = set(instrument.settings.__dataclass_fields__) - set(Settings.__dataclass_fields__)
+    assert all(f"{field}:" in (instrument.settings.__doc__ or "") for field in own)
     assert callable(printed.sentence)
     assert callable(printed.table)
+    assert describe_instruments()[name].endswith(".")
 
 
 def test_what_is_shown_is_measured() -> None:

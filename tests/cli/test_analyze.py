@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from tests.photographs import make_photos
+
+from reslab.analysis.catalogue import describe_instruments
 
 
 def test_responses_are_printed_and_kept(reslab, run: Path) -> None:
@@ -18,10 +21,9 @@ def test_responses_are_printed_and_kept(reslab, run: Path) -> None:
     by_rank = sorted(rows, key=lambda row: int(row[-1]))
     assert [row[1] for row in by_rank] == sorted([row[1] for row in rows], reverse=True)
     kept = json.loads((run / "analysis" / "responses.json").read_text())
-    told = json.loads(
-        reslab("analyze", str(run), str(run / "weights.safetensors"), "--only", "responses", "--json").out
-    )
-    assert [one["responses"] for one in told] == [kept, kept]
+    told = json.loads(reslab("analyze", "responses", str(run), str(run / "weights.safetensors"), "--json").out)
+    assert [one["responses"]["layers"] for one in told] == [kept["layers"]] * 2
+    assert told[0]["responses"] == kept
 
 
 def test_a_subset_is_said(reslab, run: Path) -> None:
@@ -31,11 +33,53 @@ def test_a_subset_is_said(reslab, run: Path) -> None:
     assert json.loads((run / "analysis" / "responses.json").read_text())["images"] == 355
 
 
+def test_settings_stand_side_by_side(reslab, run: Path) -> None:
+    """Each in a file of its own, and printed as it was asked for; the default has the instrument's name."""
+    assert "50 training images of digits; 90 %" in reslab(
+        "analyze", "responses", str(run), "images=50", "on=train", "confidence=0.9"
+    ).out  # fmt: skip
+    reslab("analyze", "responses", str(run))
+    names = sorted(path.name for path in (run / "analysis").iterdir())
+    assert len(names) == 2
+    assert names[1] == "responses.json"
+    kept = json.loads((run / "analysis" / names[0]).read_text())
+    assert kept["settings"] == {"images": 50, "on": "train", "seed": 0, "confidence": 0.9, "resamples": 1000}
+
+
+def test_a_run_is_looked_into_at_a_step(reslab, run: Path) -> None:
+    """Of its snapshots; the result names the step."""
+    (run / "snapshots").mkdir()
+    shutil.copy(run / "weights.safetensors", run / "snapshots" / "step-00000006.safetensors")
+    (told,) = json.loads(reslab("analyze", "responses", f"{run}@6", "--json").out)
+    assert (told["subject"], told["responses"]["step"]) == (f"{run.name}@6", 6)
+    assert (run / "analysis" / "responses@6.json").exists()
+    outcome = reslab("analyze", f"{run}@7")
+    assert (outcome.code, "has no snapshot of step 7; it has those of steps 6" in outcome.err) == (2, True)
+
+
+def test_findings_about_a_file_are_kept_where_that_is_asked(reslab, run: Path, tmp_path: Path) -> None:
+    """In a folder named after the file, and read from there the next time."""
+    words = ("analyze", "responses", str(run / "weights.safetensors"), "--out", str(tmp_path / "out"))
+    (told,) = json.loads(reslab(*words, "--json").out)
+    (kept,) = (tmp_path / "out").rglob("responses.json")
+    assert json.loads(kept.read_text()) == told["responses"]
+    kept.write_text(json.dumps(told["responses"] | {"counted": "marked"}))
+    assert json.loads(reslab(*words, "--json").out)[0]["responses"]["counted"] == "marked"
+    assert not (run / "analysis").exists()
+
+
+def test_help_lists_the_instruments(reslab) -> None:
+    """Each with a line about it."""
+    told = " ".join(reslab("analyze", "--help").out.split())
+    assert all(f"{name}: {about.split()[0]}" in told for name, about in describe_instruments().items())
+
+
 def test_a_network_is_named_with_its_weights(reslab, run: Path) -> None:
     """As for `evaluate`: one word for the name, one for the weights."""
     weights = run / "weights.safetensors"
     named = json.loads(reslab("analyze", "cifar-resnet-8", f"weights={weights}", "data=digits", "--json").out)
-    assert named[0]["responses"] == json.loads(reslab("analyze", str(weights), "--json").out)[0]["responses"]
+    told = json.loads(reslab("analyze", str(weights), "--json").out)
+    assert named[0]["responses"] == told[0]["responses"] | {"subject": f"cifar-resnet-8 weights={weights}"}
 
 
 def test_bad_photographs_can_be_skipped(reslab, tmp_path: Path) -> None:
@@ -60,10 +104,11 @@ def test_bad_photographs_can_be_skipped(reslab, tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         ([], "needs a run or a weight file"),
-        (["RUN", "--only", "curvature"], "--only is 'curvature'; choose responses"),
-        (["RUN", "images=0"], "images is '0'"),
+        (["responses"], "needs a run or a weight file"),
+        (["response", "RUN"], "there is no instrument 'response'; did you mean 'responses'?"),
+        (["RUN", "images=-1"], "images is -1; it must be at least 0"),
         (["RUN", "images=400"], "images is 400, but digits has 355"),
-        (["RUN", "protocol=10-crop"], "analyze has no field 'protocol'; choose weights, data, data.split"),
+        (["RUN", "protocol=10-crop"], "analyze responses has no field 'protocol'; choose images, on, seed, "),
     ],
 )
 def test_mistakes_end_in_one_sentence(words: list[str], sentence: str, reslab, run: Path) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.delivery.conftest import make_network
+from tests.trials import DIGITS, make_digits_trial
 
 from reslab.data.reading import BadImage
 from reslab.errors import UserError
+from reslab.experiments.run import run_trial
 from reslab.experiments.subjects import load_trained, note_bad, read_fields, refuse_overwriting
 from reslab.networks import save_model
 from reslab.runs.directory import RunDirectory
@@ -35,6 +38,19 @@ def test_a_subject_is_a_file_a_name_or_a_run(tmp_path: Path) -> None:
         load_trained("x.onnx", {})
     with pytest.raises(UserError, match=r"'nothing' is not a weight file, a run in .* or a network"):
         load_trained("nothing", {}, tmp_path)
+
+
+def test_a_run_is_pointed_at_with_a_step(tmp_path: Path) -> None:
+    """By the start of its id; of several runs the one that has the snapshot is meant."""
+    runs = [
+        run_trial(replace(make_digits_trial(iterations=2, batch=8, evaluate_every=2), seed=seed), DIGITS, tmp_path)
+        for seed in (0, 1)
+    ]
+    save_model(load_trained(runs[1], {}).network, runs[1].snapshot(1), provenance={"trial": runs[1].path.name})
+    assert load_trained("cifar-resnet-8@1", {}, tmp_path).origin == f"{runs[1].path.name}@1"
+    assert load_trained(f"{runs[1].path}@1", {}, tmp_path).step == 1
+    with pytest.raises(UserError, match=f"{runs[1].path.name} has no snapshot of step 2; it has those of steps 1"):
+        load_trained(f"{runs[1].path.name}@2", {}, tmp_path)
 
 
 def test_what_is_read_is_never_written_over(tmp_path: Path) -> None:

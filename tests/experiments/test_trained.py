@@ -70,7 +70,7 @@ def test_a_weight_file_is_read_once(name: str | None, run: RunDirectory, monkeyp
 
 
 def test_every_image_comes_once_and_in_order(run: RunDirectory) -> None:
-    """Whatever the batch size; the first ones if a number is given."""
+    """Whatever the batch size."""
     trained = load_run(run)
     inputs = choose_inputs(trained, DIGITS, split="full")
     once = torch.cat([images for images, _ in inputs.batches(500)])
@@ -79,8 +79,38 @@ def test_every_image_comes_once_and_in_order(run: RunDirectory) -> None:
     assert torch.equal(once, torch.from_numpy(DIGITS.test.images) / 16 - trained.network.mean_image)
     labels = torch.cat([labels for _, labels in inputs.batches(100)])
     assert labels.tolist() == DIGITS.test.targets.tolist()
-    few = choose_inputs(trained, DIGITS, split="full", images=9)
-    assert torch.equal(next(few.batches(500))[0], once[:9])
+
+
+def test_what_was_trained_on_is_at_hand(tmp_path: Path) -> None:
+    """Without what the tuning split, or the validation, held back."""
+    trial = make_digits_trial(split="tuning", **MOMENT)
+    subject = choose_inputs(load_run(run_trial(trial, DIGITS, tmp_path)), DIGITS)
+    assert (subject.count("train"), subject.trial, subject.step) == (1298, trial, None)
+    trial = replace(trial, data=replace(trial.data, split="full", validation=0.25))
+    subject = choose_inputs(load_run(run_trial(trial, DIGITS, tmp_path)), DIGITS)
+    assert subject.count("train") == 1442 - round(0.25 * 1442)
+
+
+def test_a_snapshot_is_a_run_at_a_step(tmp_path: Path) -> None:
+    """Its weights are those after the step, also of a run that is not finished; a step without one is told."""
+    run = run_trial(make_digits_trial(**MOMENT), DIGITS, tmp_path, snapshots=frozenset({2, 4}))
+    early, late = (load_run(run, step=step) for step in (2, 4))
+    assert (early.origin, early.step) == (f"{run.path.name}@2", 2)
+    whole = load_run(run).network.state_dict()
+    same = [
+        all(torch.equal(tensor, whole[name]) for name, tensor in one.network.state_dict().items())
+        for one in (early, late)
+    ]
+    assert same == [False, True]
+    subject = choose_inputs(early, DIGITS)
+    assert (subject.own, subject.step, subject.snapshots) == (True, 2, {2: run.snapshot(2), 4: run.snapshot(4)})
+    with pytest.raises(UserError, match="has no snapshot of step 3; it has those of steps 2, 4"):
+        load_run(run, step=3)
+    (run.path / "result.json").unlink()
+    assert load_run(run, step=4).step == 4
+    shutil.rmtree(run.path / "snapshots")
+    with pytest.raises(UserError, match="has no snapshot of step 4; it has none; train it with --snapshots"):
+        load_run(run, step=4)
 
 
 def test_an_unfinished_run_has_no_weights(tmp_path: Path) -> None:
@@ -137,7 +167,6 @@ def test_a_fresh_classifier_is_not_tested(run: RunDirectory) -> None:
         ({"channels": 3}, {}, "takes inputs of 3 x 8 x 8, but digits has images of 1 channel;"),
         ({"dimensions": 1}, {}, "takes inputs of 1 x 8, but digits"),
         ({"preprocess": None}, {}, r"give the mean and standard deviation of each channel"),
-        ({}, {"images": 9999}, "images is 9,999, but digits has 355"),
         ({}, {"preprocess": {"means": "[1]"}}, "there is no field 'preprocess.means'; did you mean 'preprocess.mean'"),
         ({}, {"preprocess": {"std": "[0]"}}, r"^preprocess\.std is \(0.0,\); every value"),
         ({}, {"preprocess": {"per_pixel_mean": "true"}}, "have no mean image"),
@@ -171,8 +200,8 @@ def test_unknown_preprocessing_can_be_told() -> None:
 
 def test_small_images_are_resized_for_large_networks() -> None:
     """As the preprocessing asks."""
-    inputs = choose_inputs(untrained(Preprocess(resize=36, crop=32), name="lenet-5", input_size=32), DIGITS, images=3)
-    assert next(inputs.batches(500))[0].shape == (3, 1, 32, 32)
+    inputs = choose_inputs(untrained(Preprocess(resize=36, crop=32), name="lenet-5", input_size=32), DIGITS)
+    assert next(inputs.batches(500, images=3))[0].shape == (3, 1, 32, 32)
 
 
 def test_the_authors_mean_image_goes_with_their_order_and_range() -> None:

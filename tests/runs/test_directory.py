@@ -9,7 +9,7 @@ import pytest
 from tests.runs_by_hand import write_run
 
 from reslab.errors import UserError
-from reslab.runs.directory import ReadOnce, RunDirectory, find_run, list_runs, match_runs, only_run
+from reslab.runs.directory import ReadOnce, RunDirectory, find_run, list_runs, match_runs, only_run, split_step
 from reslab.runs.log import StepLog
 from reslab.spec import find
 from reslab.spec.recipe import find_recipe
@@ -70,6 +70,35 @@ def test_a_kept_analysis_is_read_or_is_none(tmp_path: Path) -> None:
     assert run.kept("responses") == run.read("analysis/responses") == {"images": 3}
     (run.path / "analysis" / "responses.json").write_text("{")
     assert run.kept("responses") == {}
+
+
+def test_findings_are_those_of_the_instrument(tmp_path: Path) -> None:
+    """By all settings and at all steps, and their arrays; not those of others, nor parts of what is under way."""
+    run = RunDirectory.of(TRIAL, tmp_path)
+    assert run.list_findings("paths") == []
+    for name in ("paths", "paths-1f0e", "paths-1f0e@200", "paths@200", "pathsofothers", "10-crop"):
+        run.keep(name, {})
+    (run.path / "analysis" / "paths-1f0e.npz").touch()
+    (run.path / "analysis" / "paths.parts").mkdir()
+    names = [path.name for path in run.list_findings("paths")]
+    assert names == ["paths-1f0e.json", "paths-1f0e.npz", "paths-1f0e@200.json", "paths.json", "paths@200.json"]
+
+
+def test_snapshots_are_known_by_their_steps(tmp_path: Path) -> None:
+    """In order; a word may name one, unless it is the path of a run."""
+    run = RunDirectory.of(TRIAL, tmp_path)
+    assert run.snapshots == {}
+    for step in (100_000_000, 20, 5):
+        run.snapshot(step).parent.mkdir(parents=True, exist_ok=True)
+        run.snapshot(step).touch()
+    (run.path / "snapshots" / "notes.txt").touch()
+    assert run.snapshots == {step: run.snapshot(step) for step in (5, 20, 100_000_000)}
+    assert split_step("runs/resnet-20@64000") == ("runs/resnet-20", 64000)
+    for word in ("resnet-20", "me@home", "@5", "resnet-20@"):
+        assert split_step(word) == (word, None)
+    named = RunDirectory(tmp_path / "run@5")
+    named.begin(TRIAL, {})
+    assert split_step(str(named.path)) == (str(named.path), None)
 
 
 def test_runs_are_found_in_folders_of_runs(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ def make_subject(dataset: Dataset, preprocess: Preprocess, *, bad: BadImages | N
         data=dataset.name,
         split="full",
         images=dataset.test,
+        trained_on=dataset.train,
         class_names=dataset.class_names,
         brightest=dataset.brightest,
         preprocess=preprocess,
@@ -101,6 +102,44 @@ def test_what_was_kept_is_of_all_of_them_or_of_others() -> None:
         assert not subject.covered_by(others)
     some = replace(subject, images=DIGITS.test.take(slice(20)))
     assert (len(some), some.covered_by({"data": "digits", "images": 20})) == (20, True)
+
+
+def test_training_images_come_without_augmentation() -> None:
+    """In their order, the first of them, or some drawn by a seed, each once."""
+    subject = make_subject(DIGITS, Preprocess(mean=(0.3,)))
+    images = preprocess_images(torch.from_numpy(DIGITS.train.images), subject.preprocess, brightest=16)
+    assert torch.equal(torch.cat([batch for batch, _ in subject.batches(100, on="train")]), images)
+    first = list(subject.batches(16, on="train", images=32))
+    assert [len(batch) for batch, _ in first] == [16, 16]
+    assert torch.equal(torch.cat([batch for batch, _ in first]), images[:32])
+    once, again, other = (
+        torch.cat([batch for batch, _ in subject.batches(16, on="train", images=32, drawn=seed)]) for seed in (1, 1, 2)
+    )
+    assert torch.equal(once, again)
+    assert not torch.equal(once, other)
+    whole = torch.cat([batch for batch, _ in subject.batches(100, on="train", drawn=1)])
+    assert torch.equal(whole[:32], once)
+    assert torch.equal(whole.flatten(1).sum(1).sort().values, images.flatten(1).sum(1).sort().values)
+
+
+def test_no_more_images_are_promised_than_there_are() -> None:
+    """0 takes all; the sentence names the remedy."""
+    subject = make_subject(DIGITS, Preprocess())
+    assert (subject.count("test"), subject.count("train"), subject.count("test", 9)) == (355, 1442, 9)
+    with pytest.raises(UserError, match=r"images is 1,443, but digits has 1,442 training images; leave out images="):
+        next(subject.batches(10, on="train", images=1443))
+
+
+def test_losses_and_mistakes_are_the_tasks_own() -> None:
+    """Of each image; their means are what a test says."""
+    subject = make_subject(DIGITS, Preprocess())
+    outputs, targets = torch.randn(20, 10, dtype=torch.float64), torch.arange(20) % 10
+    losses, wrong = subject.losses(outputs, targets), subject.wrong(outputs, targets)
+    assert losses.tolist() == pytest.approx((outputs.logsumexp(1) - outputs[range(20), targets]).tolist())
+    assert wrong.tolist() == [float(row.argmax() != target) for row, target in zip(outputs, targets, strict=True)]
+    subject.network.task, subject.network.thresholds = MultiLabel(), (0.9,) * 10
+    labels = torch.zeros(20, 10, dtype=torch.float64)
+    assert subject.wrong(outputs, labels).tolist() == [float(row.sigmoid().max() >= 0.9) for row in outputs]
 
 
 def test_it_knows_its_task_and_how_it_is_shown(photos: PhotoDataset) -> None:

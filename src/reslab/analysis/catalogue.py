@@ -1,6 +1,7 @@
-"""The instruments by name. Each is a folder here: `measure`, what is `printed` of it, and the `panel` of the report.
+"""The instruments by name. Each is a folder here, which says in a line what it measures.
 
-A panel it may do without. What prints and shows needs no torch, and the names are known without loading any of it.
+`settings` are what it can be told, `measure` measures, `printed` is what the command line shows, `panel` what the
+report draws, which it may do without. All but `measure` need no torch, and the names are known without loading any.
 """
 
 import functools
@@ -8,21 +9,28 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
+from reslab.analysis.settings import Settings
+from reslab.analysis.workbench import Workbench
 from reslab.spec.codec import decode_known
 from reslab.tasks.display import PrintedTable
 
+if TYPE_CHECKING:
+    from reslab.tasks.subject import Subject
+
+S = TypeVar("S", bound=Settings)
+
 
 @dataclass(frozen=True, kw_only=True)
-class Instrument:
-    """`measure` takes a subject, who listens, and the `settings`, which are stored with what it returns.
+class Instrument(Generic[S]):
+    """`measure` takes a subject, the `settings` and a place to work, and returns what it found as plain data.
 
-    That is plain data; on how many `images` it was measured, and how many were skipped, is in it.
+    On how many `images` it was measured, and how many were skipped (`skipped_images`), is in it.
     """
 
-    measure: Callable[..., dict[str, Any]]
-    settings: Mapping[str, float]
+    settings: type[S]
+    measure: Callable[["Subject", S, Workbench], dict[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +83,8 @@ class InstrumentPanel:
 
     @classmethod
     def read(cls, found: Mapping[str, Any]) -> Self:
-        """Read it off what is stored, or refuse what cannot be."""
-        return decode_known(cls, found)
+        """Read it off what is stored, settings included, or refuse what cannot be."""
+        return decode_known(cls, {**found.get("settings", {}), **found})
 
     @property
     def marks(self) -> Sequence[Mark]:
@@ -89,9 +97,20 @@ def list_instruments() -> list[str]:
     return _list_folders("measure")
 
 
-def find_instrument(name: str) -> Instrument:
+def describe_instruments() -> dict[str, str]:
+    """Return by its name what each instrument measures, in a line."""
+    modules = {name: importlib.import_module(f"reslab.analysis.{name}") for name in list_instruments()}
+    return {name: (module.__doc__ or "").partition("\n")[0] for name, module in modules.items()}
+
+
+def find_instrument(name: str) -> Instrument[Any]:
     """Return what measures."""
     return importlib.import_module(f"reslab.analysis.{name}.measure").INSTRUMENT
+
+
+def find_settings(name: str) -> type[Settings]:
+    """Return what an instrument can be told."""
+    return getattr(importlib.import_module(f"reslab.analysis.{name}.settings"), name.capitalize())
 
 
 def find_printed(name: str) -> PrintedInstrument:

@@ -1,33 +1,101 @@
-"""Instruments pointed at trained networks; what one finds of a run is measured once, and kept in its `analysis/`."""
+"""Instruments pointed at trained networks; what one finds of a run is measured once, and kept in its `analysis/`.
 
+By settings of its own an instrument finds something else, which is kept beside that; so is what it finds of a run at
+a step. What is not a run's own (a weight file, other images) is kept where the user says, or not at all.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from reslab.analysis.catalogue import find_instrument
+from reslab.analysis.settings import Settings
+from reslab.analysis.workbench import Workbench
 from reslab.data.dataset import Dataset
 from reslab.delivery.intake import refuse_detector
 from reslab.experiments.trained import choose_inputs, load_run
+from reslab.files import slug
+from reslab.json_text import to_json
 from reslab.runs.directory import RunDirectory
+from reslab.runs.provenance import describe_surroundings, name_device
 from reslab.runtime.listener import DEAF, Listener
+from reslab.runtime.sealed import seal
+from reslab.spec.codec import encode
 from reslab.tasks.subject import Subject
 
 
 def analyze(
-    subject: Subject, instrument: str, *, run: RunDirectory | None = None, listener: Listener = DEAF
+    subject: Subject,
+    instrument: str,
+    settings: Settings | None = None,
+    *,
+    run: RunDirectory | None = None,
+    out: Path | None = None,
+    listener: Listener = DEAF,
 ) -> dict[str, Any]:
-    """Point an instrument at a subject; return what it found, kept for a `run` if it is on all of its own data."""
+    """Point an instrument at a subject; return what it found as plain data, with its settings and what it ran on.
+
+    That is kept in `out`, in a folder of the subject's own; or in the `run`, if it is on the run's own data. What is
+    kept there already, by the same settings, is not measured again.
+    """
     refuse_detector(subject.network)
-    tool, keeper = find_instrument(instrument), run if subject.own else None
-    kept = keeper.kept(instrument) if keeper else {}
-    if subject.covered_by(kept) and tool.settings.items() <= kept.items():
-        return kept
-    measured = tool.measure(subject, listener, **tool.settings)
-    counts = {name: measured.pop(name) for name in ("images", "skipped_images")}
-    found = {"data": subject.data, **counts, **tool.settings, **measured}
+    tool = find_instrument(instrument)
+    chosen: Settings = settings or tool.settings()
+    subject.count(chosen.on, chosen.images)
+    keeper = RunDirectory(out / slug(subject.origin)) if out else run if subject.own else None
+    name = _name(instrument, chosen, subject.step)
+    about = _describe(subject, chosen, weights=keeper is not None)
+    if keeper and _answers(kept := keeper.kept(name), subject, chosen, about):
+        return {**kept, "settings": about["settings"]}
+    workbench = Workbench(listener, place=keeper and keeper.path / "analysis" / name, about=about)
+    measured = tool.measure(subject, chosen, workbench)
+    found = json.loads(to_json({**about, **_surroundings(subject.device), **measured}))
     if keeper:
-        keeper.keep(instrument, found)
+        keeper.keep(name, found)
+        workbench.clear()
     return found
 
 
-def analyze_run(run: RunDirectory, dataset: Dataset, instrument: str, *, device: str = "cpu") -> dict[str, Any]:
-    """Return what an instrument finds of a run over its whole test set, measured now if it was not before."""
-    return analyze(choose_inputs(load_run(run), dataset, device=device), instrument, run=run)
+def analyze_run(
+    run: RunDirectory, dataset: Dataset, instrument: str, settings: Settings | None = None, *, device: str = "cpu"
+) -> dict[str, Any]:
+    """Return what an instrument finds of a run on its own data, measured now if it was not before."""
+    return analyze(choose_inputs(load_run(run), dataset, device=device), instrument, settings, run=run)
+
+
+def _name(instrument: str, settings: Settings, step: int | None) -> str:
+    """Name what is found: `curvature`, by other settings `curvature-1f0e4c2b`, of the weights at a step `...@20000`."""
+    return "-".join(filter(None, (instrument, settings.digest))) + ("" if step is None else f"@{step}")
+
+
+def _describe(subject: Subject, settings: Settings, *, weights: bool) -> dict[str, Any]:
+    """Say what is measured: whoever resumes a measurement, or takes one for another, goes by this.
+
+    A digest of the `weights` is in it where something is kept that may be compared.
+    """
+    about = {
+        "subject": subject.origin,
+        "step": subject.step,
+        "data": subject.data,
+        "split": subject.split,
+        "preprocess": encode(subject.preprocess),
+        "settings": encode(settings),
+    }
+    return about | ({"weights": seal({}, subject.network.state_dict())} if weights else {})
+
+
+def _surroundings(device: str) -> dict[str, Any]:
+    surroundings = describe_surroundings()
+    return {"versions": surroundings["versions"], "commit": surroundings["commit"], "device": name_device(device)}
+
+
+def _answers(kept: Mapping[str, Any], subject: Subject, settings: Settings, about: Mapping[str, Any]) -> bool:
+    """Whether what is kept is what would be measured.
+
+    Versions without settings had responses alone, always of all test images, and their settings among what was found.
+    """
+    if "settings" in kept:
+        return about.items() <= kept.items()
+    told = {name: value for name, value in encode(settings).items() if name in kept and name != "images"}
+    return subject.covered_by(kept) and told.items() <= kept.items()

@@ -1,6 +1,7 @@
 """What a user points at becomes trained networks with images to test them on, for the command line and Python alike.
 
-A subject is a run (its folder or the start of its id), a weight file, or a network's name with weights.
+A subject is a run (its folder or the start of its id; at a step RUN@STEP), a weight file, or a network's name with
+weights.
 """
 
 import contextlib
@@ -24,7 +25,7 @@ from reslab.experiments.trained import (
     refuse_other_draws,
 )
 from reslab.files import exists, is_folder
-from reslab.runs.directory import RunDirectory, default_root, match_runs, only_run
+from reslab.runs.directory import RunDirectory, default_root, match_runs, only_run, split_step
 from reslab.runtime.execution import choose_device
 from reslab.runtime.listener import Listener
 from reslab.shipped import sets_of
@@ -85,12 +86,15 @@ def load_trained(subject: Given, fields: Fields, runs: str | Path | None = None)
         return load_file(name, overrides=own)
     if weights is not None:
         return load_file(weights, name=name, overrides=own)
+    name, step = split_step(name)
     matching = match_runs(name, root)
     if not matching:
         raise UserError(_unknown(name, root))
     if own:
         raise UserError(f"a run already has its network; leave {choices(own)} out")
-    return load_run(only_run(name, matching, finished=True))
+    if step is not None:
+        matching = [run for run in matching if step in run.snapshots] or matching
+    return load_run(only_run(name, matching, finished=True), step=step)
 
 
 def load_inputs(
@@ -102,7 +106,6 @@ def load_inputs(
         dataset=open_tested(members, fields.get("data"), listener),
         split=convert(SplitName, fields["data.split"], where="data.split") if "data.split" in fields else None,
         preprocess=preprocess_fields(fields),
-        images=fields.get("images"),
         skip_bad=skips_bad(fields) if "data.on_bad_image" in fields else None,
         listener=listener,
         device=choose_device(device),

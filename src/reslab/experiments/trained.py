@@ -15,6 +15,7 @@ import torch
 from reslab.data.catalogue import LOADERS, open_data
 from reslab.data.dataset import Dataset
 from reslab.data.photos.bad_images import BadImages
+from reslab.data.validation import hold_back
 from reslab.delivery.intake import tell_misfit
 from reslab.errors import UserError
 from reslab.experiments.changed_data import describe_change
@@ -39,12 +40,13 @@ from reslab.tasks.subject import Subject
 class Trained:
     """A network with its weights, in evaluation mode; `data` and `run` say where they come from, where known.
 
-    `metrics` and `provenance` are what their file says of itself.
+    `step` says that they are not a run's last ones. `metrics` and `provenance` are what their file says of itself.
     """
 
     origin: str
     network: Network
     run: RunDirectory | None = None
+    step: int | None = None
     data: DataSpec | None = None
     channels_last: bool = True
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -74,30 +76,42 @@ class Trained:
         return self.data is not None and self.network.preprocess is not None and bool(self.network.preprocess.crop)
 
 
-def load_run(run: RunDirectory) -> Trained:
-    """Load the network of a finished run, by weights that are its own."""
-    if run.state != "finished":
-        raise UserError(f"{run.path} is not finished, so it has no weights yet; train it to the end first")
-    if not run.weights.exists():
-        raise UserError(f"{run.path} is a record without weights; train it again, or give weights=FILE")
-    trial = run.trial()
+def load_run(run: RunDirectory, *, step: int | None = None) -> Trained:
+    """Load the network of a finished run, or of any run at the step of a snapshot, by weights that are its own."""
+    path, trial = _find_weights(run, step), run.trial()
     try:
-        network, read = restore_model(run.weights, overrides={})
+        network, read = restore_model(path, overrides={})
     except UserError as error:
         raise UserError(
             f"{str(error).partition('; ')[0]}; the command that trained the run restores its weights: "
             f"`reslab runs show {run.path.name}` prints it"
         ) from error
-    refuse_other_weights(run.weights, trial)
+    refuse_other_weights(path, trial)
     return Trained(
-        origin=run.path.name,
+        origin=run.path.name if step is None else f"{run.path.name}@{step}",
         network=network.eval(),
         run=run,
+        step=step,
         data=trial.data,
         channels_last=trial.recipe.channels_last,
         metrics=read.metrics,
         provenance=read.provenance,
     )
+
+
+def _find_weights(run: RunDirectory, step: int | None) -> Path:
+    """Return the file of a run's weights; a snapshot is there before the run is finished."""
+    if step is not None:
+        known = run.snapshots
+        if step not in known:
+            steps = f"those of steps {', '.join(map(str, known))}" if known else "none; train it with --snapshots"
+            raise UserError(f"{run.path.name} has no snapshot of step {step}; it has {steps}")
+        return known[step]
+    if run.state != "finished":
+        raise UserError(f"{run.path} is not finished, so it has no weights yet; train it to the end first")
+    if not run.weights.exists():
+        raise UserError(f"{run.path} is a record without weights; train it again, or give weights=FILE")
+    return run.weights
 
 
 def load_file(path: str | Path, *, name: str | None = None, overrides: Mapping[str, Any] | None = None) -> Trained:
@@ -124,12 +138,11 @@ def choose_inputs(
     *,
     split: SplitName | None = None,
     preprocess: Mapping[str, Any] | None = None,
-    images: int | None = None,
     skip_bad: bool | None = None,
     listener: Listener = DEAF,
     device: str = "cpu",
 ) -> Subject:
-    """Put the network on `device` and pair it with the images to test it on, the first `images` of them if given.
+    """Put the network on `device` and pair it with the images to test it on.
 
     By default they are the test images, or what a run on the tuning split held back. `preprocess` overrides fields of
     the preprocessing that came with the weights. `skip_bad` skips photographs that cannot be read, up to 1 %,
@@ -157,26 +170,21 @@ def choose_inputs(
         split = data.split if data else "full"
     if skip_bad is None:
         skip_bad = data is not None and trained.skipped_bad
-    _, tested = dataset.divide(split)
-    if images is not None and images > len(tested):
-        raise UserError(
-            f"images is {images:,}, but {dataset.name} has {len(tested):,} test images; leave out images= to use "
-            "all of them"
-        )
-    chosen = tested if images is None else tested.take(slice(images))
-    if overlap := describe_overlap(trained.seen, dataset, chosen, weights=trained.origin):
+    trained_on, tested = dataset.divide(split)
+    if overlap := describe_overlap(trained.seen, dataset, tested, weights=trained.origin):
         listener.warn(overlap)
-    if tuned := describe_tuned(trained.provenance, dataset.name, chosen, weights=trained.origin):
+    if tuned := describe_tuned(trained.provenance, dataset.name, tested, weights=trained.origin):
         listener.warn(tuned)
     execution = Execution(channels_last=trained.channels_last)
     execution.prepare_network(network.to(device))
     subject = Subject(
         origin=trained.origin,
         network=network,
-        own=data is not None and split == data.split and images is None and not preprocess,
+        own=data is not None and split == data.split and not preprocess,
         data=dataset.name,
         split=split,
-        images=chosen,
+        images=tested,
+        trained_on=hold_back(trained_on, data)[0] if data else trained_on,
         class_names=network.task.name_outputs(dataset.class_names),
         brightest=dataset.brightest,
         preprocess=prepared,
@@ -184,6 +192,9 @@ def choose_inputs(
         execution=execution,
         device=device,
         bad=BadImages(dataset, skip=skip_bad, listener=listener) if dataset.has_files else None,
+        trial=trained.run.trial() if trained.run else None,
+        step=trained.step,
+        snapshots=trained.run.snapshots if trained.run else {},
     )
     _try_one(subject)
     return subject

@@ -2,8 +2,8 @@
 
 ``trial.json``, ``provenance.json``, ``metrics.jsonl`` (a pure function of the trial), ``timings.jsonl`` (speed, memory,
 wall-clock), ``tensorboard/``, ``checkpoints/``, ``weights.safetensors``, ``gallery.json`` (thumbnails of test images),
-``result.json``, ``analysis/``; where bad images were left out, ``skipped.json``; and where the last sitting ended in
-numbers that are not finite, ``diverged.json``.
+``result.json``, ``analysis/``; ``snapshots/`` if weights along the training were asked for; where bad images were left
+out, ``skipped.json``; and where the last sitting ended in numbers that are not finite, ``diverged.json``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,6 +50,14 @@ class RunDirectory:
     def snapshot(self, step: int) -> Path:
         """Where the weights after an iteration are, if they were kept."""
         return self.path / "snapshots" / f"step-{step:08d}.safetensors"
+
+    @property
+    def snapshots(self) -> dict[int, Path]:
+        """The weights that were kept along the training, by step."""
+        folder = self.path / "snapshots"
+        paths = list_folder(folder) if is_folder(folder) else []
+        kept = [re.fullmatch(r"step-(\d+)\.safetensors", path.name) for path in paths]
+        return {int(found[1]): self.snapshot(int(found[1])) for found in kept if found}
 
     @property
     def state(self) -> Literal["new", "running", "interrupted", "diverged", "finished"]:
@@ -173,6 +182,12 @@ class RunDirectory:
         except UserError:
             return {}
 
+    def list_findings(self, instrument: str) -> list[Path]:
+        """Return the files with what an instrument found, by whatever settings and at whatever step."""
+        pattern = rf"{re.escape(instrument)}(-\w+)?(@\d+)?\.(json|npz)"
+        folder = self.path / "analysis"
+        return [path for path in (list_folder(folder) if is_folder(folder) else []) if re.fullmatch(pattern, path.name)]
+
     def keep(self, analysis: str, found: dict[str, Any]) -> None:
         """Write down what an analysis found."""
         self.write(f"analysis/{analysis}", found)
@@ -235,6 +250,12 @@ def find_run(word: str, root: Path) -> RunDirectory:
             f"{suggest(word, [run.path.name for run in list_runs(root)]) or '; `reslab runs` lists the runs'}"
         )
     return only_run(word, matching)
+
+
+def split_step(word: str) -> tuple[str, int | None]:
+    """Split RUN@STEP, a run at the step of a snapshot, into both; of a run there is no step in the word."""
+    run, at, step = word.rpartition("@")
+    return (run, int(step)) if at and run and step.isdecimal() and not is_run(Path(word)) else (word, None)
 
 
 def match_runs(word: str, root: Path) -> list[RunDirectory]:

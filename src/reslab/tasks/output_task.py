@@ -76,6 +76,10 @@ class OutputTask(Task):
         """Return each image's loss."""
 
     @abc.abstractmethod
+    def mistakes(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Return for each image whether it is judged wrong, as truth values."""
+
+    @abc.abstractmethod
     def tally(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Return what a batch is counted by: sums over its images, a vector whose values `tallied` names."""
 

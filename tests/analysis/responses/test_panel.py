@@ -24,6 +24,14 @@ def test_findings_are_read_as_they_are_stored() -> None:
     assert found.marks == [Mark("conv1", 1.5, 1.4, 1.6)]
 
 
+def test_settings_stand_apart_since() -> None:
+    """They are read as those that stood among the findings; the images are those that were measured."""
+    settings = {"confidence": 0.9, "resamples": 10, "images": 0}
+    before = {name: value for name, value in FOUND.items() if name not in ("confidence", "resamples")}
+    found = Responses.read(before | {"settings": settings})
+    assert (found.images, found.confidence) == (360, 0.9)
+
+
 def test_what_lacks_a_number_is_refused() -> None:
     """By the name of what it lacks."""
     with pytest.raises(UserError, match="Layer lacks std, low, high; add them"):

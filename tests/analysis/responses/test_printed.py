@@ -9,14 +9,22 @@ from reslab.analysis.responses.printed import PRINTED, mean_std, spread
 LAYERS = [
     {"name": f"conv{n}", "std": std, "low": std - 0.1, "high": std + 0.1} for n, std in enumerate((1.0, 3.0, 2.0))
 ]
-FOUND = {"data": "digits", "images": 1355, "confidence": 0.95, "counted": "3x3", "layers": LAYERS, "skipped_images": 0}
+SETTINGS = {"confidence": 0.95, "on": "test"}
+FOUND = {
+    "data": "digits",
+    "images": 1355,
+    "settings": SETTINGS,
+    "counted": "3x3",
+    "layers": LAYERS,
+    "skipped_images": 0,
+}
 
 
 def test_a_sentence_says_on_what_it_was_measured() -> None:
     """Bad images are told where there were any."""
     assert PRINTED.sentence(FOUND) == "1,355 images of digits; 95 % confidence intervals over images"
-    told = PRINTED.sentence(FOUND | {"skipped_images": 2, "confidence": 0.9})
-    assert told == "1,355 images of digits (bad images skipped: 2); 90 % confidence intervals over images"
+    told = PRINTED.sentence(FOUND | {"skipped_images": 2, "settings": {"confidence": 0.9, "on": "train"}})
+    assert told == "1,355 training images of digits (bad images skipped: 2); 90 % confidence intervals over images"
 
 
 @pytest.mark.parametrize(("counted", "which"), [("3x3", "the 3x3 layers"), ("all", "all layers")])

@@ -1,1 +1,1 @@
-"""How strongly layers respond."""
+"""The standard deviation of every layer's responses (Fig. 7 of the paper)."""

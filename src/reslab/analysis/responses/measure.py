@@ -17,10 +17,11 @@ from torch import Tensor
 
 from reslab.analysis.catalogue import Instrument
 from reslab.analysis.responses.panel import Layer
+from reslab.analysis.responses.settings import Responses
+from reslab.analysis.workbench import Workbench
 from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.networks.finite import tell_not_finite
-from reslab.runtime.listener import Listener
 from reslab.spec import NetworkSpec, Spec, name_of
 from reslab.tasks.subject import Subject
 
@@ -111,19 +112,26 @@ def bootstrap_std(
     return np.sqrt(squares.mean(1)), low, high
 
 
-def _measure(subject: Subject, listener: Listener, *, confidence: float, resamples: int) -> dict[str, Any]:
-    done = 0
+def _measure(subject: Subject, settings: Responses, workbench: Workbench) -> dict[str, Any]:
+    asked, done = subject.count(settings.on, settings.images), 0
 
     def images() -> Iterator[Tensor]:
         nonlocal done
-        for batch, _ in subject.batches(BATCH):
-            yield batch
-            done += len(batch)
-            listener.progress(done, {})
+        with workbench.listener.enter("responses", asked) as progress:
+            for batch, _ in subject.batches(BATCH, on=settings.on, images=settings.images):
+                yield batch
+                done += len(batch)
+                progress(done, {})
 
-    layers = measure_responses(subject.network, images(), confidence=confidence, resamples=resamples)
-    counts = {"images": done, "skipped_images": len(subject) - done}
+    layers = measure_responses(
+        subject.network,
+        images(),
+        confidence=settings.confidence,
+        resamples=settings.resamples,
+        seed=settings.seed,
+    )
+    counts = {"images": done, "skipped_images": asked - done}
     return {**counts, "counted": which_layers(subject.network.spec), "layers": [asdict(layer) for layer in layers]}
 
 
-INSTRUMENT = Instrument(measure=_measure, settings={"confidence": 0.95, "resamples": 1000})
+INSTRUMENT = Instrument(settings=Responses, measure=_measure)

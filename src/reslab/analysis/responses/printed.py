@@ -25,8 +25,9 @@ def spread(responses: Mapping[str, Any]) -> list[str]:
 
 def _say(found: Mapping[str, Any]) -> str:
     skipped = f" (bad images skipped: {count(found['skipped_images'])})" if found.get("skipped_images") else ""
-    percent = f"{100 * found['confidence']:g} %"
-    return f"{count(found['images'])} images of {found['data']}{skipped}; {percent} confidence intervals over images"
+    settings = found["settings"]
+    percent, of = f"{100 * settings['confidence']:g} %", "training images" if settings["on"] == "train" else "images"
+    return f"{count(found['images'])} {of} of {found['data']}{skipped}; {percent} confidence intervals over images"
 
 
 def _tabulate(found: Mapping[str, Any]) -> PrintedTable:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing import forkserver
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
@@ -17,7 +17,7 @@ from reslab.cli.terminal.progress import Name, Rate
 from reslab.cli.terminal.show import progress_console, warn
 from reslab.errors import UserError
 from reslab.files import exists, is_folder
-from reslab.runtime.listener import Listener
+from reslab.runtime.listener import Listener, Metrics
 from reslab.spec.words import refuse_unknown, split_words
 
 if TYPE_CHECKING:
@@ -67,6 +67,26 @@ def image_bar(what: str, total: int) -> Iterator[Listener]:
     with _make_bar() as progress:
         bar = progress.add_task(what, total=total)
         yield Listener(warn=warn, progress=lambda done, metrics: progress.update(bar, completed=done))
+
+
+@contextlib.contextmanager
+def instrument_bars(name: str) -> Iterator[Listener]:
+    """Show a bar for each part of a measurement that says how long it is, and a count of what else is done."""
+    columns = (Name(), BarColumn(), MofNCompleteColumn(), Rate("it"), TimeRemainingColumn())
+    with Progress(*columns, console=progress_console, transient=True) as progress:
+
+        @contextlib.contextmanager
+        def enter(part: Any, total: int) -> Iterator[Callable[[int, Metrics], None]]:
+            bar = progress.add_task(str(part), total=total)
+            yield lambda done, metrics: progress.update(bar, completed=done)
+            progress.remove_task(bar)
+
+        whole = progress.add_task(name, total=None, visible=False)
+
+        def count(done: int, metrics: Metrics) -> None:
+            progress.update(whole, completed=done, visible=True)
+
+        yield Listener(warn=warn, progress=count, enter=enter)
 
 
 @contextlib.contextmanager

@@ -42,9 +42,13 @@ class ClassificationTask(OutputTask):
         losses = F.cross_entropy(outputs, targets, label_smoothing=smoothing, reduction="none")
         return losses if weights is None else weights[targets] * losses
 
+    def mistakes(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Return which images are taken for another class."""
+        return outputs.argmax(1) != targets
+
     def tally(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Return how many images were taken for another class, as a vector of one."""
-        return (outputs.argmax(1) != targets).sum(0, keepdim=True)
+        """Return how many images were wrong, as a vector of one."""
+        return self.mistakes(outputs, targets).sum(0, keepdim=True)
 
     def describe_tally(self, sums: Mapping[str, float], images: int) -> dict[str, float]:
         """Return the training error."""

@@ -61,9 +61,10 @@ class MultiLabelTask(ClassificationTask):
             weight = torch.where(targets == 1, yes, no)
         return F.binary_cross_entropy_with_logits(outputs, smoothed, weight, reduction="none").mean(1)
 
-    def tally(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Return of how many images any label is wrong, as a vector of one."""
-        return ((outputs >= 0) != (targets == 1)).any(1).sum(0, keepdim=True)
+    def mistakes(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Return of which images any label is wrong, by the labels' own probabilities where they have such."""
+        said = outputs >= 0 if self.thresholds is None else outputs.sigmoid() >= outputs.new_tensor(self.thresholds)
+        return (said != (targets == 1)).any(1)
 
     def average(self, outputs: Tensor) -> Tensor:
         """Average the sigmoid."""

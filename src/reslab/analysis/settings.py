@@ -1,0 +1,40 @@
+"""What an instrument can be told: fields of a frozen dataclass, all with defaults, written field=value; no torch.
+
+An instrument's own stand in its `settings.py`, in a class of its name. Findings are kept beside each other by a digest
+of what is not as by default, so that a field which is new in a later version leaves the names of earlier ones.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+from reslab.spec.codec import encode
+from reslab.spec.optimization import demand
+
+DIGITS = 8  # of the digest
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What every instrument can be told.
+
+    Fields:
+        images: Measure on the first so many images; 0 takes all.
+        on: The images that networks are tested on, or trained on, neither augmented.
+        seed: The seed of whatever is drawn.
+    """
+
+    images: int = 0
+    on: Literal["test", "train"] = "test"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        demand(self, "", least={"images": 0, "seed": 0})
+
+    @property
+    def digest(self) -> str:
+        """Return what tells these settings from others; nothing where all are as by default."""
+        changed = encode(self, sparse=True)
+        text = json.dumps(changed, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:DIGITS] if changed else ""

@@ -1,4 +1,4 @@
-"""Fits of several runs side by side: does the rate fall with depth, and how long would a plain network need?
+"""Fits of several runs side by side: whether rates fall with depth, and how long a plain network would need.
 
 Paper, section 4.1: "We conjecture that the deep plain nets may have exponentially low convergence rates." An
 exponentially low rate is one whose logarithm falls along a line with depth; the slope of that line is measured.
@@ -63,8 +63,8 @@ def _fit_training(training: Training, name: str, settings: Convergence) -> list[
     for phase in find_phases(training.log, least=settings.least):
         times, values = phase.curve(name, skip=settings.skip)
         if len(times) >= 5:
-            fits = {law: fit_law(law, times, values[None]) for law in LAWS}
-            squares = {
+            fits: dict[LawName, Fit] = {law: fit_law(law, times, values[None]) for law in LAWS}
+            squares: dict[LawName, float] = {
                 law: float((((fit.values(times)[0] - values) / values.mean()) ** 2).sum()) for law, fit in fits.items()
             }
             found.append(FittedPhase(training, phase, fits, squares, float(values[-(len(values) // 4 or 1) :].mean())))
@@ -174,9 +174,7 @@ def _tell_waits(
 
 def _draw(found: FittedPhase, law: LawName, name: str, settings: Convergence, *, seed: int) -> Fit:
     times, values = found.phase.curve(name, skip=settings.skip)
-    return resample(
-        found.fits[law], times, values, resamples=settings.resamples, block=settings.block, seed=seed
-    )
+    return resample(found.fits[law], times, values, resamples=settings.resamples, block=settings.block, seed=seed)
 
 
 def _finite(value: float) -> float | None:

@@ -39,9 +39,7 @@ def fit_with_interval(
 ) -> dict[str, Any]:
     """Return a law's parameters with their intervals, how well it fits, and when a value is reached."""
     fit = fit_law(law, times, values[None])
-    again = resample(
-        fit, times, values, resamples=settings.resamples, block=settings.block, seed=settings.seed
-    )
+    again = resample(fit, times, values, resamples=settings.resamples, block=settings.block, seed=settings.seed)
     edges = [(1 - settings.confidence) / 2, (1 + settings.confidence) / 2]
     residual = float(np.sqrt(np.mean((fit.values(times)[0] - values) ** 2)))
     told: dict[str, Any] = {"residual": residual, "held_out": held_out_error(law, times, values)}

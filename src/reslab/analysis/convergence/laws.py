@@ -34,7 +34,10 @@ class Law:
 # Time is in units of the curve's length: rates from a hundredth of it to what is over between two tests.
 LAWS: dict[LawName, Law] = {
     "exponential": Law(
-        decay=lambda rate, time: np.exp(-rate * time), until=lambda rate, left: -np.log(left) / rate, least=0.01, most=300
+        decay=lambda rate, time: np.exp(-rate * time),
+        until=lambda rate, left: -np.log(left) / rate,
+        least=0.01,
+        most=300,
     ),
     "power": Law(
         decay=lambda rate, time: time**-rate, until=lambda rate, left: left ** (-1 / rate), least=0.01, most=20

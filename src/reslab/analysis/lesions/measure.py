@@ -5,7 +5,7 @@ back to their first weights Zhang et al. (2019), "Are all layers created equal?"
 """
 
 from collections.abc import Iterator
-from itertools import groupby, islice
+from itertools import groupby
 from statistics import NormalDist
 from typing import Any
 
@@ -21,6 +21,7 @@ from reslab.analysis.lesions.plans import Lesion
 from reslab.analysis.lesions.settings import Lesions
 from reslab.analysis.lesions.surgery import Damage, Surgeon, sum_batch, sum_up
 from reslab.analysis.norm_modes import normalizing_by
+from reslab.analysis.streaming import Floats, sum_over_images
 from reslab.analysis.workbench import Workbench
 from reslab.errors import UserError
 from reslab.networks import Network, build, read_weights
@@ -107,23 +108,18 @@ def _measure(subject: Subject, settings: Lesions, bench: Workbench) -> dict[str,
 
 def _sum_images(
     subject: Subject, settings: Lesions, bench: Workbench, surgeon: Surgeon, lesions: list[Lesion]
-) -> tuple[np.ndarray, int]:
-    kept = bench.resume("sums") or {"sums": np.zeros((len(lesions), 6)), "done": np.array([0, 0])}
-    sums, (batches, images) = kept["sums"], kept["done"].tolist()
-    execution, asked = Execution(precision=settings.precision), subject.count(settings.on, settings.images)
+) -> tuple[Floats, int]:
+    execution = Execution(precision=settings.precision)
 
     def judge(outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         return subject.losses(outputs, targets), subject.wrong(outputs, targets)
 
-    rest = islice(subject.batches(settings.batch, on=settings.on, images=settings.images), batches, None)
-    with bench.listener.enter(f"{len(lesions)} lesions", asked) as progress:
-        for inputs, targets in rest:
-            with execution.autocast(subject.device):
-                sums = sums + sum_batch(surgeon, lesions, inputs, targets, judge).cpu().numpy()
-            batches, images = batches + 1, images + len(inputs)
-            bench.keep("sums", {"sums": sums, "done": np.array([batches, images])})
-            progress(images, {})
-    return sums, images
+    def add(inputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        with execution.autocast(subject.device):
+            return {"sums": sum_batch(surgeon, lesions, inputs, targets, judge)}
+
+    found, images = sum_over_images(subject, settings, bench, add, batch=settings.batch, part="lesions")
+    return found["sums"], images
 
 
 def _trace_paths(

@@ -38,13 +38,16 @@ def test_phases_have_their_rates_and_floors() -> None:
 
 def test_what_is_not_reached_is_said() -> None:
     """Above the floor, when; below it, None, and in how many resamples it is reached."""
-    above, _ = fit_phases(make_log(), "train_loss", SETTINGS, reach=6.0)
+    above, _ = fit_phases(make_log(), "train_loss", SETTINGS, target=lambda phase: 6.0)
     reach = above["laws"]["exponential"]["reach"]
     assert reach["low"] < reach["iterations"] < reach["high"] and reach["reached_share"] == 1
     assert reach["iterations"] == pytest.approx(1000 * np.log(30) / 0.2, rel=0.02)
-    below, _ = fit_phases(make_log(), "train_loss", SETTINGS, reach=4.0)
+    below, other = fit_phases(
+        make_log(), "train_loss", SETTINGS, target=lambda phase: 4.0 if phase.learning_rate == 0.1 else None
+    )
     reach = below["laws"]["exponential"]["reach"]
     assert reach["iterations"] is reach["high"] is None and reach["reached_share"] == 0
+    assert "reach" not in other["laws"]["power"]
 
 
 def test_too_few_tests_are_not_fitted() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from reslab.analysis.convergence.fitting import in_thousands
+from reslab.analysis.convergence.fitting import in_thousands, last_value
 from reslab.analysis.convergence.laws import LAWS, Fit, LawName, fit_law, resample
 from reslab.analysis.convergence.phases import Phase, find_phases
 from reslab.analysis.convergence.settings import Convergence
@@ -67,7 +67,7 @@ def _fit_training(training: Training, name: str, settings: Convergence) -> list[
             squares: dict[LawName, float] = {
                 law: float((((fit.values(times)[0] - values) / values.mean()) ** 2).sum()) for law, fit in fits.items()
             }
-            found.append(FittedPhase(training, phase, fits, squares, float(values[-(len(values) // 4 or 1) :].mean())))
+            found.append(FittedPhase(training, phase, fits, squares, last_value(values)))
     return found
 
 

@@ -1,6 +1,6 @@
 """Both laws fitted to every phase of a training, with intervals; how long until a value is reached; no torch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,29 +13,38 @@ THOUSAND = 1000  # iterations, that rates are given for
 
 
 def fit_phases(
-    log: Sequence[Mapping[str, float]], name: str, settings: Convergence, *, reach: float = 0.0
+    log: Sequence[Mapping[str, float]],
+    name: str,
+    settings: Convergence,
+    *,
+    target: Callable[[Phase], float | None] = lambda phase: None,
 ) -> list[dict[str, Any]]:
-    """Return what the laws say of one logged number in each phase of constant rate."""
-    return [_fit_phase(phase, name, settings, reach) for phase in find_phases(log, least=settings.least)]
+    """Return what the laws say of one logged number in each phase of constant rate, and when its target is reached."""
+    return [_fit_phase(phase, name, settings, target(phase)) for phase in find_phases(log, least=settings.least)]
 
 
-def _fit_phase(phase: Phase, name: str, settings: Convergence, reach: float) -> dict[str, Any]:
+def last_value(values: Floats) -> float:
+    """Return where a curve has come to: the mean of its last quarter, which says more than its last test."""
+    return float(values[-max(1, len(values) // 4) :].mean())
+
+
+def _fit_phase(phase: Phase, name: str, settings: Convergence, target: float | None) -> dict[str, Any]:
     times, values = phase.curve(name, skip=settings.skip)
     told: dict[str, Any] = {
         "learning_rate": phase.learning_rate,
         "from_step": phase.start,
         "to_step": phase.stop,
         "tests": len(times),
-        "last": float(values[-(len(values) // 4 or 1) :].mean()) if len(values) else None,
+        "last": last_value(values) if len(values) else None,
     }
     if len(times) < 5:  # three parameters, and something left to tell how well they do
         return told | {"laws": {}, "better": None}
-    laws = {law: fit_with_interval(law, times, values, settings, reach=reach) for law in LAWS}
+    laws = {law: fit_with_interval(law, times, values, settings, target=target) for law in LAWS}
     return told | {"laws": laws, "better": min(laws, key=lambda law: laws[law]["residual"])}
 
 
 def fit_with_interval(
-    law: LawName, times: Floats, values: Floats, settings: Convergence, *, reach: float = 0.0
+    law: LawName, times: Floats, values: Floats, settings: Convergence, *, target: float | None = None
 ) -> dict[str, Any]:
     """Return a law's parameters with their intervals, how well it fits, and when a value is reached."""
     fit = fit_law(law, times, values[None])
@@ -47,13 +56,13 @@ def fit_with_interval(
     told |= _bounded("floor", fit.floor, again.floor, edges)
     told |= _bounded("rate", in_thousands(fit), in_thousands(again), edges)
     told["determined"] = bool(fit.determined[0])
-    if reach:
-        told["reach"] = when_reached(fit, again, reach, edges)
+    if target is not None:
+        told["reach"] = when_reached(fit, again, target, edges)
     return told
 
 
 def when_reached(fit: Fit, again: Fit, target: float, edges: Sequence[float]) -> dict[str, Any]:
-    """Return after how many iterations of a phase a value is reached, None for never, and in how many resamples."""
+    """Return after how many iterations a value is reached, None for never, and in what share of the resamples it is."""
     drawn = again.reaches(target)
     low, high = np.quantile(drawn, edges, method="inverted_cdf")
     return {

@@ -17,7 +17,7 @@ from reslab.analysis.anatomy import Anatomy, take_apart
 from reslab.analysis.catalogue import Instrument
 from reslab.analysis.lesions import plans
 from reslab.analysis.lesions.paths import PathTracer, has_paths, measure_norms, sum_up_paths
-from reslab.analysis.lesions.plans import Lesion
+from reslab.analysis.lesions.plans import Deed, Lesion
 from reslab.analysis.lesions.settings import Lesions
 from reslab.analysis.lesions.surgery import Damage, Surgeon, sum_batch, sum_up
 from reslab.analysis.norm_modes import normalizing_by
@@ -30,6 +30,8 @@ from reslab.networks.weights.reading import load_tensors
 from reslab.runtime.execution import Execution
 from reslab.runtime.randomness import torch_seeded
 from reslab.tasks.subject import Subject
+
+DEEDS: tuple[Deed, ...] = ("run", "skip", "reset")  # as stored arrays number them
 
 
 def plan_lesions(anatomy: Anatomy, settings: Lesions) -> list[Lesion]:
@@ -88,11 +90,11 @@ def _measure(subject: Subject, settings: Lesions, bench: Workbench) -> dict[str,
     paths = _trace_paths(subject, settings, bench, anatomy, width=width)
     bench.store(
         {
-            "blocks": np.array([lesion.order for lesion in lesions]),
-            "deeds": np.array([[place.deed for place in lesion.row] for lesion in lesions]),
             "kind": np.array([lesion.kind for lesion in lesions]),
-            "tau": np.array([plans.kendall_tau(lesion.order) for lesion in lesions]),
-            **{name: getattr(damage, name) for name in ("loss", "wrong", "more_loss", "more_wrong")},
+            "order": np.array([lesion.order for lesion in lesions], np.int16),
+            "deed": np.array([[DEEDS.index(place.deed) for place in lesion.row] for lesion in lesions], np.int8),
+            "kendall_tau": np.array([plans.kendall_tau(lesion.order) for lesion in lesions]),
+            **{name: getattr(damage, name) for name in Damage.__dataclass_fields__},
         }
     )
     return {

@@ -10,8 +10,7 @@ import torch
 from tests.analysis.subjects import make_subject, with_weights
 from torch import nn
 
-from reslab.analysis.anatomy import take_apart
-from reslab.analysis.identity.measure import INSTRUMENT, compare, compare_blocks, explain_linearly
+from reslab.analysis.identity.measure import INSTRUMENT, compare
 from reslab.analysis.identity.settings import Identity
 from reslab.analysis.workbench import Workbench
 from reslab.networks.deepening import deepen
@@ -71,25 +70,3 @@ def test_equal_maps_are_equal() -> None:
     change, cosine = compare(x, torch.tensor([[1.0, 2.0], [0.0, 0.0], [-1.0, 0.0], [6.0, 8.0]]))
     assert change.tolist() == [0, 0, 2, 1]
     assert cosine.tolist() == pytest.approx([1, 1, -1, 1])
-
-
-def test_linear_changes_are_explained_whole_and_others_in_part() -> None:
-    """By the same share as numpy's least squares over all positions."""
-    subject = make_subject("cifar-resnet-8")
-    block = take_apart(subject.network).parts[0]
-    images, _ = next(iter(subject.batches(20)))
-    with torch.no_grad():
-        sums = compare_blocks(take_apart(subject.network), images, linear=True)
-        x = take_apart(subject.network).before(images)
-        change = block.module(x) - x
-    rows = x.double().transpose(0, 1).flatten(1).numpy()
-    targets = change.double().transpose(0, 1).flatten(1).numpy()
-    design = np.concatenate([np.ones((1, rows.shape[1])), rows]).T
-    left = np.linalg.lstsq(design, targets.T)[1].sum()
-    total = ((targets - targets.mean(1, keepdims=True)) ** 2).sum()
-    assert explain_linearly(sums["conv2_1.products"].numpy()) == pytest.approx(1 - left / total, rel=1e-6)
-    mixed = np.random.default_rng(0).normal(size=(16, 16)) @ rows
-    both = np.concatenate([np.ones((1, rows.shape[1])), rows, mixed + 3])
-    assert explain_linearly(both @ both.T) == pytest.approx(1)
-    still = np.concatenate([np.ones((1, rows.shape[1])), rows, 0 * mixed])
-    assert explain_linearly(still @ still.T) is None

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from reslab.analysis.identity.printed import PRINTED
 
-ROW = {"cosine": 0.9, "cosine_error": 0.01, "branch": 0.6, "branch_error": 0.02, "linear_share": 0.25}
+ROW = {
+    "cosine": 0.9,
+    "cosine_error": 0.01,
+    "branch": 0.6,
+    "branch_error": 0.02,
+    "linear_share": 0.25,
+    "output_linear_share": 0.5,
+}
 FOUND = {
     "data": "digits",
     "images": 355,
@@ -20,6 +27,7 @@ FOUND = {
             "cosine": 0.1,
             "branch": None,
             "linear_share": None,
+            "output_linear_share": None,
         },
     ],
 }
@@ -37,6 +45,6 @@ def test_a_sentence_counts_what_is_exactly_the_identity() -> None:
 def test_a_table_has_a_row_for_each_block() -> None:
     """What is not there is left out."""
     table = PRINTED.table(FOUND)
-    assert table.rows[0] == ("conv2_1", "identity", "0.5000", "0.0100", "0.9000", "0.6000", "25.0")
-    assert table.rows[2][-2:] == ("", "")
+    assert table.rows[0] == ("conv2_1", "identity", "0.5000", "0.0100", "0.9000", "0.6000", "25.0", "50.0")
+    assert table.rows[2][-3:] == ("", "", "")
     assert len(table.headings) == len(table.rows[0])

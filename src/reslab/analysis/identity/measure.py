@@ -2,7 +2,7 @@
 
 A block is compared with what it would give without its branch: the identity, or what is left where dimensions change.
 For each image: how long what the block changes is, relative to that; the cosine of both; and how long the branch F(x)
-itself is, relative to the shortcut. Over all images: how much of the change a linear map of the channels explains.
+itself is, relative to the shortcut. Over all images: how much a linear map of the channels explains.
 """
 
 from statistics import NormalDist
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from reslab.analysis.anatomy import Anatomy, Part, take_apart
 from reslab.analysis.catalogue import Instrument
+from reslab.analysis.identity.linearity import explain_linearly, multiply
 from reslab.analysis.identity.settings import Identity
 from reslab.analysis.norm_modes import normalizing_by
 from reslab.analysis.streaming import Floats, mean_and_error, sum_over_images
@@ -23,6 +24,7 @@ from reslab.networks.finite import tell_not_finite
 from reslab.tasks.subject import Subject
 
 QUANTITIES = ("change", "cosine", "branch")
+UNEXPLAINED: dict[str, float | None] = {"linear_share": None, "output_linear_share": None}
 WIDEST = 512  # channels for which a linear map is fitted: its sums are the square of that
 
 
@@ -38,7 +40,7 @@ def compare_blocks(anatomy: Anatomy, images: Tensor, *, linear: bool = False) ->
         values = torch.stack([*compare(without, y), _branch_ratio(part, x)])
         quantities.append(torch.stack([values.sum(1), values.square().sum(1)], 1))
         if linear and y.shape[1] <= WIDEST:
-            products[f"{part.name}.products"] = _multiply(without, y - without)
+            products[f"{part.name}.products"] = multiply(without, y - without)
         x = y
     return {"quantities": torch.stack(quantities), **products}
 
@@ -67,26 +69,6 @@ def _branch_ratio(part: Part, x: Tensor) -> Tensor:
     return torch.where(residual == 0, 0.0, residual / shortcut)
 
 
-def _multiply(x: Tensor, change: Tensor) -> Tensor:
-    """Return the sums over images and positions of the products of [1, x, change] with itself."""
-    x, change = (tensor.double().flatten(2).transpose(0, 1).flatten(1) for tensor in (x[..., None], change[..., None]))
-    rows = torch.cat([x.new_ones(1, x.shape[1]), x, change])
-    return rows @ rows.T
-
-
-def explain_linearly(products: Floats) -> float | None:
-    """Return the share of the change's variance that the best affine map of channels explains; None without any."""
-    channels = (len(products) - 1) // 2
-    inputs, targets = slice(0, channels + 1), slice(channels + 1, None)
-    gram, mixed, square = products[inputs, inputs], products[inputs, targets], products[targets, targets]
-    total = np.trace(square) - (mixed[0] ** 2).sum() / gram[0, 0]
-    if total <= 1e-12 * np.trace(square) or total == 0:
-        return None
-    weights = np.linalg.lstsq(gram, mixed, rcond=1e-12)[0]
-    left = np.trace(square) - (mixed * weights).sum()
-    return float(np.clip(1 - left / total, 0, 1))
-
-
 def _measure(subject: Subject, settings: Identity, workbench: Workbench) -> dict[str, Any]:
     network = subject.network.eval()
     anatomy = take_apart(network)
@@ -110,7 +92,7 @@ def _measure(subject: Subject, settings: Identity, workbench: Workbench) -> dict
             "stage": part.stage,
             "compared_with": part.left,
             **_tell(means[index], errors[index]),
-            "linear_share": explain_linearly(sums[key]) if (key := f"{part.name}.products") in sums else None,
+            **(explain_linearly(sums[key]) if (key := f"{part.name}.products") in sums else UNEXPLAINED),
         }
         for index, part in enumerate(anatomy.parts)
     ]

@@ -28,7 +28,7 @@ def _tabulate(found: Mapping[str, Any]) -> PrintedTable:
     percent = f"{100 * found['settings']['confidence']:g} %"
     return PrintedTable(
         title=f"Blocks beside the identity, with {percent} intervals over images",
-        headings=("block", "beside<", "change", "±", "cosine", "branch", "linear %"),
+        headings=("block", "beside<", "change", "±", "cosine", "branch", "linear %", "output linear %"),
         rows=tuple(
             (
                 row["name"],
@@ -37,7 +37,10 @@ def _tabulate(found: Mapping[str, Any]) -> PrintedTable:
                 f"{row['change_error']:.4f}",
                 f"{row['cosine']:.4f}",
                 "" if row["branch"] is None else f"{row['branch']:.4f}",
-                "" if row["linear_share"] is None else f"{100 * row['linear_share']:.1f}",
+                *(
+                    "" if row[share] is None else f"{100 * row[share]:.1f}"
+                    for share in ("linear_share", "output_linear_share")
+                ),
             )
             for row in found["blocks"]
         ),

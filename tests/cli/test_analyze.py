@@ -133,7 +133,7 @@ def test_a_records_log_is_read_without_weights(reslab, run: Path) -> None:
     (run / "metrics.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in log))
     outcome = reslab("analyze", "convergence", str(run), "resamples=5", f"against={run.name}")
     assert outcome.code == 0, outcome.err
-    assert len([line for line in outcome.out.splitlines() if line.startswith("training ")]) == 8
+    assert len([line for line in outcome.out.splitlines() if line.startswith(("error %", "NLL"))]) == 8
     told = reslab("analyze", "convergence", str(run), "data=digits")
     assert (told.code, "analyze convergence has no field 'data'" in told.err) == (2, True)
     told = reslab("analyze", "convergence", "nonsense", "--runs", str(run.parent))

@@ -1,1 +1,1 @@
-"""How fast losses and errors fell in a run's training: laws fitted to each phase of constant rate; needs no weights."""
+"""How fast the losses and errors of a training fell, by laws fitted to its log; needs no weights."""

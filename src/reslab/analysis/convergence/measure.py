@@ -48,7 +48,7 @@ def _measure(run: RunDirectory, settings: Convergence, workbench: Workbench) -> 
         "curves": [
             {
                 "log": score.key("train"),
-                "words": f"training {score.words}",
+                "words": score.words,
                 "unit": score.unit,
                 "decimals": score.decimals,
                 "phases": fit_phases(

@@ -24,12 +24,12 @@ def _say(found: Mapping[str, Any]) -> str:
 def _tabulate(found: Mapping[str, Any]) -> PrintedTable:
     percent = f"{100 * found['settings']['confidence']:g} %"
     reaching = bool(found["against"] or found["settings"]["reach"])
-    headings = ("curve", "learning rate", "law<", "last", "floor", "from", "to", "rate", "from ", "to ", "off by")
+    headings = ("training", "at", "law<", "last", "floor", percent, "rate", f"{percent} ")
     return PrintedTable(
-        title=f"Laws fitted to the training, with {percent} intervals",
-        headings=(*headings, "target", "reached", "from  ", "to  ") if reaching else headings,
+        title=f"Laws fitted to the training, phase by phase, with {percent} intervals",
+        headings=(*headings, "reached", f"{percent}  ") if reaching else headings,
         rows=tuple(
-            (*_cells(curve, phase, name), *(_reach_cells(curve, law) if reaching else ()))
+            (*_cells(curve, phase, name), *(_reach_cells(law) if reaching else ()))
             for curve in found["curves"]
             for phase in curve["phases"]
             for name, law in phase["laws"].items()
@@ -39,25 +39,30 @@ def _tabulate(found: Mapping[str, Any]) -> PrintedTable:
 
 def _cells(curve: Mapping[str, Any], phase: Mapping[str, Any], name: str) -> tuple[str, ...]:
     law, digits = phase["laws"][name], curve["decimals"]
-    rates = [law[key] for key in ("rate", "rate_low", "rate_high")] if law["determined"] else [None] * 3
+    rate = (f"{law['rate']:.3f}", _between(law, "rate", ".3f")) if law["determined"] else ("", "")
     return (
         f"{curve['words']} {curve['unit']}".rstrip(),
         f"{phase['learning_rate']:g}",
         SHORT[name] + ("*" if phase["better"] == name else ""),
-        *(f"{value:.{digits}f}" for value in (phase["last"], law["floor"], law["floor_low"], law["floor_high"])),
-        *("" if rate is None else f"{rate:.3f}" for rate in rates),
-        f"{law['residual']:.{digits + 1}f}",
+        f"{phase['last']:.{digits}f}",
+        f"{law['floor']:.{digits}f}",
+        _between(law, "floor", f".{digits}f"),
+        *rate,
     )
 
 
-def _reach_cells(curve: Mapping[str, Any], law: Mapping[str, Any]) -> tuple[str, ...]:
+def _between(law: Mapping[str, Any], name: str, form: str) -> str:
+    return f"{law[f'{name}_low']:{form}}–{law[f'{name}_high']:{form}}"
+
+
+def _reach_cells(law: Mapping[str, Any]) -> tuple[str, str]:
     if "reach" not in law:
-        return ("",) * 4
-    reach = law["reach"]
-    return (
-        f"{reach['value']:.{curve['decimals']}f}",
-        *("never" if reach[key] is None else count(round(reach[key])) for key in ("iterations", "low", "high")),
+        return "", ""
+    when, low, high = (
+        "never" if law["reach"][key] is None else count(round(law["reach"][key]))
+        for key in ("iterations", "low", "high")
     )
+    return when, low if low == high else f"{low}–{high}"
 
 
 PRINTED = PrintedInstrument(sentence=_say, table=_tabulate)

@@ -1,1 +1,1 @@
-"""What a network loses with its blocks: deleted, exchanged or set back; gradients along paths of each length."""
+"""What a network loses when blocks are deleted, exchanged or set back; gradients by length of path."""

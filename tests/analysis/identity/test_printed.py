@@ -25,6 +25,7 @@ FOUND = {
             "change": 2.0,
             "change_error": 0.1,
             "cosine": 0.1,
+            "cosine_error": 0.01,
             "branch": None,
             "linear_share": None,
             "output_linear_share": None,

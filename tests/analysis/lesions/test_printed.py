@@ -22,8 +22,8 @@ FOUND = {
     ],
     "reset": [_row(0.3, name="conv2_1"), _row(0.4, name="conv3_1")],
     "pairs": [],
-    "several": [{"deleted": 1, "wrong": 0.3}, {"deleted": 2, "wrong": 0.9}],
-    "shuffled": [{"swaps": 3, "wrong": 0.8}],
+    "several": [{"deleted": 1, "wrong": 0.3, "wrong_std": 0.1}, {"deleted": 2, "wrong": 0.9, "wrong_std": 0.0}],
+    "shuffled": [{"swaps": 3, "wrong": 0.8, "wrong_std": 0.05}],
     "paths_by_length": {"central": [1, 2]},
 }
 

@@ -12,7 +12,9 @@ ROW = {
     "branch_share": 0.2,
     "branch_share_error": 0.01,
     "cosine": -0.1,
+    "cosine_error": 0.02,
     "gradient_branch_share": 0.3,
+    "gradient_branch_share_error": 0.02,
     "gradient_cosine": 0.05,
 }
 GATE = {"gate_mean": 0.15, "gate_variance": 0.02, "gate_open": 0.1}

@@ -16,7 +16,7 @@ from reslab.analysis.anatomy import Anatomy, Part, take_apart
 from reslab.analysis.catalogue import Instrument
 from reslab.analysis.identity.linearity import explain_linearly, multiply
 from reslab.analysis.identity.settings import Identity
-from reslab.analysis.norm_modes import normalizing_by
+from reslab.analysis.norms import normalizing
 from reslab.analysis.streaming import Floats, mean_and_error, sum_over_images
 from reslab.analysis.workbench import Workbench
 from reslab.networks.blocks import Block
@@ -72,7 +72,7 @@ def _branch_ratio(part: Part, x: Tensor) -> Tensor:
 def _measure(subject: Subject, settings: Identity, workbench: Workbench) -> dict[str, Any]:
     network = subject.network.eval()
     anatomy = take_apart(network)
-    with normalizing_by(settings.norms, network):
+    with normalizing(network, settings.norms):
         sums, images = sum_over_images(
             subject,
             settings,

@@ -4,6 +4,7 @@ After Veit et al. (2016), "Residual networks behave like ensembles of relatively
 back to their first weights Zhang et al. (2019), "Are all layers created equal?".
 """
 
+import contextlib
 from collections.abc import Iterator
 from itertools import groupby
 from statistics import NormalDist
@@ -20,15 +21,15 @@ from reslab.analysis.lesions.paths import PathTracer, has_paths, measure_norms, 
 from reslab.analysis.lesions.plans import Deed, Lesion
 from reslab.analysis.lesions.settings import Lesions
 from reslab.analysis.lesions.surgery import Damage, Surgeon, sum_batch, sum_up
-from reslab.analysis.norm_modes import normalizing_by
+from reslab.analysis.norms import normalizing
 from reslab.analysis.streaming import Floats, sum_over_images
 from reslab.analysis.workbench import Workbench
 from reslab.errors import UserError
-from reslab.networks import Network, build, read_weights
+from reslab.networks import Network, read_weights
+from reslab.networks.build import build_seeded
 from reslab.networks.finite import tell_not_finite
 from reslab.networks.weights.reading import load_tensors
 from reslab.runtime.execution import Execution
-from reslab.runtime.randomness import torch_seeded
 from reslab.tasks.subject import Subject
 
 DEEDS: tuple[Deed, ...] = ("run", "skip", "reset")  # as stored arrays number them
@@ -59,8 +60,7 @@ def find_initial(subject: Subject, settings: Lesions) -> tuple[str, Network]:
     """
     spec, task, trial = subject.network.spec, subject.network.task, subject.trial
     seed = trial.seed if trial is not None and trial.start is None else None
-    with torch_seeded(settings.seed if seed is None else seed):
-        network = build(spec, task=task, device="cpu")
+    network = build_seeded(spec, task=task, seed=settings.seed if seed is None else seed)
     origin = "drawn" if seed is None else "initial"
     if settings.reset_step:
         origin = f"step {settings.reset_step}"
@@ -76,12 +76,14 @@ def find_initial(subject: Subject, settings: Lesions) -> tuple[str, Network]:
 def _measure(subject: Subject, settings: Lesions, bench: Workbench) -> dict[str, Any]:
     network = subject.network.eval()
     anatomy = take_apart(network)
-    origin, reserve = "", dict[int, nn.Module]()
-    if settings.reset:
-        origin, first = find_initial(subject, settings)
-        reserve = {index: part.module for index, part in enumerate(take_apart(first).parts)}
     lesions = plan_lesions(anatomy, settings)
-    with normalizing_by(settings.norms, network, *reserve.values()):
+    origin, reserve = "", dict[int, nn.Module]()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(normalizing(network, settings.norms))
+        if settings.reset:
+            origin, first = find_initial(subject, settings)
+            stack.enter_context(normalizing(first, settings.norms))
+            reserve = {index: part.module for index, part in enumerate(take_apart(first).parts)}
         sums, images = _sum_images(subject, settings, bench, Surgeon(anatomy, reserve), lesions)
     if not np.isfinite(sums[0]).all():
         raise tell_not_finite(network, "for some images", what="losses")
@@ -136,7 +138,7 @@ def _trace_paths(
     norms: list[list[float]] = []
     lengths = len(anatomy.parts) + 1
     with (
-        normalizing_by(settings.norms, subject.network),
+        normalizing(subject.network, settings.norms),
         torch.enable_grad(),
         bench.listener.enter("gradients along paths", lengths) as progress,
     ):

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from reslab.analysis.anatomy import Anatomy, take_apart
 from reslab.analysis.catalogue import Instrument
-from reslab.analysis.norm_modes import normalizing_by
+from reslab.analysis.norms import normalizing
 from reslab.analysis.shortcuts.additions import Addition, find_gradients, trace_additions
 from reslab.analysis.shortcuts.settings import Shortcuts
 from reslab.analysis.streaming import Floats, mean_and_error, sum_over_images
@@ -80,7 +80,7 @@ def _cosine(one: Tensor, other: Tensor) -> Tensor:
 def _measure(subject: Subject, settings: Shortcuts, workbench: Workbench) -> dict[str, Any]:
     network = subject.network.eval()
     anatomy = take_apart(network)
-    with normalizing_by(settings.norms, network):
+    with normalizing(network, settings.norms):
         found, images = sum_over_images(
             subject,
             settings,

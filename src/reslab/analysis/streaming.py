@@ -1,9 +1,11 @@
 """Sums over images, a batch at a time, kept after each so that whoever is interrupted goes on to the same numbers."""
 
+import contextlib
 from collections.abc import Callable, Mapping
 from itertools import islice
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -28,7 +30,7 @@ def sum_over_images(
     sums: dict[str, Floats] = dict(workbench.resume(part) or {})
     batches, images = sums.pop(DONE, np.zeros(2, int)).tolist()
     rest = islice(subject.batches(batch, on=settings.on, images=settings.images), batches, None)
-    with workbench.listener.enter(part, subject.count(settings.on, settings.images)) as progress:
+    with computing_exactly(), workbench.listener.enter(part, subject.count(settings.on, settings.images)) as progress:
         for inputs, targets in rest:
             found = {name: values.double().cpu().numpy() for name, values in add(inputs, targets).items()}
             sums = {name: sums.get(name, 0.0) + values for name, values in found.items()}
@@ -36,6 +38,11 @@ def sum_over_images(
             workbench.keep(part, {**sums, DONE: np.array([batches, images])})
             progress(images, {})
     return sums, images
+
+
+def computing_exactly() -> contextlib.AbstractContextManager[None]:
+    """Let cuDNN compute the same numbers every time, in float32 where that is asked for, for a while."""
+    return torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False)
 
 
 def mean_and_error(sums: Floats, squares: Floats, images: int, *, width: float) -> tuple[Floats, Floats]:

@@ -138,12 +138,12 @@ def test_a_stopped_measurement_gives_the_same_numbers(
 
 
 def test_too_few_images_are_told(subject: Subject) -> None:
-    """For two batches, and for the lines."""
+    """For a few batches, and for the lines."""
     few = replace(subject, trained_on=subject.trained_on.take(slice(20)))
-    with pytest.raises(UserError, match="digits has 20 images, but two batches of 16 are needed"):
+    with pytest.raises(UserError, match="digits has 20 images, but 4 batches of 16 are needed"):
         look(few, replace(FEW, images=0))
     with pytest.raises(UserError, match="12 lines need 24 images, but digits has fewer; give fewer lines"):
-        look(few, replace(FEW, images=0, batch=8, lines=12))
+        look(few, replace(FEW, images=0, batch=5, lines=12))
 
 
 def test_gradients_that_are_not_finite_are_refused(subject: Subject) -> None:

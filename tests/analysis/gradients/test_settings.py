@@ -8,12 +8,12 @@ from reslab.analysis.gradients.settings import Gradients
 from reslab.errors import UserError
 
 
-def test_two_batches_are_needed() -> None:
+def test_a_few_batches_are_needed() -> None:
     """All images are taken for enough until it is known how many there are."""
-    assert Gradients(images=256, batch=128).batch == 128
+    assert Gradients(images=512, batch=128).batch == 128
     assert Gradients(images=0).images == 0
-    with pytest.raises(UserError, match="images is 255 and batch is 128, but two batches are needed"):
-        Gradients(images=255)
+    with pytest.raises(UserError, match="images is 511 and batch is 128, but 4 batches are needed"):
+        Gradients(images=511)
 
 
 @pytest.mark.parametrize(

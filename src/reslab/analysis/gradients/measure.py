@@ -28,7 +28,7 @@ from reslab.analysis.gradients.lines import (
 )
 from reslab.analysis.gradients.panel import Depth, Estimate, LayerGradients
 from reslab.analysis.gradients.passes import run_pass
-from reslab.analysis.gradients.settings import Gradients
+from reslab.analysis.gradients.settings import LEAST_BATCHES, Gradients
 from reslab.analysis.intervals import bootstrap_means, bootstrap_pairs
 from reslab.analysis.layers import WeightLayer, list_layers
 from reslab.analysis.norms import normalizing, retake_statistics
@@ -93,10 +93,10 @@ def _measure(subject: Subject, settings: Gradients, workbench: Workbench) -> dic
 
 
 def _refuse_too_few(subject: Subject, settings: Gradients, images: int) -> None:
-    if images < 2 * settings.batch:
+    if images < LEAST_BATCHES * settings.batch:
         raise UserError(
-            f"{subject.data} has {images:,} images, but two batches of {settings.batch} are needed to compare "
-            "gradients; give a smaller batch"
+            f"{subject.data} has {images:,} images, but {LEAST_BATCHES} batches of {settings.batch} are needed to say "
+            "how sure a mean is; give a smaller batch"
         )
     if (needed := _count_line_images(settings)) > subject.count(settings.on):
         raise UserError(f"{settings.lines} lines need {needed} images, but {subject.data} has fewer; give fewer lines")

@@ -22,7 +22,7 @@ from reslab.analysis.lesions.plans import Deed, Lesion
 from reslab.analysis.lesions.settings import Lesions
 from reslab.analysis.lesions.surgery import Damage, Surgeon, sum_batch, sum_up
 from reslab.analysis.norms import normalizing
-from reslab.analysis.streaming import Floats, sum_over_images
+from reslab.analysis.streaming import Floats, computing_exactly, sum_over_images
 from reslab.analysis.workbench import Workbench
 from reslab.errors import UserError
 from reslab.networks import Network, read_weights
@@ -140,6 +140,7 @@ def _trace_paths(
     with (
         normalizing(subject.network, settings.norms),
         torch.enable_grad(),
+        computing_exactly(),
         bench.listener.enter("gradients along paths", lengths) as progress,
     ):
         tracer = PathTracer(anatomy, inputs)

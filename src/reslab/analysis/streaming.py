@@ -33,7 +33,8 @@ def sum_over_images(
     with computing_exactly(), workbench.listener.enter(part, subject.count(settings.on, settings.images)) as progress:
         for inputs, targets in rest:
             found = {name: values.double().cpu().numpy() for name, values in add(inputs, targets).items()}
-            sums = {name: sums.get(name, 0.0) + values for name, values in found.items()}
+            with np.errstate(invalid="ignore"):  # whoever asked says what is not finite
+                sums = {name: sums.get(name, 0.0) + values for name, values in found.items()}
             batches, images = batches + 1, images + len(inputs)
             workbench.keep(part, {**sums, DONE: np.array([batches, images])})
             progress(images, {})

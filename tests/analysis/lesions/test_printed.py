@@ -45,3 +45,5 @@ def test_a_table_has_a_row_for_each_block() -> None:
     assert table.rows[1] == ("conv3_1", "average pool, zeros", "1.0000", "50.00", "40.00", "1.00", "40.00")
     assert PRINTED.table(FOUND | {"single": []}).rows[0] == ("conv2_1", "", "", "", "", "", "30.00")
     assert len(table.headings) == len(table.rows[0])
+    overflown = FOUND | {"single": [_row(0.9, name="conv2_1", left="identity", loss=None)]}
+    assert PRINTED.table(overflown).rows[0][2:4] == ("", "90.00")

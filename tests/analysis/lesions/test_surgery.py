@@ -94,3 +94,11 @@ def test_sums_are_means_and_paired_errors() -> None:
         error = 2 * (loss - intact).double().std().item() / np.sqrt(12)
         assert damage.loss_error[index] == pytest.approx(error, rel=1e-5, abs=1e-12)
     assert damage.more_loss[-1] == damage.more_wrong[-1] == damage.loss_error[-1] == 0
+
+
+def test_a_lesion_that_overflows_has_no_finite_loss() -> None:
+    """Nothing warns, and the other lesions keep their numbers."""
+    sums = np.array([[3.0, 1, 0, 0, 0, 0], [np.inf, 3, np.inf, 2, np.inf, 2], [np.nan, 3, np.nan, 2, np.nan, 2]])
+    damage = sum_up(sums, 3, width=2.0)
+    assert damage.loss[0] == 1 and not np.isfinite(damage.loss[1:]).any()
+    assert damage.wrong.tolist() == [1 / 3, 1, 1]

@@ -67,7 +67,7 @@ def _tabulate(found: Mapping[str, Any]) -> PrintedTable:
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
     return (
-        f"{row['loss']:.4f}",
+        "" if row["loss"] is None else f"{row['loss']:.4f}",
         f"{100 * row['wrong']:.2f}",
         f"{100 * row['more_wrong']:.2f}",
         f"{100 * row['wrong_error']:.2f}",

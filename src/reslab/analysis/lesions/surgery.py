@@ -75,8 +75,12 @@ class Damage:
 
 
 def sum_up(sums: NDArray[np.float64], images: int, *, width: float) -> Damage:
-    """Return what the sums say; intervals are `width` standard errors of paired differences to either side."""
-    means = sums / images
-    variances = np.maximum(means[:, 4:] - means[:, 2:4] ** 2, 0)
-    errors = width * np.sqrt(variances / max(1, images - 1))
+    """Return what the sums say; intervals are `width` standard errors of paired differences to either side.
+
+    The loss of a network that a lesion lets overflow is not finite.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        means = sums / images
+        variances = np.maximum(means[:, 4:] - means[:, 2:4] ** 2, 0)
+        errors = width * np.sqrt(variances / max(1, images - 1))
     return Damage(*means[:, :4].T, *errors.T)

@@ -91,6 +91,8 @@ def test_where_training_began_is_drawn_as_training_draws_it(subject: Subject, ru
     assert found["layers"] != look(subject)["layers"]
     alone = look(replace(subject, trial=None), replace(began, seed=5))
     assert alone["initialized_by"] == 5
+    with pytest.raises(UserError, match="has no step; leave out @4 or at="):
+        look(replace(subject, step=4), began)
     started = replace(run.trial(), start="0" * 64)
     with pytest.raises(UserError, match="started from trained weights, not from a seed; leave out at="):
         look(replace(subject, trial=started), began)

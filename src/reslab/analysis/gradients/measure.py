@@ -118,6 +118,8 @@ def _prepare_network(subject: Subject, settings: Gradients) -> tuple[Network, in
     if settings.at == "weights":
         network = copy.deepcopy(subject.network)
     else:
+        if subject.step is not None:
+            raise UserError(f"the initialization of {subject.origin} has no step; leave out @{subject.step} or at=")
         if subject.trial is not None and subject.trial.start is not None:
             raise UserError(f"{subject.origin} started from trained weights, not from a seed; leave out at=")
         seed = settings.seed if subject.trial is None else subject.trial.seed

@@ -61,6 +61,15 @@ def test_a_plain_network_that_only_needs_longer_gets_there() -> None:
     assert first["slopes"] == {}
 
 
+def test_the_same_rate_after_another_is_another_phase() -> None:
+    """What began with 0.01 is not compared with what came down to it; rounding makes no difference."""
+    slow = [entry | {"learning_rate": 0.1 * 0.1} for entry in make_log()[:32]]
+    began = Training(network="plain-20", depth=20, residual=False, log=slow)
+    found = compare_trainings([*trainings()[:2], began], "train_loss", SETTINGS)
+    told = [(phase["began_with"], phase["learning_rate"], len(phase["networks"])) for phase in found]
+    assert told == [(0.1, 0.1, 2), (0.1, 0.01, 2), (pytest.approx(0.01), pytest.approx(0.01), 1)]
+
+
 def test_slopes_are_scipys() -> None:
     """Student's interval; without three runs, or with one depth, there is none."""
     depths = [20, 20, 32, 44, 56]

@@ -33,10 +33,11 @@ class Training:
 
 @dataclass(frozen=True)
 class FittedPhase:
-    """One phase of one run with both laws."""
+    """One phase of one run with both laws; the rate that the run `began` with is that of its first phase."""
 
     training: Training
     phase: Phase
+    began: float
     fits: Mapping[LawName, Fit]
     squares: Mapping[LawName, float]
     last: float
@@ -49,25 +50,32 @@ class FittedPhase:
 def compare_trainings(trainings: Sequence[Training], name: str, settings: Convergence) -> list[dict[str, Any]]:
     """Return for each learning rate what its phases say: the law that fits them all best, rates by depth, and waits.
 
-    A law is chosen for all runs together, so that their rates are of one kind: the one with the smaller sum of squares
-    of relative residuals.
+    The same rate is another phase where the training began with another one. A law is chosen for all runs together, so
+    that their rates are of one kind: the one with the smaller sum of squares of relative residuals.
     """
     fitted = [found for training in trainings for found in _fit_training(training, name, settings)]
-    fitted.sort(key=lambda found: -found.phase.learning_rate)
-    groups = groupby(fitted, key=lambda found: round(math.log(found.phase.learning_rate) / TOGETHER))
+    fitted.sort(key=_phase_of)
+    groups = groupby(fitted, key=_phase_of)
     return [_tell_phase(list(group), name, settings) for _, group in groups]
+
+
+def _phase_of(found: FittedPhase) -> tuple[int, int]:
+    """Return what tells phases apart, the largest rates first; equal ones may be rounded differently."""
+    first, second = (-round(math.log(rate) / TOGETHER) for rate in (found.began, found.phase.learning_rate))
+    return first, second
 
 
 def _fit_training(training: Training, name: str, settings: Convergence) -> list[FittedPhase]:
     found = []
-    for phase in find_phases(training.log, least=settings.least):
+    phases = find_phases(training.log, least=settings.least)
+    for phase in phases:
         times, values = phase.curve(name, skip=settings.skip)
         if len(times) >= 5:
             fits: dict[LawName, Fit] = {law: fit_law(law, times, values[None]) for law in LAWS}
             squares: dict[LawName, float] = {
                 law: float((((fit.values(times)[0] - values) / values.mean()) ** 2).sum()) for law, fit in fits.items()
             }
-            found.append(FittedPhase(training, phase, fits, squares, last_value(values)))
+            found.append(FittedPhase(training, phase, phases[0].learning_rate, fits, squares, last_value(values)))
     return found
 
 
@@ -75,6 +83,7 @@ def _tell_phase(fitted: list[FittedPhase], name: str, settings: Convergence) -> 
     law = min(LAWS, key=lambda law: sum(found.squares[law] for found in fitted))
     rows = [_tell_network(law, list(group)) for _, group in _by_network(fitted)]
     return {
+        "began_with": fitted[0].began,
         "learning_rate": fitted[0].phase.learning_rate,
         "law": law,
         "networks": rows,
@@ -126,10 +135,10 @@ def _tell_network(law: LawName, members: list[FittedPhase]) -> dict[str, Any]:
 
 def fit_slope(depths: Sequence[int], rates: Sequence[float], *, confidence: float) -> dict[str, Any] | None:
     """Return by which factor rates change for ten more layers, with Student's interval; None without a spread."""
+    if len(depths) < 3 or len(set(depths)) < 2:
+        return None
     x, y = np.array(depths, np.float64), np.log(rates)
     count, centred = len(x), x - x.mean()
-    if count < 3 or not centred.any():
-        return None
     slope = float(centred @ y / (centred @ centred))
     residuals = y - y.mean() - slope * centred
     error = math.sqrt(float(residuals @ residuals) / (count - 2) / float(centred @ centred))

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.analysis.convergence.test_fitting import make_log
 from tests.photographs import make_photos
 
 from reslab.analysis.catalogue import describe_instruments
@@ -123,3 +124,17 @@ def test_networks_without_responses_are_refused(reslab, tmp_path: Path) -> None:
     words = ["network=highway-19", "recipe.iterations=1", "recipe.batch=2", "recipe.precision=fp32"]
     assert reslab("train", *words, "--runs", str(tmp_path)).code == 0
     assert "has no named layer responses" in reslab("analyze", "highway", "--runs", str(tmp_path)).err
+
+
+def test_a_records_log_is_read_without_weights(reslab, run: Path) -> None:
+    """By the instrument of convergence; fields of images are refused, and so is what is no run."""
+    (run / "weights.safetensors").unlink()
+    log = [entry | {"train_error_percent": 10 * entry["train_loss"]} for entry in make_log()]
+    (run / "metrics.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in log))
+    outcome = reslab("analyze", "convergence", str(run), "resamples=5", f"against={run.name}")
+    assert outcome.code == 0, outcome.err
+    assert len([line for line in outcome.out.splitlines() if line.startswith(("error %", "NLL"))]) == 8
+    told = reslab("analyze", "convergence", str(run), "data=digits")
+    assert (told.code, "analyze convergence has no field 'data'" in told.err) == (2, True)
+    told = reslab("analyze", "convergence", "nonsense", "--runs", str(run.parent))
+    assert (told.code, "there is no run 'nonsense'" in told.err) == (2, True)

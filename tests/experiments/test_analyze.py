@@ -12,12 +12,13 @@ import torch
 from tests.trials import DIGITS, make_digits_trial
 
 from reslab.analysis.catalogue import Instrument
+from reslab.analysis.convergence.settings import Convergence
 from reslab.analysis.responses import measure as measuring
 from reslab.analysis.responses.settings import Responses
 from reslab.analysis.settings import Settings
 from reslab.analysis.workbench import Workbench
 from reslab.errors import UserError
-from reslab.experiments.analyze import analyze, analyze_run
+from reslab.experiments.analyze import analyze, analyze_log, analyze_run
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import choose_inputs, load_run
 from reslab.networks import load_model
@@ -155,3 +156,21 @@ def test_more_images_than_there_are_are_refused(run: RunDirectory) -> None:
     """Before anything is measured."""
     with pytest.raises(UserError, match="images is 400, but digits has 355 test images"):
         analyze_run(run, DIGITS, "responses", Responses(images=400))
+
+
+def test_logs_are_read_without_weights(tmp_path: Path) -> None:
+    """A record is enough; what was found is kept in it, or where the user says, and other instruments refuse logs."""
+    trial = make_digits_trial("cifar-plain-8", iterations=40, evaluate_every=2, batch=8)
+    run = run_trial(trial, DIGITS, tmp_path)
+    run.weights.unlink()
+    found = analyze_log(run, "convergence", Convergence(least=5, resamples=5))
+    assert run.read(f"analysis/convergence-{Convergence(least=5, resamples=5).digest}") == found
+    assert (found["subject"], found["data"], found["settings"]["least"]) == (run.path.name, "digits", 5)
+    assert analyze_log(run, "convergence", Convergence(least=5, resamples=5), out=tmp_path / "out") == found
+    assert (tmp_path / "out" / run.path.name / "analysis").is_dir()
+
+
+def test_a_subject_has_no_log(run: RunDirectory) -> None:
+    """Whoever gives one where a run is wanted is told so."""
+    with pytest.raises(UserError, match="convergence reads the log of a run; give analyze_log a run"):
+        analyze_run(run, DIGITS, "convergence")

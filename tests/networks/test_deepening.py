@@ -13,7 +13,7 @@ from reslab.networks import create_model
 from reslab.networks.blocks import Block
 from reslab.networks.deepening import deepen
 from reslab.networks.resnet import ResidualNetwork
-from reslab.spec import NetworkSpec, find
+from reslab.spec import NetworkSpec, Preprocess, find
 
 
 def trained_like(name: str) -> ResidualNetwork:
@@ -71,6 +71,16 @@ def test_the_plain_twin_needs_exact_identity_kernels() -> None:
             if name.split(".")[1] not in network.blocks and name.endswith("conv.weight"):
                 parameter.add_(0.02 * torch.randn_like(parameter))
     assert not torch.allclose(deeper(x), network(x), rtol=0.1)
+
+
+def test_what_is_known_of_the_shallow_network_is_kept() -> None:
+    """Images are prepared alike, and classes have the same names."""
+    network = trained_like("resnet-20")
+    network.preprocess, network.mean_image = Preprocess(mean=(0.4,)), torch.zeros(3, 32, 32)
+    network.class_names = tuple("abcdefghij")
+    deeper = deepen(network, spec("resnet-32"))
+    assert (deeper.preprocess, deeper.mean_image) == (network.preprocess, network.mean_image)
+    assert (deeper.class_names, deeper.task) == (network.class_names, network.task)
 
 
 def test_a_network_that_is_not_deeper_is_refused() -> None:

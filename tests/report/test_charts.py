@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 from tests.analysis.gradients.found import write_gradients
+from tests.analysis.shortcuts.test_printed import FOUND as SHORTCUTS
 from tests.runs_by_hand import EVALUATIONS, count_error, groups_in, write_run
 
 from reslab.report import charts
+from reslab.report.figures import draw_findings
 from reslab.report.groups import LIGHT
+from reslab.report.pages import page_addresses, render_run
 from reslab.report.records import Point
 from reslab.tasks.classification.panel import MOST_CLASSES
 
@@ -267,6 +270,19 @@ def test_views_may_have_axes_of_their_own(tmp_path: Path) -> None:
     assert [mark[1] for mark in series["neighbours"]] == [0.9, 0.1]
     (responses,) = charts.plot_findings(groups, "responses", key="k")
     assert responses.content["own"] == {}
+
+
+def test_views_without_marks_are_left_out(tmp_path: Path) -> None:
+    """There are no gates, where none were found; nor does a page or a figure have room for them."""
+    write_run(tmp_path).write("analysis/shortcuts", SHORTCUTS)
+    groups = groups_in(tmp_path)
+    (plot,) = charts.plot_findings(groups, "shortcuts", key="k")
+    assert list(plot.content["views"]) == ["forward", "cosine", "backward"]
+    assert len(draw_findings(groups, "shortcuts").axes) == 3
+    (record,) = groups[0].runs
+    page = render_run(groups[0], record, addresses=page_addresses(groups))
+    assert 'data-view="backward"' in page
+    assert 'data-view="gates"' not in page
 
 
 def test_class_errors_are_means_over_seeds(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, Type
 
 from reslab.analysis.settings import Settings
 from reslab.analysis.workbench import Workbench
+from reslab.runs.directory import RunDirectory
 from reslab.spec.codec import decode_known
 from reslab.tasks.display import PrintedTable, Section
 
@@ -31,6 +32,14 @@ class Instrument(Generic[S]):
 
     settings: type[S]
     measure: Callable[["Subject", S, Workbench], dict[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogInstrument(Generic[S]):
+    """What reads a run's record alone, its log above all: it needs neither weights nor images, and no torch."""
+
+    settings: type[S]
+    measure: Callable[[RunDirectory, S, Workbench], dict[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,8 +128,8 @@ def describe_instruments() -> dict[str, str]:
     return {name: (module.__doc__ or "").partition("\n")[0] for name, module in modules.items()}
 
 
-def find_instrument(name: str) -> Instrument[Any]:
-    """Return what measures."""
+def find_instrument(name: str) -> Instrument[Any] | LogInstrument[Any]:
+    """Return what measures, or what reads logs."""
     return importlib.import_module(f"reslab.analysis.{name}.measure").INSTRUMENT
 
 

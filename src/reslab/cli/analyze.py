@@ -6,7 +6,14 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from reslab.analysis.catalogue import describe_instruments, find_printed, find_settings, list_instruments
+from reslab.analysis.catalogue import (
+    LogInstrument,
+    describe_instruments,
+    find_instrument,
+    find_printed,
+    find_settings,
+    list_instruments,
+)
 from reslab.analysis.settings import Settings
 from reslab.cli.completion import complete_instruments
 from reslab.cli.terminal.show import SPEAKING, console, print_heading, print_json, print_table, progress_console
@@ -14,6 +21,7 @@ from reslab.cli.words.subjects import Json, RunsFolder, runs_root
 from reslab.cli.words.trained import instrument_bars
 from reslab.errors import UserError, suggest
 from reslab.files import exists, refuse_closed_place
+from reslab.runs.directory import find_run
 from reslab.spec import is_network, name_of
 from reslab.spec.codec import decode
 from reslab.spec.words import refuse_unknown, split_words
@@ -89,7 +97,14 @@ def _analyze_one(
 ) -> dict[str, Any]:
     with progress_console.status("loading"):
         from reslab.experiments.analyze import analyze as use_instrument
+        from reslab.experiments.analyze import analyze_log
         from reslab.experiments.subjects import load_inputs, load_trained
+
+        if isinstance(find_instrument(instrument), LogInstrument):
+            run = find_run(subject, root)
+            refuse_unknown(f"analyze {instrument}", fields, ())
+            found = analyze_log(run, instrument, settings, out=out)
+            return {"subject": run.path.name, "network": name_of(run.trial().network), instrument: found}
 
         trained = load_trained(subject, fields, root)
         (inputs,) = load_inputs([trained], fields, listener=SPEAKING)

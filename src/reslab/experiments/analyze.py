@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reslab.analysis.catalogue import find_instrument
+from reslab.analysis.catalogue import LogInstrument, find_instrument
 from reslab.analysis.settings import Settings
 from reslab.analysis.workbench import Workbench
 from reslab.data.dataset import Dataset
 from reslab.delivery.intake import refuse_detector
+from reslab.errors import UserError
 from reslab.experiments.trained import choose_inputs, load_run
 from reslab.files import slug
 from reslab.json_text import to_json
@@ -41,6 +42,8 @@ def analyze(
     """
     refuse_detector(subject.network)
     tool = find_instrument(instrument)
+    if isinstance(tool, LogInstrument):
+        raise UserError(f"{instrument} reads the log of a run; give analyze_log a run")
     chosen: Settings = settings or tool.settings()
     subject.count(chosen.on, chosen.images)
     keeper = RunDirectory(out / slug(subject.origin)) if out else run if subject.own else None
@@ -54,6 +57,32 @@ def analyze(
     if keeper:
         keeper.keep(name, found)
         workbench.clear()
+    return found
+
+
+def analyze_log(
+    run: RunDirectory,
+    instrument: str,
+    settings: Settings | None = None,
+    *,
+    out: Path | None = None,
+    listener: Listener = DEAF,
+) -> dict[str, Any]:
+    """Let an instrument read what a run recorded; return what it found, kept in `out` or the run as `analyze` does.
+
+    A log may have grown, so what is kept is never taken for an answer.
+    """
+    tool = find_instrument(instrument)
+    assert isinstance(tool, LogInstrument)
+    chosen: Settings = settings or tool.settings()
+    keeper = RunDirectory(out / slug(run.path.name)) if out else run
+    name = _name(instrument, chosen, None)
+    about = {"subject": run.path.name, "step": None, "data": run.trial().data.name, "settings": encode(chosen)}
+    workbench = Workbench(listener, place=keeper.path / "analysis" / name, about=about)
+    measured = tool.measure(run, chosen, workbench)
+    found = json.loads(to_json({**about, **_surroundings("cpu"), **measured}))
+    keeper.keep(name, found)
+    workbench.clear()
     return found
 
 

@@ -121,7 +121,7 @@ def plot_findings(groups: Sequence[Group], instrument: str, *, key: str) -> list
         }
         for group in shown
     ]
-    views = {view.key: view.axis for view in panel.views}
+    views = {view.key: view.axis for view in panel.views if any(each[view.key] for each in series)}
     own = {view.key: {"words": view.quantity or panel.axis, "log": view.log} for view in panel.views if _differs(view)}
     content = {"axis": {"words": panel.axis}, "own": own, "views": views, "series": _hiding(shown, series)}
     return [Plot(key, "findings", panel.title, content)] if series else []

@@ -99,10 +99,12 @@ def _choose(groups: Sequence[Group]) -> list[Group]:
 def draw_findings(groups: Sequence[Group], instrument: str) -> Figure:
     """Draw what an instrument found, means over seeds, its views side by side."""
     panel = list_panels()[instrument]
-    own = any(view.quantity or view.log for view in panel.views)
-    figure, axes = _panels(len(panel.views), alike=not own)
-    for group in _choose([group for group in groups if group.found(instrument)]):
-        for axis, view in zip(axes, panel.views, strict=True):
+    measured = _choose([group for group in groups if group.found(instrument)])
+    views = [view for view in panel.views if any(group.line(instrument, view) for group in measured)]
+    own = any(view.quantity or view.log for view in views)
+    figure, axes = _panels(len(views), alike=not own)
+    for group in measured:
+        for axis, view in zip(axes, views, strict=True):
             marks = group.line(instrument, view)
             x = list(range(1, len(marks) + 1))
             colour, dashes = LIGHT[group.shade % len(LIGHT)], "--" if group.family == "plain" else "-"
@@ -110,7 +112,7 @@ def draw_findings(groups: Sequence[Group], instrument: str) -> Figure:
             axis.fill_between(x, lows, highs, color=colour, alpha=0.15, linewidth=0)
             values, words = [mark.value for mark in marks], _words(group.label)
             axis.plot(x, values, dashes, color=colour, linewidth=1.2, label=words)
-    for axis, view in zip(axes, panel.views, strict=True):
+    for axis, view in zip(axes, views, strict=True):
         axis.set_xlabel(view.printed_axis)
         if own:
             axis.set_ylabel(view.quantity or panel.printed_axis)

@@ -1,0 +1,1 @@
+"""How fast the losses and errors of a training fell, by laws fitted to its log; needs no weights."""

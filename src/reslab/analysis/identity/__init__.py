@@ -1,0 +1,1 @@
+"""How far each block is from the identity: what it adds, relative to what it is given."""

@@ -1,0 +1,50 @@
+"""How far blocks are from the identity, in words and as a table; no torch."""
+
+import statistics
+from collections.abc import Mapping
+from typing import Any
+
+from reslab.analysis.catalogue import PrintedInstrument
+from reslab.numbers import count
+from reslab.tasks.display import PrintedTable
+
+
+def _say(found: Mapping[str, Any]) -> str:
+    settings = found["settings"]
+    of = "training images" if settings["on"] == "train" else "images"
+    skipped = f" (bad images skipped: {count(found['skipped_images'])})" if found.get("skipped_images") else ""
+    changes = [row["change"] for row in found["blocks"] if row["compared_with"] == "identity"]
+    exact = sum(change == 0 for change in changes)
+    told = f"{count(found['images'])} {of} of {found['data']}{skipped}"
+    if changes:
+        told += (
+            f"; of {len(changes)} blocks that keep dimensions {exact} are exactly the identity, and in the median one "
+            f"what it changes is {statistics.median(changes):.3f} times as long as its input"
+        )
+    return told
+
+
+def _tabulate(found: Mapping[str, Any]) -> PrintedTable:
+    percent = f"{100 * found['settings']['confidence']:g} %"
+    return PrintedTable(
+        title=f"Blocks beside the identity, with {percent} intervals over images",
+        headings=("block", "beside<", "change", "±", "cosine", "branch", "linear %", "output linear %"),
+        rows=tuple(
+            (
+                row["name"],
+                row["compared_with"],
+                f"{row['change']:.4f}",
+                f"{row['change_error']:.4f}",
+                f"{row['cosine']:.4f}",
+                "" if row["branch"] is None else f"{row['branch']:.4f}",
+                *(
+                    "" if row[share] is None else f"{100 * row[share]:.1f}"
+                    for share in ("linear_share", "output_linear_share")
+                ),
+            )
+            for row in found["blocks"]
+        ),
+    )
+
+
+PRINTED = PrintedInstrument(sentence=_say, table=_tabulate)

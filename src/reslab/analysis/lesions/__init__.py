@@ -1,0 +1,1 @@
+"""What a network loses when blocks are deleted, exchanged or set back; gradients by length of path."""

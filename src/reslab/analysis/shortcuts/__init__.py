@@ -1,0 +1,1 @@
+"""What shortcuts and branches carry at each addition, forward and backward; how far gates are open."""

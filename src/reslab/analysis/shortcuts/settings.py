@@ -1,0 +1,29 @@
+"""What can be told to the instrument of shortcuts; no torch."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from reslab.analysis.settings import Settings
+from reslab.errors import UserError
+from reslab.spec.optimization import demand
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shortcuts(Settings):
+    """How shortcuts and branches are compared.
+
+    Fields:
+        norms: What batch normalization uses: its own statistics (`fixed`), or those of each `batch`.
+        batch: Images in a batch.
+        confidence: Of the intervals.
+    """
+
+    norms: Literal["fixed", "batch"] = "fixed"
+    batch: int = 100
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        demand(self, "", positive=("batch", "confidence"))
+        if self.confidence >= 1:
+            raise UserError(f"confidence is {self.confidence:g}; it must be below 1")

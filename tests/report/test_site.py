@@ -56,6 +56,7 @@ def test_the_site_is_whole_and_self_contained(tmp_path: Path) -> None:
     assert files == {
         MARKER,
         "index.html",
+        "measurements.html",
         f"runs/{run.path.name}.html",
         "figures/curves-1-cifar10.svg",
         "figures/responses-1-cifar10.svg",

@@ -1,0 +1,47 @@
+"""."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING, Any
+
+def _tell(material: Material) -> Answer:
+    (found,) = material.read
+    same = {
+        network: [block for block in one["blocks"] if block["compared_with"] == "identity"]
+        for network, one in found.items()
+    }
+    changes = {network: statistics.median(block["change"] for block in blocks) for network, blocks in same.items()}
+    linear = {network: statistics.median(100 * block["output_linear_share"] for block in blocks) for network, blocks in same.items()}
+    error = max(block["change_error"] for blocks in same.values() for block in blocks)
+    exact = sum(block["change"] == 0 for blocks in same.values() for block in blocks)
+    rows = {
+        network: (
+            str(len(blocks)),
+            *[f"{value:.2f}" for value in (min(block["change"] for block in blocks), changes[network])],
+            f"{max(block['change'] for block in blocks):.2f}",
+            f"{statistics.median(block['cosine'] for block in blocks):.2f}",
+            f"{linear[network]:.0f}",
+        )
+        for network, blocks in same.items()
+    }
+    return Answer(
+        found=(
+            "**Residual blocks are near the identity, the nearer the deeper the net; plain blocks are not.** The median "
+            f"block changes {changes['resnet-20']:.2f} of its input's length in ResNet-20, {changes['resnet-56']:.2f} in "
+            f"ResNet-56 and {changes['resnet-110']:.2f} in ResNet-110, but {changes['plain-20']:.2f} and "
+            f"{changes['plain-56']:.2f} in plain-20 and plain-56; "
+            f"{'no block' if not exact else f'{exact} blocks'} of the {sum(map(len, same.values()))} "
+            "that keep dimensions is exactly the identity."
+        ),
+        sure=(
+            f"{say_images(found)}; the 95 % intervals of the changes are at most ± {error:.3f}; one trained network each. "
+            "A plain block may pass its input on in other channels, so the table has the share of its output that is "
+            "linear in the input too."
+        ),
+        table=tabulate(("blocks", "change: least", "median", "most", "cosine", "linear %"), rows),
+    )
+
+
+def _draw(material: Material) -> Figure:
+    return draw_views(material.read[0], "identity", ("change", "linear"))

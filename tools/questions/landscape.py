@@ -1,0 +1,52 @@
+"""."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING, Any
+
+def _radius(found: Mapping[str, Any]) -> float:
+    """Return how far the loss is below twice that of the weights, to both sides; the whole span where it stays so."""
+    known = [found["settings"]["span"] if radius is None else radius for radius in found["sharpness"].values()]
+    return statistics.mean(known)
+
+
+def _tell(material: Material) -> Answer:
+    radii = {network: [_radius(found[network]) for found in read] for network in NETWORKS}
+    means = {network: statistics.mean(values) for network, values in radii.items()}
+    rows = {
+        network: (
+            f"{read[0][network]['centre']['loss']:.3f}",
+            " ".join(f"{value:.3f}" for value in radii[network]),
+            " ".join(f"{found[network]['loss']['maximum']['value']:.3g}" for found in read),
+        )
+        for network in NETWORKS
+    }
+    return Answer(
+        found=(
+            "**Along random lines it is a bowl in all of them.** "
+            f"The loss doubles at {means['plain-20']:.2f} of the filters' length in plain-20 and "
+            f"{means['plain-56']:.2f} in plain-56, at {means['resnet-20']:.2f}, {means['resnet-56']:.2f} and "
+            f"{means['resnet-110']:.2f} in ResNet-20, 56 and 110."
+        ),
+        sure=(
+            f"{say_images(read[0])}, {len(read)} random directions each (all in the table), batch norm's statistics fixed. "
+            "A line sees little of a surface: whether there are other valleys, it cannot say."
+        ),
+        table=tabulate(("loss of the weights", "radius of twice the loss", "largest loss"), rows),
+    )
+
+
+def _draw(material: Material) -> Figure:
+    view = View(key="loss", title="", axis="", printed_axis="random direction, filter-normalized", quantity="loss", log=True)
+    views = [view for _ in asked]
+    arrays = {network: [one.read_arrays(network) for one in asked] for network in NETWORKS}
+    lines = [
+        make_line(
+            network,
+            [[Mark("", *[float(loss)] * 3) for loss in one["loss"]] for one in stored],
+            stored[0]["axis_1"].tolist(),
+        )
+        for network, stored in arrays.items()
+    ]
+    return draw_lines(lines, views, usual="loss")

@@ -1,0 +1,1 @@
+"""How the loss curves around a network's weights."""

@@ -1,0 +1,79 @@
+"""A network as a chain of operators, read off its modules; networks with a part that is not known here have none."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from reslab.analysis.curvature.norms import BatchNorm, FixedNorm
+from reslab.analysis.curvature.operators import Average, Convolution, Linear, Maximum, Operator, Rectifier
+from reslab.analysis.curvature.shortcuts import Block, Chain, Padding
+from reslab.networks import blocks
+from reslab.networks.dropout import Drawing
+from reslab.networks.layers import FrozenBatchNorm
+from reslab.networks.resnet import ResidualNetwork
+
+
+class Unknown(Exception):
+    """A module whose operator is not written down here."""
+
+
+def make_tape(
+    network: nn.Module, *, by_batch: bool, narrow: torch.dtype | None = None, without: Collection[str] = ()
+) -> Chain:
+    """Return the operators of a plain or residual network, normalized by each batch or by fixed statistics.
+
+    Convolutions compute in `narrow`, if given. The blocks named in `without` lose their shortcuts. What draws at random
+    in training does nothing.
+    """
+    if not isinstance(network, ResidualNetwork):
+        raise Unknown(type(network).__name__)
+    translator = _Translator(by_batch, narrow)
+    steps = [translator.translate(network.stem), translator.translate(network.pool)]
+    for name, block in network.blocks.items():
+        assert isinstance(block, blocks.Block)
+        steps.append(translator.translate_block(block, cut=name in without))
+    return Chain([*steps, translator.translate(network.final), Average(), translator.translate(network.classifier)])
+
+
+@dataclass(frozen=True)
+class _Translator:
+    by_batch: bool
+    narrow: torch.dtype | None
+
+    def translate_block(self, block: blocks.Block, *, cut: bool) -> Operator:
+        for part in (block.excitation, block.gate):
+            if part is not None:
+                raise Unknown(type(part).__name__)
+        return Block(
+            before=Chain([]) if block.preactivation is None else self.translate(block.preactivation),
+            residual=Chain([self.translate(layer) for layer in block.layers]),
+            shortcut=None if block.shortcut is None or cut else self.translate(block.shortcut),
+            after=self.translate(block.after),
+        )
+
+    def translate(self, module: nn.Module) -> Operator:
+        match module:
+            case nn.Sequential():
+                return Chain([self.translate(part) for part in module])
+            case nn.Conv1d() | nn.Conv2d() | nn.Conv3d() if module.groups == 1 and set(module.dilation) == {1}:
+                return Convolution(module, narrow=self.narrow)
+            case nn.Linear():
+                return Linear(module)
+            case nn.BatchNorm1d() | nn.BatchNorm2d() | nn.BatchNorm3d() if module.affine:
+                return BatchNorm(module) if self.by_batch else FixedNorm(module)
+            case FrozenBatchNorm():
+                return FixedNorm(module)
+            case nn.ReLU():
+                return Rectifier()
+            case nn.MaxPool2d():
+                return Maximum(module)
+            case blocks.ZeroPadding():
+                return Padding(module)
+            case nn.Identity() | Drawing():
+                return Chain([])
+            case _:
+                raise Unknown(type(module).__name__)

@@ -8,24 +8,25 @@ take cuDNN's double backward, which is slow. Kernels that read the same map run 
 from __future__ import annotations
 
 import abc
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from reslab.analysis.curvature.kernels import Convolutional, Effective, Kernels
 from reslab.analysis.curvature.tangents import (
     Directions,
     Dual,
     add_side_by_side,
     by_direction,
     empty_map,
+    join_channels,
     side_by_side,
     stacked,
 )
 
 aten: Any = torch.ops.aten
-Convolutional: TypeAlias = nn.Conv1d | nn.Conv2d | nn.Conv3d
 
 
 class Operator(abc.ABC):
@@ -44,73 +45,87 @@ class Operator(abc.ABC):
 
 
 class Convolution(Operator):
-    """A convolution, of any number of dimensions."""
+    """A convolution, of any number of dimensions, by kernels of its own or by what a normalization makes of them."""
 
-    def __init__(self, module: Convolutional, *, narrow: torch.dtype | None = None) -> None:
-        self.weight, self.bias = module.weight, module.bias
+    def __init__(self, module: Convolutional, kernels: Kernels, *, narrow: torch.dtype | None = None) -> None:
+        self.kernels, self.dtype = kernels, narrow or module.weight.dtype
         self.convolve: Any = (F.conv1d, F.conv2d, F.conv3d)[len(module.kernel_size) - 1]
-        self.dtype = narrow or module.weight.dtype
         self.stride, self.padding = tuple(module.stride), tuple(module.padding)
-        self.kept: Dual = Dual(None, None)
+        self.kept: tuple[Dual, Effective] | None = None
 
     def forward(self, x: Dual, directions: Directions) -> Dual:
-        count, width, moved = directions.count, len(self.weight), directions.of(self.weight)
-        kernels = self.weight if moved is None else torch.cat([self.weight, moved.flatten(0, 1)])
-        maps = self._convolve(x.map, kernels)
-        value, tangents = maps, None if x.tangents is None else self._convolve(x.tangents, self.weight)
-        if moved is not None:
-            value, beside = maps[:, :width], maps[:, width:]
-            tangents = _join(tangents, beside, count)
-        if self.bias is not None:
-            value = value + _along_channels(self.bias, value)
-            tangents = _add_channels(tangents, directions.of(self.bias), like=value, count=count)
-        self.kept = x
-        return Dual(value, tangents)
+        count, used = directions.count, self.kernels.find(directions)
+        tangents = None if x.tangents is None else self._convolve(x.tangents, used.weight, None)
+        self.kept = x, used
+        if used.moved is None:
+            return Dual(self._convolve(x.map, used.weight, used.bias), tangents)
+        width, (weight, bias) = len(used.weight), used.moved
+        biases = None
+        if used.bias is not None and bias is not None:
+            biases = torch.cat([used.bias, bias.flatten()])
+        maps = self._convolve(x.map, torch.cat([used.weight, weight.flatten(0, 1)]), biases)
+        beside = maps[:, width:]
+        tangents = stacked(beside, count) if tangents is None else add_side_by_side(tangents, beside, count)
+        return Dual(maps[:, :width], tangents)
 
     def backward(self, gradient: Dual, directions: Directions) -> Dual | None:
-        x, self.kept = self.kept, Dual(None, None)
-        count, moved, tangents = directions.count, directions.of(self.weight), gradient.tangents
-        assert tangents is not None
-        if moved is not None:
-            product = self._correlate(x.map, side_by_side(tangents, count)).view_as(moved)
-            if gradient.value is not None and x.tangents is not None:
-                other = self._correlate(side_by_side(x.tangents, count), gradient.value)
-                product = product + other.unflatten(1, (count, -1)).transpose(0, 1)
-            directions.add(self.weight, product)
-        if self.bias is not None and directions.of(self.bias) is not None:
-            directions.add(self.bias, _sum_places(by_direction(tangents, count), 2))
+        assert self.kept is not None and gradient.tangents is not None
+        (x, used), self.kept = self.kept, None
+        if used.moved is not None:
+            self._add_products(x, gradient, used, directions)
         if x.tangents is None:
             return None
-        back = self._spread(tangents, self.weight, places=x.map.shape[2:])
+        count, places, width = directions.count, x.map.shape[2:], used.weight.shape[1]
+        back = self._spread(gradient.tangents, used.weight, places)
         if gradient.value is None:
             return Dual(None, back)
-        kernels = self.weight if moved is None else torch.cat([self.weight, _by_input(moved)], 1)
-        maps = self._spread(gradient.value, kernels, places=x.map.shape[2:])
-        width = self.weight.shape[1]
-        if moved is not None:
-            add_side_by_side(back, maps[:, width:], count)
-        return Dual(maps[:, :width], back)
+        if used.moved is None:
+            return Dual(self._spread(gradient.value, used.weight, places), back)
+        by_input = used.moved[0].transpose(0, 1).flatten(1, 2)
+        maps = self._spread(gradient.value, torch.cat([used.weight, by_input], 1), places)
+        return Dual(maps[:, :width], add_side_by_side(back, maps[:, width:], count))
 
-    def _convolve(self, maps: Tensor, kernels: Tensor) -> Tensor:
-        return self.convolve(maps.to(self.dtype), kernels.to(self.dtype), None, self.stride, self.padding)
+    def _add_products(self, x: Dual, gradient: Dual, used: Effective, directions: Directions) -> None:
+        assert used.moved is not None and gradient.tangents is not None
+        count = directions.count
+        weight = self._correlate(x.map, side_by_side(gradient.tangents, count)).view_as(used.moved[0])
+        bias = by_direction(gradient.tangents, count).sum((1, *range(3, gradient.tangents.dim() + 1)))
+        first = None
+        if gradient.value is not None:
+            width = 0 if x.tangents is None else count * x.tangents.shape[1]
+            parts = [] if x.tangents is None else [side_by_side(x.tangents, count)]
+            if self.kernels.bends:
+                parts.append(x.map)
+            found = self._correlate(join_channels(parts), gradient.value) if parts else None
+            if found is not None and width:
+                weight = weight + found[:, :width].unflatten(1, (count, -1)).transpose(0, 1)
+            if found is not None and self.kernels.bends:
+                first = found[:, width:], gradient.value.sum((0, *range(2, gradient.value.dim())))
+        self.kernels.add(directions, weight, bias, first)
 
-    def _spread(self, gradient: Tensor, kernels: Tensor, *, places: torch.Size) -> Tensor:
+    def _convolve(self, maps: Tensor, kernels: Tensor, bias: Tensor | None) -> Tensor:
+        maps, kernels = maps.to(self.dtype), kernels.to(self.dtype)
+        return self.convolve(maps, kernels, None if bias is None else bias.to(self.dtype), self.stride, self.padding)
+
+    def _spread(self, gradient: Tensor, kernels: Tensor, places: torch.Size) -> Tensor:
         """Return the gradient of what was convolved."""
-        kernels = kernels.to(self.dtype)
-        entered = empty_map((len(gradient), kernels.shape[1], *places), like=gradient, dtype=self.dtype)  # torch asks for its shape
-        return self._take_back(gradient, entered, kernels, (True, False, False))[0]
+        shape = (len(gradient), kernels.shape[1], *places)
+        entered = empty_map(shape, like=gradient, dtype=self.dtype)  # torch asks for its shape
+        return self._take_back(gradient, entered, kernels.to(self.dtype), (True, False, False))[0]
 
     def _correlate(self, maps: Tensor, gradient: Tensor) -> Tensor:
         """Return the gradient of kernels that convolved maps."""
-        kernels = self.weight.new_empty(gradient.shape[1], maps.shape[1], *self.weight.shape[2:], dtype=self.dtype)
+        shape = (gradient.shape[1], maps.shape[1], *self.kernels.weight.shape[2:])
+        kernels = empty_map(shape, like=self.kernels.weight, dtype=self.dtype)
         return self._take_back(gradient, maps, kernels, (False, True, False))[1]
 
     def _take_back(
         self, gradient: Tensor, maps: Tensor, kernels: Tensor, wanted: tuple[bool, bool, bool]
     ) -> tuple[Tensor, Tensor, Tensor]:
+        gradient, maps = gradient.to(self.dtype), maps.to(self.dtype)
         none, one = [0] * len(self.stride), [1] * len(self.stride)
         return aten.convolution_backward(
-            gradient.to(self.dtype), maps.to(self.dtype), kernels, None, self.stride, self.padding, one, False, none, 1, wanted
+            gradient, maps, kernels, None, self.stride, self.padding, one, False, none, 1, wanted
         )
 
 
@@ -162,18 +177,17 @@ class Rectifier(Operator):
         self.kept: tuple[Tensor, bool] | None = None
 
     def forward(self, x: Dual, directions: Directions) -> Dual:
-        value = x.map.clamp_min(0)
-        passes = value > 0
-        self.kept = passes, x.tangents is not None
-        return Dual(value, None if x.tangents is None else _mask(x.tangents, passes, directions.count))
+        value = x.map.relu()
+        self.kept = value, x.tangents is not None
+        return Dual(value, None if x.tangents is None else _mask(x.tangents, value, directions.count))
 
     def backward(self, gradient: Dual, directions: Directions) -> Dual | None:
         assert self.kept is not None and gradient.tangents is not None
-        (passes, asked), self.kept = self.kept, None
+        (output, asked), self.kept = self.kept, None
         if not asked:
             return None
-        value = None if gradient.value is None else gradient.value * passes
-        return Dual(value, _mask(gradient.tangents, passes, directions.count))
+        value = None if gradient.value is None else aten.threshold_backward(gradient.value, output, 0)
+        return Dual(value, _mask(gradient.tangents, output, directions.count))
 
 
 class Average(Operator):
@@ -228,25 +242,6 @@ class Maximum(Operator):
         return aten.max_pool2d_with_indices_backward(gradient.contiguous(), entered, *self.window, indices.contiguous())
 
 
-def _join(tangents: Tensor | None, beside: Tensor, count: int) -> Tensor:
-    """Return the sum of stacked tangents, where there are some, and of some that stand side by side."""
-    return stacked(beside, count) if tangents is None else add_side_by_side(tangents, beside, count)
-
-
-def _by_input(kernels: Tensor) -> Tensor:
-    """Return kernels (directions, width, in width, ...) as (width, directions x in width, ...)."""
-    return kernels.transpose(0, 1).flatten(1, 2)
-
-
-def _along_channels(values: Tensor, maps: Tensor) -> Tensor:
-    return values.view(-1, *[1] * (maps.dim() - 2))
-
-
-def _sum_places(maps: Tensor, channel: int) -> Tensor:
-    """Sum over images, the axis before the channels, and over places."""
-    return maps.sum((channel - 1, *range(channel + 1, maps.dim())))
-
-
 def _add_channels(tangents: Tensor | None, moved: Tensor | None, *, like: Tensor, count: int) -> Tensor | None:
     """Return tangents with those of a bias (directions, channels) added."""
     if moved is None:
@@ -257,8 +252,8 @@ def _add_channels(tangents: Tensor | None, moved: Tensor | None, *, like: Tensor
     return (by_direction(tangents, count) + beside).flatten(0, 1)
 
 
-def _mask(tangents: Tensor, passes: Tensor, count: int) -> Tensor:
-    return (by_direction(tangents, count) * passes).flatten(0, 1)
+def _mask(tangents: Tensor, output: Tensor, count: int) -> Tensor:
+    return aten.threshold_backward(by_direction(tangents, count), output, 0).flatten(0, 1)
 
 
 def _spread_evenly(gradient: Tensor, places: torch.Size) -> Tensor:

@@ -93,6 +93,11 @@ def add_side_by_side(tangents: Tensor, maps: Tensor, count: int) -> Tensor:
     return tangents
 
 
+def join_channels(maps: Sequence[Tensor]) -> Tensor:
+    """Return maps of the same images as one with the channels of all."""
+    return maps[0] if len(maps) == 1 else torch.cat(tuple(maps), 1)
+
+
 def empty_map(shape: Sequence[int], *, like: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     """Return memory for a map in the layout of another, or of a part of its channels."""
     last = CHANNELS_LAST.get(like.dim()) if like.dim() > 1 and like.stride(1) == 1 else None

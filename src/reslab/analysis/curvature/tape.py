@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import torch
 from torch import nn
 
+from reslab.analysis.curvature.kernels import Convolutional, Kernels, NormalizedKernels
 from reslab.analysis.curvature.norms import BatchNorm, FixedNorm
 from reslab.analysis.curvature.operators import Average, Convolution, Linear, Maximum, Operator, Rectifier
 from reslab.analysis.curvature.shortcuts import Block, Chain, Padding
@@ -15,6 +17,9 @@ from reslab.networks import blocks
 from reslab.networks.dropout import Drawing
 from reslab.networks.layers import FrozenBatchNorm
 from reslab.networks.resnet import ResidualNetwork
+
+
+BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 
 
 class Unknown(Exception):
@@ -55,15 +60,29 @@ class _Translator:
             after=self.translate(block.after),
         )
 
+    def _translate_all(self, modules: Sequence[nn.Module]) -> Operator:
+        steps: list[Operator] = []
+        before: nn.Module | None = None
+        for module in modules:
+            if _is_convolution(before) and self._is_fixed(module):
+                steps[-1] = Convolution(before, NormalizedKernels(before, module), narrow=self.narrow)
+            else:
+                steps.append(self.translate(module))
+            before = module
+        return Chain(steps)
+
+    def _is_fixed(self, module: nn.Module) -> bool:
+        return isinstance(module, FrozenBatchNorm) or (isinstance(module, BATCH_NORMS) and not self.by_batch)
+
     def translate(self, module: nn.Module) -> Operator:
         match module:
             case nn.Sequential():
-                return Chain([self.translate(part) for part in module])
-            case nn.Conv1d() | nn.Conv2d() | nn.Conv3d() if module.groups == 1 and set(module.dilation) == {1}:
-                return Convolution(module, narrow=self.narrow)
+                return self._translate_all(list(module))
+            case _ if _is_convolution(module):
+                return Convolution(module, Kernels(module), narrow=self.narrow)
             case nn.Linear():
                 return Linear(module)
-            case nn.BatchNorm1d() | nn.BatchNorm2d() | nn.BatchNorm3d() if module.affine:
+            case nn.BatchNorm1d() | nn.BatchNorm2d() | nn.BatchNorm3d():
                 return BatchNorm(module) if self.by_batch else FixedNorm(module)
             case FrozenBatchNorm():
                 return FixedNorm(module)
@@ -77,3 +96,8 @@ class _Translator:
                 return Chain([])
             case _:
                 raise Unknown(type(module).__name__)
+
+
+def _is_convolution(module: nn.Module | None) -> TypeGuard[Convolutional]:
+    known = isinstance(module, (nn.Conv1d, nn.Conv2d, nn.Conv3d))
+    return known and module.groups == 1 and set(module.dilation) == {1}

@@ -39,9 +39,7 @@ class DoubleBackward(Products):
         for row in range(directions.count):
             (pushed,) = torch.autograd.grad(pulled, u, self._row(directions, row), retain_graph=True)
             _, moved = differentiate_losses(self.problem.losses, outputs.detach(), targets, pushed)
-            products = torch.autograd.grad(
-                outputs, self.parameters, moved, retain_graph=True, materialize_grads=True
-            )
+            products = torch.autograd.grad(outputs, self.parameters, moved, retain_graph=True, materialize_grads=True)
             self._add_row(directions, row, products)
 
     def _differentiate(self, output: Tensor, inputs: Sequence[Tensor], upstream: Tensor | None) -> tuple[Tensor, ...]:

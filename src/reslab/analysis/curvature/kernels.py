@@ -1,7 +1,8 @@
-"""The kernels that a convolution computes with: its own, or, with fixed statistics behind it, the normalization's too.
+"""The kernels that a convolution computes with: its own, or those that normalize by fixed statistics besides.
 
-Such a normalization scales each channel and shifts it, so W' = a W and b' = beta + a (b - mean), with a = gamma / sigma,
-do both at once. W' and b' are products of weights: where these move, so do the slopes by which gradients go back.
+Such a normalization scales and shifts each channel: with a = gamma / sigma, the kernels W' = a W and the biases
+b' = beta + a (b - mean) do both at once. They are products of weights: where these move, so do the slopes by which
+gradients go back.
 """
 
 from __future__ import annotations

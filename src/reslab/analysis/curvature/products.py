@@ -1,4 +1,4 @@
-"""Products of the mean loss's Hessian, or of its Gauss-Newton matrix, with several vectors, over images that stream by."""
+"""Products of the mean loss's Hessian, or Gauss-Newton matrix, with several vectors, over images that stream by."""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ class Curvature(Settings):
         top: How many of the largest eigenvalues to tell.
         probes: Random vectors for the trace and the density.
         steps: Lanczos steps from each probe.
+        broadening: Width of the Gaussians in the density, as a fraction of the spectrum's range.
         vectors: How many vectors are multiplied at once.
         block_steps: Lanczos steps for the condition of each block; 0 does not measure it.
         block_images: The first so many of the images, for the conditions of blocks; 0 takes them all.
@@ -41,6 +42,7 @@ class Curvature(Settings):
     top: int = 10
     probes: int = 4
     steps: int = 64
+    broadening: float = 0.01
     vectors: int = 4
     block_steps: int = 16
     block_images: int = 512
@@ -48,4 +50,6 @@ class Curvature(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         counts: dict[str, float] = dict.fromkeys(("batch", "top", "probes", "steps", "vectors"), 1)
-        demand(self, "", least=counts | {"weight_decay": 0, "block_steps": 0, "block_images": 0})
+        demand(
+            self, "", positive=("broadening",), least=counts | {"weight_decay": 0, "block_steps": 0, "block_images": 0}
+        )

@@ -56,8 +56,7 @@ class Directions:
 def _divide(rows: Tensor, parameters: Sequence[nn.Parameter]) -> dict[int, Tensor]:
     parts = rows.split([parameter.numel() for parameter in parameters], 1)
     return {
-        id(parameter): part.view(len(rows), *parameter.shape)
-        for parameter, part in zip(parameters, parts, strict=True)
+        id(parameter): part.view(len(rows), *parameter.shape) for parameter, part in zip(parameters, parts, strict=True)
     }
 
 

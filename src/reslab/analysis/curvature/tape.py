@@ -99,5 +99,6 @@ class _Translator:
 
 
 def _is_convolution(module: nn.Module | None) -> TypeGuard[Convolutional]:
-    known = isinstance(module, (nn.Conv1d, nn.Conv2d, nn.Conv3d))
-    return known and module.groups == 1 and set(module.dilation) == {1}
+    if not isinstance(module, (nn.Conv1d, nn.Conv2d, nn.Conv3d)):
+        return False
+    return module.groups == 1 and set(module.dilation) == {1}

@@ -52,13 +52,18 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """One chart of an instrument's: a line through the marks as they come or, `by_size`, from the largest down."""
+    """One chart of an instrument's: a line through the marks as they come or, `by_size`, from the largest down.
+
+    What is shown is the panel's usual quantity, or one of the view's own; `log` where it spans magnitudes.
+    """
 
     key: str
     title: str
     axis: str
     printed_axis: str
     by_size: bool = False
+    quantity: str = ""
+    log: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +95,11 @@ class InstrumentPanel:
     def marks(self) -> Sequence[Mark]:
         """What was found, in the network's order."""
         raise NotImplementedError
+
+    def marks_in(self, view: View) -> Sequence[Mark]:
+        """Return what a view shows of it: the same in all, unless views have quantities of their own."""
+        del view
+        return self.marks
 
 
 def list_instruments() -> list[str]:

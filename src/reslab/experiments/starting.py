@@ -11,10 +11,10 @@ from reslab.data.geometry import find_test_side
 from reslab.errors import UserError
 from reslab.json_text import to_json
 from reslab.networks import Network, Weights, build, read_weights
+from reslab.networks.build import build_seeded
 from reslab.networks.create import adopt_weights, create_trained
 from reslab.networks.finite import find_not_finite
 from reslab.runtime.listener import Listener
-from reslab.runtime.randomness import torch_seeded
 from reslab.runtime.sealed import seal
 from reslab.spec import Preprocess, Spec
 from reslab.spec.catalogue import contradictions
@@ -27,9 +27,8 @@ PIXELS = ("channel_order", "pixel_range", "per_pixel_mean", "mean", "std")  # wh
 
 
 def initialize(trial: Trial) -> Network:
-    """Return the trial's network with the weights its seed draws; torch's generator is left as the caller had it."""
-    with torch_seeded(trial.seed):
-        return build(trial.network, task=trial.task, device="cpu")
+    """Return the trial's network with the weights its seed draws."""
+    return build_seeded(trial.network, task=trial.task, seed=trial.seed)
 
 
 def start_from(

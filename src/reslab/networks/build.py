@@ -7,10 +7,17 @@ import torch
 from reslab.networks.comparators import HighwayNetwork, LeNet
 from reslab.networks.network import Network
 from reslab.networks.resnet import ResidualNetwork
+from reslab.runtime.randomness import torch_seeded
 from reslab.spec import HighwaySpec, LeNetSpec, NetworkSpec, Spec, TorchvisionSpec
 from reslab.spec.detection import Detection
 from reslab.spec.task import CLASSIFICATION
 from reslab.spec.task_spec import TaskSpec
+
+
+def build_seeded(spec: Spec, *, task: TaskSpec = CLASSIFICATION, seed: int) -> Network:
+    """Build a network with the weights that a training draws by its seed; torch's generator stays as it was."""
+    with torch_seeded(seed):
+        return build(spec, task=task, device="cpu")
 
 
 def build(spec: Spec, *, task: TaskSpec = CLASSIFICATION, device: torch.device | str | None = None) -> Network:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from reslab.analysis.catalogue import list_panels
+from reslab.analysis.catalogue import View, list_panels
 from reslab.files import slug
 from reslab.report.groups import LIGHT, Family, Group, Spread, shown_at_first
 from reslab.report.records import LOSS, RunRecord
@@ -115,14 +115,15 @@ def plot_findings(groups: Sequence[Group], instrument: str, *, key: str) -> list
             "seeds": len(group.found(instrument)),
             "plain": group.family == "plain",
             **{
-                view.key: [[name, *_rounded(values)] for name, *values in group.line(instrument, view)]
+                view.key: [[name, *_rounded(values, log=view.log)] for name, *values in group.line(instrument, view)]
                 for view in panel.views
             },
         }
         for group in shown
     ]
     views = {view.key: view.axis for view in panel.views}
-    content = {"axis": {"words": panel.axis}, "views": views, "series": _hiding(shown, series)}
+    own = {view.key: {"words": view.quantity or panel.axis, "log": view.log} for view in panel.views if _differs(view)}
+    content = {"axis": {"words": panel.axis}, "own": own, "views": views, "series": _hiding(shown, series)}
     return [Plot(key, "findings", panel.title, content)] if series else []
 
 
@@ -188,5 +189,11 @@ def _spreads(train: Sequence[Spread | None], test: Sequence[Spread | None]) -> d
     }
 
 
-def _rounded(values: Iterable[float | None]) -> list[float | None]:
-    return [None if value is None else round(value, 4) for value in values]
+def _differs(view: View) -> bool:
+    """Whether a view has an axis of its own."""
+    return bool(view.quantity or view.log)
+
+
+def _rounded(values: Iterable[float | None], *, log: bool = False) -> list[float | None]:
+    """Round to what can be seen: by magnitude, where an axis spans several."""
+    return [None if value is None else float(f"{value:.4g}") if log else round(value, 4) for value in values]

@@ -96,7 +96,8 @@ def _choose(groups: Sequence[Group]) -> list[Group]:
 def draw_findings(groups: Sequence[Group], instrument: str) -> Figure:
     """Draw what an instrument found, means over seeds, its views side by side."""
     panel = list_panels()[instrument]
-    figure, axes = _panels(len(panel.views))
+    own = any(view.quantity or view.log for view in panel.views)
+    figure, axes = _panels(len(panel.views), alike=not own)
     for group in _choose([group for group in groups if group.found(instrument)]):
         for axis, view in zip(axes, panel.views, strict=True):
             marks = group.line(instrument, view)
@@ -108,6 +109,9 @@ def draw_findings(groups: Sequence[Group], instrument: str) -> Figure:
             axis.plot(x, values, dashes, color=colour, linewidth=1.2, label=words)
     for axis, view in zip(axes, panel.views, strict=True):
         axis.set_xlabel(view.printed_axis)
+        if own:
+            axis.set_ylabel(view.quantity or panel.printed_axis)
+            axis.set_yscale("log" if view.log else "linear")
     axes[0].set_ylabel(panel.printed_axis)
     _add_legends(figure, axes[-1:], inside="best")
     return figure
@@ -133,11 +137,12 @@ def _draw_curve(axis: Axes, group: Group, unit: int) -> None:
         )
 
 
-def _panels(count: int) -> tuple[Figure, list[Axes]]:
+def _panels(count: int, *, alike: bool = True) -> tuple[Figure, list[Axes]]:
+    """Return panels side by side, on one scale where they show something alike."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(PANEL[0] * count, PANEL[1]), layout="constrained")
-    axes = figure.subplots(1, count, sharey=True, squeeze=False)
+    axes = figure.subplots(1, count, sharey=alike, squeeze=False)
     return figure, list(axes[0])
 
 

@@ -119,7 +119,7 @@ class Group:
 
         By size, each seed is in its own order: a verdict's rank or median is that of this line.
         """
-        lines = [found.marks for found in self.found(instrument)]
+        lines = [found.marks_in(view) for found in self.found(instrument)]
         if view.by_size:
             lines = [sorted(marks, key=lambda mark: -mark.value) for marks in lines]
         return list(lines[0]) if len(lines) == 1 else [_average(marks) for marks in zip(*lines, strict=True)]

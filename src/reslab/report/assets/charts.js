@@ -115,6 +115,7 @@
       visible(plot).flatMap((series) => {
         const layers = series[view];
         const x = layers.map((_, i) => i + 1);
+        const digits = plot.own[view]?.log ? ".3g" : ".3f";
         return [
           {
             x: [...x, ...[...x].reverse()], y: [...layers.map((layer) => layer[3]), ...layers.map((layer) => layer[2]).reverse()],
@@ -125,13 +126,13 @@
             line: { color: shade(series.shade), width: 1.8, dash: series.plain ? "5px,3px" : "solid" },
             marker: { size: 4, symbol: series.plain ? "circle-open" : "circle" },
             customdata: layers.map((layer) => [plain(layer[0]), layer[2], layer[3]]),
-            hovertemplate: "%{y:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}] %{customdata[0]}",
+            hovertemplate: `%{y:${digits}} [%{customdata[1]:${digits}}, %{customdata[2]:${digits}}] %{customdata[0]}`,
           },
         ];
       }),
       layout({
         xaxis: { title: { text: plot.views[view] } },
-        yaxis: { title: { text: plot.axis.words } },
+        yaxis: { title: { text: (plot.own[view] ?? plot.axis).words }, type: plot.own[view]?.log ? "log" : "linear" },
       }),
     ],
     classes: (plot, _, room, width) => [

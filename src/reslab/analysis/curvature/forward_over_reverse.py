@@ -31,7 +31,7 @@ class ForwardOverReverse(Products):
     def __init__(self, problem: Problem, parameters: Sequence[nn.Parameter], *, without: Collection[str] = ()) -> None:
         super().__init__(problem, parameters)
         narrow = torch.bfloat16 if problem.precision == "bf16" else None
-        self.tape = make_tape(problem.network, by_batch=problem.by_batch, narrow=narrow, without=without)
+        self.tape = make_tape(problem.network, norms=problem.norms, narrow=narrow, without=without)
         self.room: Room | None = None
         self.captured: dict[tuple[int, torch.Size], Captured] = {}
 

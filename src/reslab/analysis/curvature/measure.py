@@ -23,11 +23,13 @@ from reslab.analysis.curvature.preconditioning import Conditions
 from reslab.analysis.curvature.products import Problem, Products, prepare_network
 from reslab.analysis.curvature.settings import Curvature
 from reslab.analysis.curvature.spectrum import (
+    average,
     estimate_density,
-    estimate_trace,
     find_largest,
     find_ritz,
     find_smallest,
+    sample_traces,
+    standard_error,
 )
 from reslab.analysis.curvature.tape import Unknown
 from reslab.analysis.workbench import Workbench
@@ -80,11 +82,11 @@ def _measure(subject: Subject, settings: Curvature, workbench: Workbench) -> dic
     asked = subject.count(settings.on, settings.images)
     images = Images(partial(_read, subject, settings, asked))
     problem = Problem(
-        network=prepare_network(subject.network, precision=settings.precision, by_batch=settings.norm == "batch"),
+        network=prepare_network(subject.network, settings.precision),
         batches=images,
         losses=subject.losses,
         matrix=settings.matrix,
-        by_batch=settings.norm == "batch",
+        norms=settings.norm,
         weight_decay=settings.weight_decay,
         precision=settings.precision,
     )
@@ -146,9 +148,10 @@ def _describe_spectrum(found: Tridiagonal, size: int, settings: Curvature, workb
     nodes, weights = np.full((2, settings.probes, steps), np.nan)  # a probe that ended early has fewer
     for row, one in enumerate(ritz):
         nodes[row, : len(one.nodes)], weights[row, : len(one.nodes)] = one.nodes, one.weights
+    traces = sample_traces(found, size)
     workbench.store({"nodes": nodes, "weights": weights, "alphas": found.alphas, "betas": found.betas})
     return {
-        "trace": asdict(estimate_trace(found, size)),
+        "trace": {**asdict(average(traces, settings.confidence)), "standard_error": standard_error(traces)},
         "largest": [asdict(one) for one in find_largest(ritz, settings.top)],
         "smallest": asdict(find_smallest(ritz)),
         "density": {"at": points.tolist(), "density": density.tolist(), "width": width},
@@ -165,10 +168,11 @@ def _measure_blocks(
         probes=settings.probes,
         steps=settings.block_steps,
         seed=settings.seed,
+        confidence=settings.confidence,
         workbench=workbench,
     )
     with workbench.listener.enter("products for blocks", conditions.count) as progress:
-        return conditions.measure(lambda done: progress(done, {}))
+        return [asdict(found) for found in conditions.measure(lambda done: progress(done, {}))]
 
 
 INSTRUMENT = Instrument(settings=Curvature, measure=_measure)

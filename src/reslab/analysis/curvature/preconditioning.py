@@ -11,48 +11,37 @@ depends on the scale of the loss.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from torch import nn
 
 from reslab.analysis.curvature.forward_over_reverse import ForwardOverReverse
 from reslab.analysis.curvature.lanczos import Tridiagonal, draw_probes, run_lanczos
+from reslab.analysis.curvature.panel import BlockCondition, Condition, Estimate
 from reslab.analysis.curvature.products import Problem
 from reslab.analysis.curvature.spectrum import (
-    Estimate,
-    estimate_squares,
-    estimate_trace,
+    average,
     find_largest,
     find_ritz,
+    sample_squares,
+    sample_traces,
 )
 from reslab.analysis.workbench import Workbench
 from reslab.networks.blocks import Block
 from reslab.networks.resnet import ResidualNetwork
 
 
-@dataclass(frozen=True)
-class Condition:
-    """The condition of one matrix, and what it comes from."""
-
-    largest: Estimate
-    mean: Estimate
-    condition: Estimate
-    effective_rank: float
-
-
-def judge(found: Tridiagonal, size: int) -> Condition:
-    """Return the condition of a matrix of that size."""
-    starts = range(found.alphas.shape[1])
-    (largest,) = find_largest([find_ritz(found, start) for start in starts], 1)
-    trace, squares = estimate_trace(found, size), estimate_squares(found, size)
-    mean = Estimate(trace.value / size, trace.error / size)
-    condition = largest.value / mean.value
-    error = abs(condition) * math.hypot(largest.error / largest.value, mean.error / mean.value)
-    return Condition(largest, mean, Estimate(condition, error), trace.value**2 / squares.value)
+def judge(found: Tridiagonal, size: int, *, confidence: float) -> Condition:
+    """Return the condition of a matrix of that size; its bounds are those of the largest eigenvalue and the mean."""
+    (largest,) = find_largest([find_ritz(found, start) for start in range(found.alphas.shape[1])], 1)
+    traces, squares = sample_traces(found, size), sample_squares(found, size)
+    mean = average(traces / size, confidence)
+    low = largest.low / mean.high if largest.low is not None and mean.high else None
+    high = largest.high / mean.low if largest.high is not None and mean.low and mean.low > 0 else None
+    condition = Estimate(largest.value / mean.value, low, high)
+    return Condition(largest, mean, condition, float(traces.mean() ** 2 / squares.mean()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +52,7 @@ class Conditions:
     probes: int
     steps: int
     seed: int
+    confidence: float
     workbench: Workbench
 
     @property
@@ -77,9 +67,9 @@ class Conditions:
         """How many products with a vector it takes."""
         return self.probes * self.steps * sum(1 + (block.shortcut is not None) for block in self.blocks.values())
 
-    def measure(self, tell: Callable[[int], None]) -> list[dict[str, Any]]:
+    def measure(self, tell: Callable[[int], None]) -> list[BlockCondition]:
         """Return each block's condition as it is and, if it has a shortcut, without; `tell` hears of all products."""
-        found: list[dict[str, Any]] = []
+        found: list[BlockCondition] = []
         done = 0
         for name, block in self.blocks.items():
             parameters = list(block.layers.parameters())
@@ -89,14 +79,8 @@ class Conditions:
             if block.shortcut is not None:
                 without = self._find(parameters, f"{name}-without", without=(name,))
                 tell(done := done + self.probes * self.steps)
-            found.append(
-                {
-                    "name": name,
-                    "parameters": sum(parameter.numel() for parameter in parameters),
-                    "as_is": asdict(as_is),
-                    "without": without and asdict(without),
-                }
-            )
+            size = sum(parameter.numel() for parameter in parameters)
+            found.append(BlockCondition(name, size, as_is, without))
         return found
 
     def _find(self, parameters: list[nn.Parameter], part: str, *, without: Collection[str]) -> Condition:
@@ -109,4 +93,4 @@ class Conditions:
             workbench=self.workbench,
             part=part,
         )
-        return judge(found, products.size)
+        return judge(found, products.size, confidence=self.confidence)

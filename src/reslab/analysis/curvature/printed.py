@@ -13,9 +13,10 @@ SPLITS = {"train": "training", "test": "test"}
 
 
 def write(estimate: Mapping[str, float | None]) -> str:
-    """Write a value and how far off it may be; of one probe that is not known."""
-    value, error = estimate["value"], estimate["error"]
-    return f"{value:.5g}" + ("" if error is None else f" ± {error:.2g}")
+    """Write a value and its bounds, where these are known."""
+    value, low, high = (estimate[name] for name in ("value", "low", "high"))
+    bounds = [f"{bound:.4g}" if bound is not None else "?" for bound in (low, high)]
+    return f"{value:.4g}" + ("" if low is None and high is None else f" [{', '.join(bounds)}]")
 
 
 def _say(found: Mapping[str, Any]) -> str:

@@ -11,10 +11,10 @@ from typing import TypeAlias
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _BatchNorm
 
 from reslab.analysis.curvature.settings import Matrix, Precision
 from reslab.analysis.curvature.tangents import Directions
+from reslab.analysis.norms import Norms, normalizing
 from reslab.networks import Network
 
 Losses: TypeAlias = Callable[[Tensor, Tensor], Tensor]
@@ -25,30 +25,23 @@ class Problem:
     """Which matrix: of what network, on which images, by what loss of each, normalized how.
 
     `batches` gives images and targets anew each time it is called; `losses` takes what the network puts out, and
-    targets. The network is as `prepare_network` made it, `by_batch` or not.
+    targets. `norms` says by which statistics batch norm normalizes: those of a batch are differentiated through.
     """
 
     network: Network
     batches: Callable[[], Iterable[tuple[Tensor, Tensor]]]
     losses: Losses
     matrix: Matrix = "hessian"
-    by_batch: bool = False
+    norms: Norms = "fixed"
     weight_decay: float = 0.0
     precision: Precision = "fp32"
 
 
-def prepare_network(network: Network, *, precision: Precision, by_batch: bool) -> Network:
-    """Return a copy in which nothing is random, normalized by each batch or by fixed statistics; it remembers none."""
-    own = copy.deepcopy(network).eval().requires_grad_(True)
-    if precision == "fp64":
-        own = own.double()
+def prepare_network(network: Network, precision: Precision) -> Network:
+    """Return a copy in this precision, to be differentiated by all its parameters."""
+    own = copy.deepcopy(network).requires_grad_(True)
     own.checkpointing = False
-    if by_batch:
-        for module in own.modules():
-            if isinstance(module, _BatchNorm):
-                module.train()
-                module.track_running_stats = False
-    return own
+    return own.double() if precision == "fp64" else own
 
 
 class Products(abc.ABC):
@@ -65,7 +58,7 @@ class Products(abc.ABC):
         if count not in self.directions:
             self.directions[count] = Directions(self.parameters, count)
         directions, images = self.directions[count], 0
-        with _compute_in(self.problem.precision):
+        with _compute_in(self.problem.precision), normalizing(self.problem.network, self.problem.norms):
             directions.given.copy_(vectors)
             directions.found.zero_()
             for batch, targets in self.problem.batches():

@@ -26,6 +26,7 @@ class Curvature(Settings):
         top: How many of the largest eigenvalues to tell.
         probes: Random vectors for the trace and the density.
         steps: Lanczos steps from each probe.
+        confidence: That of the intervals of the trace and of conditions, from 0 up to 1, both excluded.
         broadening: Width of the Gaussians in the density, as a fraction of the spectrum's range.
         vectors: How many vectors are multiplied at once.
         block_steps: Lanczos steps for the condition of each block; 0 does not measure it.
@@ -42,6 +43,7 @@ class Curvature(Settings):
     top: int = 10
     probes: int = 4
     steps: int = 64
+    confidence: float = 0.95
     broadening: float = 0.01
     vectors: int = 4
     block_steps: int = 16

@@ -11,18 +11,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import stdtrit
 
 from reslab.analysis.curvature.lanczos import Floats, Tridiagonal
+from reslab.analysis.curvature.panel import Estimate
 
 POINTS = 513  # at which densities are told
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A value and how far off it may be."""
-
-    value: float
-    error: float
 
 
 @dataclass(frozen=True)
@@ -47,30 +41,41 @@ def find_ritz(found: Tridiagonal, start: int) -> Ritz:
 def find_largest(ritz: list[Ritz], count: int) -> list[Estimate]:
     """Return the largest eigenvalues, falling, from the start that knows them best."""
     best = min(ritz, key=lambda one: float(one.errors[-count:].max()))
-    falling = zip(best.nodes[::-1][:count], best.errors[::-1][:count], strict=True)
-    return [Estimate(float(value), float(error)) for value, error in falling]
+    return [_bound(best, place) for place in range(-1, -1 - min(count, len(best.nodes)), -1)]
 
 
 def find_smallest(ritz: list[Ritz]) -> Estimate:
     """Return the smallest eigenvalue, from the start that knows it best."""
-    best = min(ritz, key=lambda one: float(one.errors[0]))
-    return Estimate(float(best.nodes[0]), float(best.errors[0]))
+    return _bound(min(ritz, key=lambda one: float(one.errors[0])), 0)
 
 
-def estimate_trace(found: Tridiagonal, size: int) -> Estimate:
-    """Return the trace by Hutchinson: the mean of what random signs find, and its standard error."""
-    return average(found.alphas[0] * size)
+def _bound(ritz: Ritz, place: int) -> Estimate:
+    value, error = float(ritz.nodes[place]), float(ritz.errors[place])
+    return Estimate(value, value - error, value + error)
 
 
-def estimate_squares(found: Tridiagonal, size: int) -> Estimate:
-    """Return the sum of the squared eigenvalues, from the same products' lengths."""
-    return average((found.alphas[0] ** 2 + found.betas[0] ** 2) * size)
+def sample_traces(found: Tridiagonal, size: int) -> Floats:
+    """Return the trace as each probe of random signs has it (Hutchinson, 1990): its product with what it becomes."""
+    return found.alphas[0] * size
 
 
-def average(values: Floats) -> Estimate:
-    """Return the mean of random values and its standard error; of one alone nothing is known."""
-    error = float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return Estimate(float(values.mean()), error)
+def sample_squares(found: Tridiagonal, size: int) -> Floats:
+    """Return the sum of the squared eigenvalues as each probe has it: the squared length of what it becomes."""
+    return (found.alphas[0] ** 2 + found.betas[0] ** 2) * size
+
+
+def average(values: Floats, confidence: float) -> Estimate:
+    """Return the mean of random values and its interval by Student's t; one alone has none."""
+    mean, error = float(values.mean()), standard_error(values)
+    if error is None:
+        return Estimate(mean, None, None)
+    reach = float(stdtrit(len(values) - 1, (1 + confidence) / 2)) * error
+    return Estimate(mean, mean - reach, mean + reach)
+
+
+def standard_error(values: Floats) -> float | None:
+    """Return the standard error of the mean of random values, of which there are several."""
+    return float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
 
 
 def estimate_density(ritz: list[Ritz], *, broadening: float) -> tuple[Floats, Floats, float]:

@@ -13,11 +13,11 @@ from reslab.analysis.curvature.kernels import Convolutional, Kernels, Normalized
 from reslab.analysis.curvature.norms import BatchNorm, FixedNorm
 from reslab.analysis.curvature.operators import Average, Convolution, Linear, Maximum, Operator, Rectifier
 from reslab.analysis.curvature.shortcuts import Block, Chain, Padding
+from reslab.analysis.norms import Norms
 from reslab.networks import blocks
 from reslab.networks.dropout import Drawing
 from reslab.networks.layers import FrozenBatchNorm
 from reslab.networks.resnet import ResidualNetwork
-
 
 BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 
@@ -27,7 +27,7 @@ class Unknown(Exception):
 
 
 def make_tape(
-    network: nn.Module, *, by_batch: bool, narrow: torch.dtype | None = None, without: Collection[str] = ()
+    network: nn.Module, *, norms: Norms, narrow: torch.dtype | None = None, without: Collection[str] = ()
 ) -> Chain:
     """Return the operators of a plain or residual network, normalized by each batch or by fixed statistics.
 
@@ -36,7 +36,7 @@ def make_tape(
     """
     if not isinstance(network, ResidualNetwork):
         raise Unknown(type(network).__name__)
-    translator = _Translator(by_batch, narrow)
+    translator = _Translator(norms == "batch", narrow)
     steps = [translator.translate(network.stem), translator.translate(network.pool)]
     for name, block in network.blocks.items():
         assert isinstance(block, blocks.Block)

@@ -17,7 +17,8 @@ from torch import Tensor
 from reslab.analysis.workbench import Workbench
 
 Floats = NDArray[np.float64]
-KEEP_EVERY = 60.0  # seconds, and no more than a twentieth of the time is for keeping
+KEEP_EVERY = 60.0  # seconds
+KEEP_SHARE = 20  # and as many times as long as it takes to keep
 ROUNDS = 2  # of orthogonalization: twice is enough (Parlett, 1998)
 
 
@@ -107,7 +108,7 @@ def run_lanczos(
             begun = time.monotonic()
             workbench.keep(part, lanczos.save())
             last = time.monotonic()
-            pause = max(KEEP_EVERY, 20 * (last - begun))
+            pause = max(KEEP_EVERY, KEEP_SHARE * (last - begun))
     found = lanczos.found
     workbench.keep(part, {"alphas": found.alphas, "betas": found.betas})
     return found

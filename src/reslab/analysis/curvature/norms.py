@@ -37,6 +37,7 @@ class FixedNorm(Norm):
         self.kept: Dual = Dual(None, None)
 
     def forward(self, x: Dual, directions: Directions) -> Dual:
+        x = x.to(self.weight.dtype)
         count, moved, scale = directions.count, self.moved(directions), self._scale
         value = along(self.bias - scale * self.weight * self.mean, x.map)
         value = torch.addcmul(value, x.map, along(scale * self.weight, x.map))
@@ -84,6 +85,7 @@ class BatchNorm(Norm):
         self.kept: tuple[Tensor, Tensor, Tensor | None, Tensor | None] | None = None
 
     def forward(self, x: Dual, directions: Directions) -> Dual:
+        x = x.to(self.weight.dtype)
         count, moved = directions.count, self.moved(directions)
         variance, mean = torch.var_mean(x.map, [axis for axis in range(x.map.dim()) if axis != 1], correction=0)
         scale = (variance + self.eps).rsqrt()

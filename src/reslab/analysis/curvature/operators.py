@@ -137,6 +137,7 @@ class Linear(Operator):
         self.kept: Dual = Dual(None, None)
 
     def forward(self, x: Dual, directions: Directions) -> Dual:
+        self.kept = x = x.to(self.weight.dtype)
         count, moved = directions.count, directions.of(self.weight)
         tangents = None if x.tangents is None else F.linear(x.tangents, self.weight)
         if moved is not None:
@@ -145,7 +146,6 @@ class Linear(Operator):
         value = F.linear(x.map, self.weight, self.bias)
         if self.bias is not None:
             tangents = _add_channels(tangents, directions.of(self.bias), like=value, count=count)
-        self.kept = x
         return Dual(value, tangents)
 
     def backward(self, gradient: Dual, directions: Directions) -> Dual | None:
@@ -194,11 +194,11 @@ class Average(Operator):
     """The global average pool."""
 
     def __init__(self) -> None:
-        self.kept: tuple[torch.Size, bool] | None = None
+        self.kept: tuple[torch.Size, bool, torch.dtype] | None = None
 
     def forward(self, x: Dual, directions: Directions) -> Dual:
         places = x.map.shape[2:]
-        self.kept = places, x.tangents is not None
+        self.kept = places, x.tangents is not None, x.map.dtype
         if not places:
             return x
         axes = tuple(range(2, x.map.dim()))
@@ -206,10 +206,10 @@ class Average(Operator):
 
     def backward(self, gradient: Dual, directions: Directions) -> Dual | None:
         assert self.kept is not None
-        (places, asked), self.kept = self.kept, None
+        (places, asked, dtype), self.kept = self.kept, None
         if not asked:
             return None
-        return Dual(*[None if part is None else _spread_evenly(part, places) for part in gradient])
+        return Dual(*[None if part is None else _spread_evenly(part, places) for part in gradient.to(dtype)])
 
 
 class Maximum(Operator):

@@ -21,7 +21,7 @@ class Curvature(Settings):
         matrix: The Hessian of the mean loss, or its Gauss-Newton matrix.
         norm: Normalize by the running statistics (fixed), or by those of each batch, differentiated through.
         weight_decay: Added to the whole diagonal: the matrix is that of the loss plus weight_decay / 2 |weights|^2.
-        precision: fp64, fp32, tf32 (fp32 but for convolutions on tensor cores) or bf16 (convolutions alone).
+        precision: fp64, fp32, tf32 (fp32 with convolutions on tensor cores) or bf16 (from the images to the average).
         batch: Images at once. By fixed statistics it changes nothing but speed and memory.
         top: How many of the largest eigenvalues to tell.
         probes: Random vectors for the trace and the density.

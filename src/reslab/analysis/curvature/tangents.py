@@ -31,6 +31,10 @@ class Dual(NamedTuple):
         assert self.value is not None
         return self.value
 
+    def to(self, dtype: torch.dtype) -> Dual:
+        """Return both in a precision."""
+        return Dual(*[None if part is None else part.to(dtype) for part in self])
+
 
 class Directions:
     """`count` directions in the space of some parameters, and what they are multiplied to, both as rows."""

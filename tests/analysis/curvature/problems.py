@@ -10,7 +10,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 import reslab
+from reslab.analysis.curvature.operators import Operator
 from reslab.analysis.curvature.products import Problem
+from reslab.analysis.curvature.tangents import Directions, Dual
 from reslab.analysis.norms import Norms, normalizing
 from reslab.networks import Network, build
 
@@ -53,7 +55,7 @@ def make_problem(network: Network, *, split: tuple[int, ...] = (IMAGES,), **fiel
     def batches() -> Iterator[tuple[Tensor, Tensor]]:
         yield from zip(images.split(split), targets.split(split), strict=True)
 
-    return Problem(network=network, batches=batches, losses=losses, **fields)
+    return Problem(**({"network": network, "batches": batches, "losses": losses} | fields))
 
 
 def mean_loss(network: Network, problem: Problem) -> Tensor:
@@ -90,3 +92,59 @@ def dense_gauss_newton(problem: Problem, norms: Norms = "fixed") -> Tensor:
         total = total + torch.einsum("icp,icd,idq->pq", jacobian, curved, jacobian)
         count += len(images)
     return total / count
+
+
+def check_operator(operator: Operator, module: nn.Module, shape: tuple[int, ...], *, count: int = 2) -> None:
+    """Compare an operator with torch's derivatives of the module: forward, back, and with parts left out."""
+    parameters = list(module.parameters())
+    directions = Directions(parameters or [nn.Parameter(draw((1,), 0))], count)
+    directions.given.copy_(draw(tuple(directions.given.shape), 3))
+    x, moved_x = draw(shape, 4), draw((count * shape[0], *shape[1:]), 5)
+    moved = [[_given(directions, each)[row] for each in parameters] for row in range(count)]
+    names = [name for name, _ in module.named_parameters()]
+
+    def apply(x: Tensor, *values: Tensor) -> Tensor:
+        return torch.func.functional_call(module, dict(zip(names, values, strict=True)), (x.clone(),))
+
+    output = apply(x, *parameters).detach()
+    gradient, moved_gradient = draw(tuple(output.shape), 6), draw((count * len(x), *output.shape[1:]), 7)
+
+    def pull(x: Tensor, gradient: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
+        _, pull_back = torch.func.vjp(lambda *inputs: apply(*inputs), x, *values)
+        return pull_back(gradient)
+
+    values = [parameter.detach() for parameter in parameters]
+    for second in (True, False):
+        for arrives in (True, False) if parameters else (True,):
+            with torch.no_grad():
+                directions.found.zero_()
+                left = operator.forward(Dual(x, moved_x if arrives else None), directions)
+                back = operator.backward(Dual(gradient if second else None, moved_gradient), directions)
+            assert torch.allclose(left.map, output)
+            assert left.tangents is not None
+            assert (back is not None) == arrives
+            for row in range(count):
+                step = moved_x.unflatten(0, (count, -1))[row] if arrives else torch.zeros_like(x)
+                inputs, along = (x, *values), (step, *moved[row])
+                _, pushed = torch.autograd.functional.jvp(apply, inputs, along)
+                assert torch.allclose(left.tangents.unflatten(0, (count, -1))[row], pushed)
+                upstream = moved_gradient.unflatten(0, (count, -1))[row]
+                if second:
+                    inputs, along = (x, gradient, *values), (step, upstream, *moved[row])
+                    _, expected = torch.autograd.functional.jvp(pull, inputs, along)
+                else:
+                    expected = pull(x, upstream, *values)
+                if back is not None and back.tangents is not None:
+                    assert torch.allclose(back.tangents.unflatten(0, (count, -1))[row], expected[0])
+                for parameter, product in zip(parameters, expected[1:], strict=True):
+                    found = directions.product_of(parameter)[row]
+                    assert torch.allclose(found, product), (second, arrives, parameter.shape)
+            if back is not None and second:
+                assert back.value is not None
+                assert torch.allclose(back.value, pull(x, gradient, *values)[0])
+
+
+def _given(directions: Directions, parameter: Tensor) -> Tensor:
+    part = directions.of(parameter)
+    assert part is not None
+    return part

@@ -32,12 +32,13 @@ class ForwardOverReverse(Products):
         super().__init__(problem, parameters)
         narrow = torch.bfloat16 if problem.precision == "bf16" else None
         self.tape = make_tape(problem.network, norms=problem.norms, narrow=narrow, without=without)
+        self.captures = self.parameters[0].is_cuda
         self.room: Room | None = None
         self.captured: dict[tuple[int, torch.Size], Captured] = {}
 
     @torch.no_grad()
     def add(self, directions: Directions, images: Tensor, targets: Tensor) -> None:
-        if not images.is_cuda:
+        if not self.captures:
             self._add(directions, images, targets)
             return
         known = directions.count, images.shape

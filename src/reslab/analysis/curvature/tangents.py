@@ -52,9 +52,13 @@ class Directions:
         """Return a parameter's part of all directions (directions, *shape), or None where it stays as it is."""
         return self._given.get(id(parameter))
 
+    def product_of(self, parameter: Tensor) -> Tensor:
+        """Return the parameter's part of the products."""
+        return self._found[id(parameter)]
+
     def add(self, parameter: Tensor, product: Tensor, *, row: int | slice = slice(None)) -> None:
         """Add to the parameter's part of the products, of all directions or of one."""
-        self._found[id(parameter)][row].add_(product)
+        self.product_of(parameter)[row].add_(product)
 
 
 def _divide(rows: Tensor, parameters: Sequence[nn.Parameter]) -> dict[int, Tensor]:

@@ -110,7 +110,7 @@ def check_operator(operator: Operator, module: nn.Module, shape: tuple[int, ...]
     gradient, moved_gradient = draw(tuple(output.shape), 6), draw((count * len(x), *output.shape[1:]), 7)
 
     def pull(x: Tensor, gradient: Tensor, *values: Tensor) -> tuple[Tensor, ...]:
-        _, pull_back = torch.func.vjp(lambda *inputs: apply(*inputs), x, *values)
+        pull_back = torch.func.vjp(lambda *inputs: apply(*inputs), x, *values)[1]
         return pull_back(gradient)
 
     values = [parameter.detach() for parameter in parameters]
@@ -127,7 +127,7 @@ def check_operator(operator: Operator, module: nn.Module, shape: tuple[int, ...]
                 step = moved_x.unflatten(0, (count, -1))[row] if arrives else torch.zeros_like(x)
                 inputs, along = (x, *values), (step, *moved[row])
                 _, pushed = torch.autograd.functional.jvp(apply, inputs, along)
-                assert torch.allclose(left.tangents.unflatten(0, (count, -1))[row], pushed)
+                assert torch.allclose(left.tangents.unflatten(0, (count, -1))[row], pushed)  # pyright: ignore[reportArgumentType]
                 upstream = moved_gradient.unflatten(0, (count, -1))[row]
                 if second:
                     inputs, along = (x, gradient, *values), (step, upstream, *moved[row])

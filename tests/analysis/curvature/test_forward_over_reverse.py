@@ -58,7 +58,7 @@ def test_each_shape_of_batch_is_captured_once(monkeypatch: pytest.MonkeyPatch) -
 
     def capture(work: Callable[[], None], **_: object) -> Callable[[], None]:
         recorded.append(work)
-        for _ in range(3):
+        for _rehearsal in range(3):
             work()
         return work
 

@@ -47,7 +47,7 @@ def test_products_with_every_vector_are_the_gauss_newton_matrix(way: type[Produc
 
 @pytest.mark.parametrize("norms", ["fixed", "batch"])
 def test_products_are_differences_of_gradients(norms: str) -> None:
-    """A small step either way along the vector; the loss is smooth but where a ReLU turns, which it does nowhere near."""
+    """A small step either way along the vector, so small that no ReLU turns on it."""
     network = make_network()
     problem = make_problem(network, norms=norms, precision="fp64")
     parameters = list(network.parameters())

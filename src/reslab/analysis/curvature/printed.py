@@ -12,11 +12,9 @@ NORMS = {"fixed": "running statistics", "batch": "statistics of each batch"}
 SPLITS = {"train": "training", "test": "test"}
 
 
-def write(estimate: Mapping[str, float | None]) -> str:
+def write(estimate: Mapping[str, float | None]) -> tuple[str, ...]:
     """Write a value and its bounds, where these are known."""
-    value, low, high = (estimate[name] for name in ("value", "low", "high"))
-    bounds = [f"{bound:.4g}" if bound is not None else "?" for bound in (low, high)]
-    return f"{value:.4g}" + ("" if low is None and high is None else f" [{', '.join(bounds)}]")
+    return tuple("" if (number := estimate[name]) is None else f"{number:.4g}" for name in ("value", "low", "high"))
 
 
 def _say(found: Mapping[str, Any]) -> str:
@@ -31,15 +29,14 @@ def _say(found: Mapping[str, Any]) -> str:
 
 
 def _tabulate(found: Mapping[str, Any]) -> PrintedTable:
-    rows = [(f"eigenvalue {rank}", write(one)) for rank, one in enumerate(found["largest"], start=1)]
-    rows += [("smallest eigenvalue", write(found["smallest"])), ("trace", write(found["trace"]))]
+    rows = [(f"eigenvalue {rank}", *write(one)) for rank, one in enumerate(found["largest"], start=1)]
+    rows += [("smallest eigenvalue", *write(found["smallest"])), ("trace", *write(found["trace"]))]
     for block in found["blocks"]:
-        rows.append((f"condition of {block['name']}", write(block["as_is"]["condition"])))
+        rows.append((f"condition of {block['name']}", *write(block["as_is"]["condition"])))
         if block["without"]:
-            rows.append((f"condition of {block['name']} without its shortcut", write(block["without"]["condition"])))
-    return PrintedTable(
-        title=f"Spectrum of the {MATRICES[found['settings']['matrix']]}", headings=("", "value"), rows=tuple(rows)
-    )
+            rows.append((f"condition of {block['name']} without its shortcut", *write(block["without"]["condition"])))
+    title = f"Spectrum of the {MATRICES[found['settings']['matrix']]}"
+    return PrintedTable(title=title, headings=("", "value", "from", "to"), rows=tuple(rows))
 
 
 PRINTED = PrintedInstrument(sentence=_say, table=_tabulate)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from reslab.analysis.settings import Settings
+from reslab.errors import UserError
 from reslab.spec.optimization import demand
 
 Matrix: TypeAlias = Literal["hessian", "gauss-newton"]
@@ -51,7 +52,8 @@ class Curvature(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        counts: dict[str, float] = dict.fromkeys(("batch", "top", "probes", "steps", "vectors"), 1)
-        demand(
-            self, "", positive=("broadening",), least=counts | {"weight_decay": 0, "block_steps": 0, "block_images": 0}
-        )
+        least: dict[str, float] = dict.fromkeys(("batch", "top", "probes", "steps", "vectors"), 1)
+        least |= {"weight_decay": 0, "block_steps": 0, "block_images": 0}
+        demand(self, "", positive=("broadening", "confidence"), least=least)
+        if self.confidence >= 1:
+            raise UserError(f"confidence is {self.confidence:g}; it must be below 1")

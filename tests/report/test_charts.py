@@ -6,6 +6,8 @@ import statistics
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+from tests.analysis.gradients.found import write_gradients
 from tests.runs_by_hand import EVALUATIONS, count_error, groups_in, write_run
 
 from reslab.report import charts
@@ -244,6 +246,27 @@ def test_the_middle_of_the_sorted_responses_is_the_verdicts_median(tmp_path: Pat
         statistics.fmean(statistics.median(layers) for layers in found), 4
     )
     assert statistics.median(layer[1] for layer in series["original"]) != series["sorted"][9][1]
+
+
+def test_views_may_have_axes_of_their_own(tmp_path: Path) -> None:
+    """What spans magnitudes keeps its digits, and its means are those of logarithms; responses have one axis."""
+    for seed, scale in enumerate((1.0, 4.0)):
+        write_run(tmp_path, seed=seed).write("analysis/gradients", write_gradients(scale))
+    groups = groups_in(tmp_path)
+    (plot,) = charts.plot_findings(groups, "gradients", key="k")
+    assert plot.content["own"] == {
+        "norm": {"words": "norm", "log": True},
+        "ratio": {"words": "norm / norm of weights", "log": True},
+        "cosine": {"words": "cosine", "log": False},
+        "neighbours": {"words": "cosine", "log": False},
+    }
+    (series,) = plot.content["series"]
+    name, mean, low, high = series["norm"][1]
+    assert (name, mean) == ("conv2_1.1", 4e-5)
+    assert mean / low == pytest.approx(high / mean, rel=1e-3)
+    assert [mark[1] for mark in series["neighbours"]] == [0.9, 0.1]
+    (responses,) = charts.plot_findings(groups, "responses", key="k")
+    assert responses.content["own"] == {}
 
 
 def test_class_errors_are_means_over_seeds(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
+from tests.analysis.gradients.found import write_gradients
 from tests.runs_by_hand import groups_in, write_run
 
 from reslab.report.figures import draw_curves, draw_figures, draw_findings
@@ -74,6 +75,14 @@ def test_responses_are_in_order_and_sorted(tmp_path: Path) -> None:
     (group,) = groups_in(tmp_path)
     pairs = zip(*(run.findings["responses"].marks for run in group.runs), strict=True)
     assert means == pytest.approx([(one.value + other.value) / 2 for one, other in pairs])
+
+
+def test_views_of_other_quantities_have_scales_of_their_own(tmp_path: Path) -> None:
+    """Each is named; what spans magnitudes is logarithmic."""
+    write_run(tmp_path).write("analysis/gradients", write_gradients())
+    axes = draw_findings(groups_in(tmp_path), "gradients").axes
+    assert [axis.get_yscale() for axis in axes] == ["log", "log", "linear", "linear"]
+    assert [axis.get_ylabel() for axis in axes] == ["norm", "norm / norm of weights", "cosine", "cosine"]
 
 
 def test_a_long_legend_does_not_hide_the_lines(tmp_path: Path) -> None:

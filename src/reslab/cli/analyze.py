@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from reslab.analysis.catalogue import describe_instruments, find_printed, find_settings, list_instruments
 from reslab.analysis.settings import Settings
+from reslab.cli.completion import complete_instruments
 from reslab.cli.terminal.show import SPEAKING, console, print_heading, print_json, print_table, progress_console
 from reslab.cli.words.subjects import Json, RunsFolder, runs_root
 from reslab.cli.words.trained import instrument_bars
@@ -30,7 +31,7 @@ WORDS = (
 
 
 def analyze(
-    *words: Annotated[str, Parameter(help=WORDS)],
+    *words: Annotated[str, Parameter(help=WORDS, completer=complete_instruments)],
     out: Path | None = None,
     runs: RunsFolder = None,
     json: Json = False,

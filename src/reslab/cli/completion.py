@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -116,6 +116,15 @@ def complete_places(context: CompletionContext) -> list[str]:
     begun = context.incomplete
     words = (*PLACES, *_list_keys(begun))
     return complete(context) if "=" in begun else [word for word in words if word.startswith(begun)]
+
+
+def complete_instruments(context: CompletionContext) -> list[str]:
+    """Return the instruments, what they are told, and the subjects."""
+    from reslab.analysis.catalogue import find_settings, list_instruments
+
+    kinds = [find_settings(name) for name in list_instruments()]
+    words = [*list_instruments(), *dict.fromkeys(f"{field.name}=" for kind in kinds for field in fields(kind))]
+    return [word for word in words if word.startswith(context.incomplete)] + complete(context)
 
 
 def _list_keys(begun: str) -> Iterator[str]:

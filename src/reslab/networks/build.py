@@ -14,12 +14,6 @@ from reslab.spec.task import CLASSIFICATION
 from reslab.spec.task_spec import TaskSpec
 
 
-def build_seeded(spec: Spec, *, task: TaskSpec = CLASSIFICATION, seed: int) -> Network:
-    """Build a network with the weights that a training draws by its seed; torch's generator stays as it was."""
-    with torch_seeded(seed):
-        return build(spec, task=task, device="cpu")
-
-
 def build(spec: Spec, *, task: TaskSpec = CLASSIFICATION, device: torch.device | str | None = None) -> Network:
     """Build the network that `spec` describes, in train mode, with new weights drawn from torch's generator.
 
@@ -43,3 +37,9 @@ def build(spec: Spec, *, task: TaskSpec = CLASSIFICATION, device: torch.device |
                 return TorchvisionNetwork(spec)
             case _:
                 raise TypeError(f"build takes a spec, such as find('resnet-20'), but got {type(spec).__name__}")
+
+
+def build_seeded(spec: Spec, *, task: TaskSpec = CLASSIFICATION, seed: int) -> Network:
+    """Build a network with the weights that a training draws by its seed; torch's generator stays as it was."""
+    with torch_seeded(seed):
+        return build(spec, task=task, device="cpu")

@@ -4,6 +4,7 @@ Where several seeds are finished, curves and errors are means over them; a run t
 trial only while no other seed is finished, so that no mean changes its members on the way.
 """
 
+import math
 import re
 import statistics
 from collections.abc import Collection, Sequence
@@ -117,12 +118,15 @@ class Group:
     def line(self, instrument: str, view: View) -> list[Mark]:
         """Return the means over these seeds, within one standard deviation; of one run, within its confidence.
 
-        By size, each seed is in its own order: a verdict's rank or median is that of this line.
+        By size, each seed is in its own order: a verdict's rank or median is that of this line. Where an axis spans
+        magnitudes, so do means and deviations: they are those of the logarithms.
         """
         lines = [found.marks_in(view) for found in self.found(instrument)]
         if view.by_size:
             lines = [sorted(marks, key=lambda mark: -mark.value) for marks in lines]
-        return list(lines[0]) if len(lines) == 1 else [_average(marks) for marks in zip(*lines, strict=True)]
+        return (
+            list(lines[0]) if len(lines) == 1 else [_average(marks, log=view.log) for marks in zip(*lines, strict=True)]
+        )
 
     @property
     def ends(self) -> tuple[Spread | None, Spread | None]:
@@ -215,11 +219,14 @@ def _measured(found: InstrumentPanel) -> tuple[str, int, list[str]]:
     return found.data, found.images, [mark.name for mark in found.marks]
 
 
-def _average(marks: Sequence[Mark]) -> Mark:
+def _average(marks: Sequence[Mark], *, log: bool) -> Mark:
     """Return the mean of what stands at one place in several seeds, under a name where all have the same there."""
     values = [mark.value for mark in marks]
-    mean, std = statistics.fmean(values), statistics.stdev(values)
     name = marks[0].name if len({mark.name for mark in marks}) == 1 else ""
+    if log and min(values) > 0:
+        mean, std = (of(map(math.log, values)) for of in (statistics.fmean, statistics.stdev))
+        return Mark(name, math.exp(mean), math.exp(mean - std), math.exp(mean + std))
+    mean, std = statistics.fmean(values), statistics.stdev(values)
     return Mark(name, mean, mean - std, mean + std)
 
 

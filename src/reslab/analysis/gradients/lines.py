@@ -16,7 +16,6 @@ from torch import Tensor
 
 from reslab.networks import Network
 from reslab.runtime.execution import Execution
-from reslab.runtime.randomness import mix_seed
 
 Floats = NDArray[np.float64]
 PIXELS = 4  # how far apart, at most, places of a gradient's map are compared
@@ -36,9 +35,9 @@ def draw_line(start: Tensor, end: Tensor, *, points: int) -> Tensor:
     return start + parts.reshape(-1, *[1] * start.dim()) * (end - start)
 
 
-def around(image: Tensor, *, reach: float, seed: int) -> tuple[Tensor, Tensor]:
+def around(image: Tensor, *, reach: float, seeds: Sequence[int]) -> tuple[Tensor, Tensor]:
     """Return the ends of a line in a random direction with the image in its middle."""
-    direction = _draw(image.shape, seed).to(image)
+    direction = _draw(image.shape, seeds).to(image)
     half = direction * (reach * image.norm() / (2 * direction.norm()))
     return image - half, image + half
 
@@ -56,16 +55,16 @@ def list_depths(network: Network, image: Tensor) -> list[str]:
 
 
 def compare_neighbours(
-    network: Network, line: Tensor, depths: Sequence[str], *, execution: Execution, seed: int
+    network: Network, line: Tensor, depths: Sequence[str], *, execution: Execution, seeds: Sequence[int]
 ) -> LineGradients:
-    """Compare the gradients of the inputs on a line at each depth."""
+    """Compare the gradients of the inputs on a line at each depth; `seeds` are the line's own."""
     inputs = execution.prepare(line).detach().requires_grad_()
     seen: dict[str, Tensor] = {}
     with torch.enable_grad(), execution.autocast(inputs.device.type):
         network.observe(inputs, lambda name, value: seen.__setitem__(name, value) if name in depths else None)
     cosines, spatial = [], []
     for number, depth in enumerate(depths):
-        projection = _draw(seen[depth].shape[1:], mix_seed(seed, number)).to(seen[depth])
+        projection = _draw(seen[depth].shape[1:], [*seeds, number]).to(seen[depth])
         directions = projection.expand_as(seen[depth])
         (gradient,) = torch.autograd.grad(seen[depth], inputs, directions, retain_graph=True)
         maps = gradient.double()
@@ -105,5 +104,5 @@ def _shifted(maps: Tensor, axis: int, pixels: int) -> Tensor:
     return torch.nn.functional.cosine_similarity(one, other).mean()
 
 
-def _draw(shape: torch.Size, seed: int) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+def _draw(shape: torch.Size, seeds: Sequence[int]) -> Tensor:
+    return torch.from_numpy(np.random.default_rng(seeds).standard_normal(shape))

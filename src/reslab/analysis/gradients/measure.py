@@ -28,7 +28,7 @@ from reslab.analysis.gradients.lines import (
 )
 from reslab.analysis.gradients.panel import Depth, Estimate, LayerGradients
 from reslab.analysis.gradients.passes import run_pass
-from reslab.analysis.gradients.settings import Gradients
+from reslab.analysis.gradients.settings import LEAST_BATCHES, Gradients
 from reslab.analysis.intervals import bootstrap_means, bootstrap_pairs
 from reslab.analysis.layers import WeightLayer, list_layers
 from reslab.analysis.norms import normalizing, retake_statistics
@@ -36,8 +36,8 @@ from reslab.analysis.workbench import Workbench
 from reslab.errors import UserError
 from reslab.networks import Network
 from reslab.networks.build import build_seeded
+from reslab.networks.finite import tell_not_finite
 from reslab.runtime.execution import Execution
-from reslab.runtime.randomness import mix_seed
 from reslab.tasks.subject import Subject
 
 WHOLE = "all parameters"
@@ -71,6 +71,7 @@ def _measure(subject: Subject, settings: Gradients, workbench: Workbench) -> dic
         with normalizing(network, settings.norms):
             run = partial(run_pass, network, layers, losses=subject.losses, execution=execution)
             found = gather(counted(), run, count=-(-images // settings.batch), workbench=workbench)
+        _refuse_not_finite(network, found)
         weights = np.array([*[layer.weight.double().norm().item() for layer in layers], _measure_length(network)])
         if settings.norms == "batch":  # a single input has no batch; it gets the mean of the statistics of these
             retake_statistics(network, (inputs for inputs, _ in batches(settings.batch, images)))
@@ -92,13 +93,19 @@ def _measure(subject: Subject, settings: Gradients, workbench: Workbench) -> dic
 
 
 def _refuse_too_few(subject: Subject, settings: Gradients, images: int) -> None:
-    if images < 2 * settings.batch:
+    if images < LEAST_BATCHES * settings.batch:
         raise UserError(
-            f"{subject.data} has {images:,} images, but two batches of {settings.batch} are needed to compare "
-            "gradients; give a smaller batch"
+            f"{subject.data} has {images:,} images, but {LEAST_BATCHES} batches of {settings.batch} are needed to say "
+            "how sure a mean is; give a smaller batch"
         )
     if (needed := _count_line_images(settings)) > subject.count(settings.on):
         raise UserError(f"{settings.lines} lines need {needed} images, but {subject.data} has fewer; give fewer lines")
+
+
+def _refuse_not_finite(network: Network, found: BatchGradients) -> None:
+    """Refuse to make means of what is no number."""
+    if bad := np.count_nonzero(~np.isfinite(found.norms).all(1)):
+        raise tell_not_finite(network, f"for {bad:,} of {len(found.norms):,} batches", what="gradients")
 
 
 def _count_line_images(settings: Gradients) -> int:
@@ -111,6 +118,8 @@ def _prepare_network(subject: Subject, settings: Gradients) -> tuple[Network, in
     if settings.at == "weights":
         network = copy.deepcopy(subject.network)
     else:
+        if subject.step is not None:
+            raise UserError(f"the initialization of {subject.origin} has no step; leave out @{subject.step} or at=")
         if subject.trial is not None and subject.trial.start is not None:
             raise UserError(f"{subject.origin} started from trained weights, not from a seed; leave out at=")
         seed = settings.seed if subject.trial is None else subject.trial.seed
@@ -130,7 +139,7 @@ def _list_ends(ends: Tensor, settings: Gradients) -> list[tuple[Tensor, Tensor]]
     """Return where each line begins and ends."""
     if settings.path == "between":
         return [(ends[2 * number], ends[2 * number + 1]) for number in range(len(ends) // 2)]
-    return [around(image, reach=settings.reach, seed=mix_seed(settings.seed, n)) for n, image in enumerate(ends)]
+    return [around(image, reach=settings.reach, seeds=(settings.seed, n)) for n, image in enumerate(ends)]
 
 
 def _find_distances(ends: Tensor, settings: Gradients) -> Floats:
@@ -153,8 +162,8 @@ def _compare(
             kept = workbench.resume(f"line-{number}")
             if kept is None:
                 line = draw_line(start, end, points=settings.points)
-                seed = mix_seed(settings.seed, number)
-                kept = asdict(compare_neighbours(network, line, depths, execution=execution, seed=seed))
+                seeds = (settings.seed, number)
+                kept = asdict(compare_neighbours(network, line, depths, execution=execution, seeds=seeds))
                 workbench.keep(f"line-{number}", kept)
             found.append(LineGradients(**kept))
             progress(number + 1, {})

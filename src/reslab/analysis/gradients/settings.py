@@ -7,6 +7,8 @@ from reslab.analysis.settings import Settings
 from reslab.errors import UserError
 from reslab.spec.optimization import demand
 
+LEAST_BATCHES = 4  # of two, every draw is alike
+
 
 @dataclass(frozen=True, kw_only=True)
 class Gradients(Settings):
@@ -52,8 +54,8 @@ class Gradients(Settings):
         )
         if self.confidence >= 1:
             raise UserError(f"confidence is {self.confidence:g}; it must be below 1")
-        if 0 < self.images < 2 * self.batch:
+        if 0 < self.images < LEAST_BATCHES * self.batch:
             raise UserError(
-                f"images is {self.images} and batch is {self.batch}, but two batches are needed to compare gradients; "
-                "give more images or a smaller batch"
+                f"images is {self.images} and batch is {self.batch}, but {LEAST_BATCHES} batches are needed to say how "
+                "sure a mean is; give more images or a smaller batch"
             )

@@ -1,1 +1,1 @@
-"""How the loss curves around a network's weights."""
+"""The spectrum of the Hessian or the Gauss-Newton matrix, and how well shortcuts precondition each block."""

@@ -130,6 +130,7 @@ def measure(name: str, given: argparse.Namespace, *, device: str) -> list[dict[s
     probes = draw_probes(size, seed=0, numbers=range(max(given.vectors)), like=images)
     exact = make_ours(made, images, targets, precision="fp64", batch=min(given.batch, 100), matrix=given.matrix)
     expected = exact(probes[:1].double())[0]
+    del exact  # and the memory of its graphs
     rows: list[dict[str, Any]] = []
     for way in list_ways(made, images, targets, given):
         gc.collect()

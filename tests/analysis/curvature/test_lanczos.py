@@ -64,6 +64,55 @@ def test_a_space_that_ends_early_adds_nothing(dtype: torch.dtype) -> None:
     assert ritz.errors[-1] < 1e-3
 
 
+def run(matrix: torch.Tensor, starts: torch.Tensor, steps: int) -> lanczos.Tridiagonal:
+    """So many steps from these starts."""
+    state = Lanczos(starts, steps=steps)
+    while state.done < state.steps:
+        state.advance(lambda rows: rows @ matrix)
+    return state.found
+
+
+def test_one_start_alone_has_the_sums_of_its_own_products() -> None:
+    """Hutchinson's estimates."""
+    matrix, (z,) = make_matrix(), draw_probes(SIZE, seed=0, numbers=range(1), like=make_matrix())
+    found = run(matrix, z[None], 5)
+    assert found.traces == pytest.approx(float(z @ matrix @ z))
+    assert found.squares == pytest.approx(float((matrix @ z).square().sum()))
+
+
+def test_the_space_of_another_start_is_taken_out_of_each() -> None:
+    """What is left is projected, written out; weight decay moves the traces by its multiple of the weights."""
+    matrix = make_matrix()
+    probes = draw_probes(SIZE, seed=0, numbers=range(2), like=matrix)
+    found, shifted = (run(matrix + decay * torch.eye(SIZE), probes, 6) for decay in (0.0, 0.7))
+    for start in (0, 1):
+        state = Lanczos(probes[[1 - start]], steps=6)
+        while state.done < state.steps:
+            state.advance(lambda rows: rows @ matrix)
+        space = state.basis[:6, 0]
+        outside = torch.eye(SIZE).double() - space.T @ space
+        direction = outside @ probes[start] / (outside @ probes[start]).norm()
+        for power, sums in ((1, found.traces), (2, found.squares)):
+            whole = torch.linalg.matrix_power(matrix, power)
+            inside = (space @ whole @ space.T).trace()
+            left = outside @ matrix @ direction
+            rest = direction @ left if power == 1 else (matrix @ direction).square().sum()
+            assert sums[start] == pytest.approx(float(inside + (SIZE - 6) * rest))
+    assert shifted.traces - found.traces == pytest.approx(0.7 * SIZE)
+
+
+@pytest.mark.parametrize("steps", [1, 8, SIZE])
+def test_sums_average_to_the_matrixs(steps: int) -> None:
+    """The more steps the closer, since large eigenvalues are taken out first; with all steps they are exact."""
+    matrix = make_matrix()
+    found = run(matrix, draw_probes(SIZE, seed=0, numbers=range(60), like=matrix), steps)
+    for sums, whole in ((found.traces, matrix.trace()), (found.squares, matrix.square().sum())):
+        error = sums.std(ddof=1) / 60**0.5
+        assert abs(sums.mean() - float(whole)) < 3.5 * error + 1e-9 * float(whole)
+    spread = found.traces.std() / float(matrix.trace())
+    assert spread < {1: 1, 8: 0.1, SIZE: 1e-9}[steps]
+
+
 class Killed(Exception):
     """What ends a measurement midway."""
 
@@ -83,7 +132,7 @@ def test_what_was_killed_goes_on_bit_for_bit(
             raise Killed
         return rows @ matrix
 
-    def run(place: Path | None, told: list[int]) -> lanczos.Tridiagonal:
+    def measure(place: Path | None, told: list[int]) -> lanczos.Tridiagonal:
         workbench = Workbench(place=place, about={"of": "this"})
         return run_lanczos(
             multiply, lambda: starts.clone(), steps=12, workbench=workbench, part="probes", tell=told.append
@@ -92,17 +141,16 @@ def test_what_was_killed_goes_on_bit_for_bit(
     monkeypatch.setattr(lanczos, "KEEP_EVERY", 0.0)
     monkeypatch.setattr(lanczos, "KEEP_SHARE", 0.0)
     with pytest.raises(Killed):
-        run(tmp_path / "curvature", [])
+        measure(tmp_path / "curvature", [])
     told: list[int] = []
-    resumed = run(tmp_path / "curvature", told)
+    resumed = measure(tmp_path / "curvature", told)
     assert told == list(range(5, 13))
     assert products == 6 + 7
-    again = run(tmp_path / "curvature", told)
+    again = measure(tmp_path / "curvature", told)
     assert products == 6 + 7
-    whole = run(None, [])
+    whole = measure(None, [])
     for found in (resumed, again):
-        assert np.array_equal(found.alphas, whole.alphas)
-        assert np.array_equal(found.betas, whole.betas)
+        assert all(np.array_equal(one, other) for one, other in zip(found, whole, strict=True))
 
 
 def test_probes_are_random_signs_each_by_its_number() -> None:

@@ -14,8 +14,6 @@ from reslab.analysis.curvature.spectrum import (
     find_largest,
     find_ritz,
     find_smallest,
-    sample_squares,
-    sample_traces,
     standard_error,
 )
 
@@ -46,22 +44,16 @@ def test_the_largest_eigenvalues_and_the_smallest(matrix: torch.Tensor) -> None:
     assert len(find_largest(ritz, 500)) == 60
 
 
-def test_the_trace_and_the_squares(matrix: torch.Tensor) -> None:
-    """Each probe's is that of the signs themselves; many average to the whole, as closely as their errors say."""
-    found = run(matrix, probes=200, steps=1)
-    size = len(matrix)
-    signs = draw_probes(size, seed=0, numbers=range(200), like=matrix)
-    traces, squares = sample_traces(found, size), sample_squares(found, size)
-    assert np.allclose(traces, torch.einsum("vi,ij,vj->v", signs, matrix, signs).numpy())
-    assert np.allclose(squares, ((signs @ matrix) ** 2).sum(1).numpy())
-    trace = average(traces, 0.95)
-    error = standard_error(traces)
+def test_means_come_with_students_interval() -> None:
+    """Of 200 values nearly the Gaussian one."""
+    values = np.random.default_rng(0).normal(3, 2, 200)
+    mean, error = average(values, 0.95), standard_error(values)
     assert error is not None
-    assert abs(trace.value - float(matrix.trace())) < 3 * error < float(matrix.trace())
-    assert trace.low is not None
-    assert trace.high is not None
-    assert (trace.high - trace.low) / 2 == pytest.approx(1.972 * error, rel=1e-3)
-    assert np.mean(squares) == pytest.approx(float((matrix**2).sum()), rel=0.2)
+    assert error == pytest.approx(values.std(ddof=1) / 200**0.5)
+    assert mean.low is not None
+    assert mean.high is not None
+    assert mean.value == pytest.approx(values.mean())
+    assert (mean.high - mean.low) / 2 == pytest.approx(1.972 * error, rel=1e-3)
 
 
 def test_one_probe_alone_has_no_bounds() -> None:

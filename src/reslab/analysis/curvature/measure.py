@@ -28,7 +28,6 @@ from reslab.analysis.curvature.spectrum import (
     find_largest,
     find_ritz,
     find_smallest,
-    sample_traces,
     standard_error,
 )
 from reslab.analysis.curvature.tape import Unknown
@@ -138,7 +137,7 @@ def _find_tridiagonal(products: Products, settings: Curvature, workbench: Workbe
                     tell=tell,
                 )
             )
-    return Tridiagonal(*[np.concatenate(parts, 1) for parts in zip(*groups, strict=True)])
+    return Tridiagonal(*[np.concatenate(parts, -1) for parts in zip(*groups, strict=True)])
 
 
 def _describe_spectrum(found: Tridiagonal, size: int, settings: Curvature, workbench: Workbench) -> dict[str, Any]:
@@ -148,8 +147,8 @@ def _describe_spectrum(found: Tridiagonal, size: int, settings: Curvature, workb
     nodes, weights = np.full((2, settings.probes, steps), np.nan)  # a probe that ended early has fewer
     for row, one in enumerate(ritz):
         nodes[row, : len(one.nodes)], weights[row, : len(one.nodes)] = one.nodes, one.weights
-    traces = sample_traces(found, size)
-    workbench.store({"nodes": nodes, "weights": weights, "alphas": found.alphas, "betas": found.betas})
+    traces = found.traces
+    workbench.store({"nodes": nodes, "weights": weights, **found._asdict()})
     return {
         "trace": {**asdict(average(traces, settings.confidence)), "standard_error": standard_error(traces)},
         "largest": [asdict(one) for one in find_largest(ritz, settings.top)],

@@ -25,8 +25,6 @@ from reslab.analysis.curvature.spectrum import (
     average,
     find_largest,
     find_ritz,
-    sample_squares,
-    sample_traces,
 )
 from reslab.analysis.workbench import Workbench
 from reslab.networks.blocks import Block
@@ -36,12 +34,11 @@ from reslab.networks.resnet import ResidualNetwork
 def judge(found: Tridiagonal, size: int, *, confidence: float) -> Condition:
     """Return the condition of a matrix of that size; its bounds are those of the largest eigenvalue and the mean."""
     (largest,) = find_largest([find_ritz(found, start) for start in range(found.alphas.shape[1])], 1)
-    traces, squares = sample_traces(found, size), sample_squares(found, size)
-    mean = average(traces / size, confidence)
+    mean = average(found.traces / size, confidence)
     low = largest.low / mean.high if largest.low is not None and mean.high else None
     high = largest.high / mean.low if largest.high is not None and mean.low and mean.low > 0 else None
     condition = Estimate(largest.value / mean.value, low, high)
-    return Condition(largest, mean, condition, float(traces.mean() ** 2 / squares.mean()))
+    return Condition(largest, mean, condition, float(found.traces.mean() ** 2 / found.squares.mean()))
 
 
 @dataclass(frozen=True, kw_only=True)

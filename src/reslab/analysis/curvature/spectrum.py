@@ -54,16 +54,6 @@ def _bound(ritz: Ritz, place: int) -> Estimate:
     return Estimate(value, value - error, value + error)
 
 
-def sample_traces(found: Tridiagonal, size: int) -> Floats:
-    """Return the trace as each probe of random signs has it (Hutchinson, 1990): its product with what it becomes."""
-    return found.alphas[0] * size
-
-
-def sample_squares(found: Tridiagonal, size: int) -> Floats:
-    """Return the sum of the squared eigenvalues as each probe has it: the squared length of what it becomes."""
-    return (found.alphas[0] ** 2 + found.betas[0] ** 2) * size
-
-
 def average(values: Floats, confidence: float) -> Estimate:
     """Return the mean of random values and its interval by Student's t; one alone has none."""
     mean, error = float(values.mean()), standard_error(values)

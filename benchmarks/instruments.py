@@ -1,23 +1,27 @@
 """How fast a Hessian is multiplied with vectors, beside PyHessian's way, in one run.
 
     python benchmarks/instruments.py [--networks resnet-20,resnet-56] [--images 1000] [--batch 1000]
-                                     [--precisions fp32,tf32,bf16] [--vectors 1,4] [--matrix hessian] [--json FILE]
+                                     [--precisions fp32,tf32,bf16] [--vectors 1,4] [--layouts last,first]
+                                     [--matrix hessian|gauss-newton] [--rounds N] [--json FILE]
 
 The peer is PyHessian 0.1 where it is installed (`pip install pyhessian`), else its way written down (`peers.py`): the
 network in evaluation mode, eager, all images as one batch, the graph of the gradient kept, and that differentiated once
 more for each vector. It runs in torch's float32, whose convolutions round to 11 bits on tensor cores, and again without
 that. Ours is what `reslab analyze curvature` runs, forward pass included. All have the same images, which lie on the
-device, and the same vectors. `off` is how far the product is from one in float64, relative to its length.
+device, and the same vectors. `last` and `first` say where channels are in memory; the peer has them first. `off` is how
+far the product is from one in float64, relative to its length.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import itertools
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,7 +62,7 @@ def make_network(name: str, device: str) -> Network:
     made = build(find(name)).to(device).train()
     for _ in range(20):
         made(torch.randn(256, *made.spec.input_shape, device=device))
-    return Execution(channels_last=True).prepare_network(made.eval())  # pyright: ignore[reportReturnType]
+    return made.eval()
 
 
 def losses(outputs: Tensor, targets: Tensor) -> Tensor:
@@ -66,14 +70,16 @@ def losses(outputs: Tensor, targets: Tensor) -> Tensor:
     return F.cross_entropy(outputs, targets, reduction="none")
 
 
-def make_ours(made: Network, images: Tensor, targets: Tensor, *, precision: Any, batch: int, matrix: Any) -> Multiply:
+def make_ours(
+    made: Network, images: Tensor, targets: Tensor, *, precision: Any, batch: int, matrix: Any, layout: str = "last"
+) -> Multiply:
     """Return what multiplies as the instrument does."""
-    own = prepare_network(made, precision)
-    images = Execution(channels_last=True).prepare(images.double() if precision == "fp64" else images)
+    own, execution = prepare_network(made, precision), Execution(channels_last=layout == "last")
+    execution.prepare_network(own)
+    images = execution.prepare(images.double() if precision == "fp64" else images)
     batches = list(zip(images.split(batch), targets.split(batch), strict=True))
     problem = Problem(network=own, batches=lambda: batches, losses=losses, precision=precision, matrix=matrix)
-    products = ForwardOverReverse(problem, list(own.parameters()))
-    return products.multiply
+    return ForwardOverReverse(problem, list(own.parameters())).multiply
 
 
 def make_peer(made: Network, images: Tensor, targets: Tensor, *, rounds_to_11_bits: bool) -> Multiply:
@@ -92,16 +98,10 @@ def list_ways(made: Network, images: Tensor, targets: Tensor, given: argparse.Na
     """Yield the peer, if it has such products, and ours in each precision with each number of vectors at once."""
     if given.matrix == "hessian":
         for label, rounds in ((PEER, True), ("peer, float32", False)):
-            yield Way(label, 1, lambda rounds=rounds: make_peer(made, images, targets, rounds_to_11_bits=rounds))
-    for precision in given.precisions:
-        for vectors in given.vectors:
-            yield Way(
-                f"ours, {precision}",
-                vectors,
-                lambda precision=precision: make_ours(
-                    made, images, targets, precision=precision, batch=given.batch, matrix=given.matrix
-                ),
-            )
+            yield Way(label, 1, partial(make_peer, made, images, targets, rounds_to_11_bits=rounds))
+    for precision, layout, vectors in itertools.product(given.precisions, given.layouts, given.vectors):
+        how = {"precision": precision, "layout": layout, "batch": given.batch, "matrix": given.matrix}
+        yield Way(f"ours, {precision}, {layout}", vectors, partial(make_ours, made, images, targets, **how))
 
 
 def time_way(multiply: Multiply, vectors: Tensor, *, rounds: int) -> tuple[Tensor, float]:
@@ -173,6 +173,7 @@ def main() -> None:
     parser.add_argument("--batch", type=whole, default=1000, help="ours; the peer has all images in one")
     parser.add_argument("--precisions", type=listed(one_of(("fp32", "tf32", "bf16"))), default="fp32,tf32,bf16")
     parser.add_argument("--vectors", type=listed(whole), default="1,4", help="at once, ours")
+    parser.add_argument("--layouts", type=listed(one_of(("last", "first"))), default="last", help="of channels, ours")
     parser.add_argument("--matrix", type=one_of(("hessian", "gauss-newton")), default="hessian")
     parser.add_argument("--rounds", type=whole, default=5)
     parser.add_argument("--json", type=Path)

@@ -200,18 +200,21 @@ def test_hessians_are_multiplied_alike(
     """By the peer and by us, to what float32 leaves of it; the record has a row a way."""
     words = ["--networks", "cifar-resnet-8", "--images", "4", "--batch", "2", "--rounds", "1", "--vectors", "1,2"]
     record = tmp_path / "hessians.json"
-    monkeypatch.setattr(sys, "argv", ["instruments.py", *words, "--precisions", "fp32", "--json", str(record)])
+    words += ["--precisions", "fp32", "--layouts", "last,first", "--json", str(record)]
+    monkeypatch.setattr(sys, "argv", ["instruments.py", *words])
     monkeypatch.setattr(instruments, "choose_device", lambda: "cpu")
     instruments.main()
     rows = json.loads(record.read_text())["rows"]
     assert [(row["way"], row["vectors"]) for row in rows] == [
         (instruments.PEER, 1),
         ("peer, float32", 1),
-        ("ours, fp32", 1),
-        ("ours, fp32", 2),
+        ("ours, fp32, last", 1),
+        ("ours, fp32, last", 2),
+        ("ours, fp32, first", 1),
+        ("ours, fp32, first", 2),
     ]
     assert all(row["off"] < 1e-2 and row["milliseconds"] > 0 for row in rows)
-    assert "ours, fp32" in capsys.readouterr().out
+    assert "ours, fp32, first" in capsys.readouterr().out
 
 
 def test_airbench_is_given_our_images(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ class CurvaturePanel(InstrumentPanel):
     note = (
         "The largest eigenvalues of the Hessian of the mean loss. For each block the condition of its Gauss-Newton "
         "matrix, the largest eigenvalue over the mean one, as the network is and with the block’s shortcut removed. "
-        "Plain networks are dashed."
+        "Bands around the eigenvalues of one network are their residuals. Plain networks are dashed."
     )
     quantity = "Largest eigenvalues and conditions of blocks"
     words = "Eigenvalues of the loss, and conditions of blocks"

@@ -100,7 +100,7 @@ def check_operator(operator: Operator, module: nn.Module, shape: tuple[int, ...]
     directions = Directions(parameters or [nn.Parameter(draw((1,), 0))], count)
     directions.given.copy_(draw(tuple(directions.given.shape), 3))
     x, moved_x = draw(shape, 4), draw((count * shape[0], *shape[1:]), 5)
-    moved = [[_given(directions, each)[row] for each in parameters] for row in range(count)]
+    moved = [[directions.part_of(each)[row] for each in parameters] for row in range(count)]
     names = [name for name, _ in module.named_parameters()]
 
     def apply(x: Tensor, *values: Tensor) -> Tensor:
@@ -142,9 +142,3 @@ def check_operator(operator: Operator, module: nn.Module, shape: tuple[int, ...]
             if back is not None and second:
                 assert back.value is not None
                 assert torch.allclose(back.value, pull(x, gradient, *values)[0])
-
-
-def _given(directions: Directions, parameter: Tensor) -> Tensor:
-    part = directions.of(parameter)
-    assert part is not None
-    return part

@@ -46,13 +46,8 @@ class DoubleBackward(Products):
         return torch.autograd.grad(output, inputs, upstream, create_graph=True, materialize_grads=True)
 
     def _row(self, directions: Directions, row: int) -> list[Tensor]:
-        return [_required(directions.of(parameter))[row] for parameter in self.parameters]
+        return [directions.part_of(parameter)[row] for parameter in self.parameters]
 
     def _add_row(self, directions: Directions, row: int, products: Sequence[Tensor]) -> None:
         for parameter, product in zip(self.parameters, products, strict=True):
             directions.add(parameter, product, row=row)
-
-
-def _required(part: Tensor | None) -> Tensor:
-    assert part is not None
-    return part

@@ -33,17 +33,25 @@ class Kernels:
     def __init__(self, module: Convolutional) -> None:
         self.weight, self.bias = module.weight, module.bias
 
+    @property
+    def shifts(self) -> bool:
+        """Whether anything is added to what is convolved."""
+        return self.bias is not None
+
     def find(self, directions: Directions) -> Effective:
         """Return what to convolve with."""
         weight = directions.of(self.weight)
         bias = None if self.bias is None else directions.of(self.bias)
         return Effective(self.weight, self.bias, None if weight is None else (weight, bias))
 
-    def add(self, directions: Directions, weight: Tensor, bias: Tensor, first: Gradients | None) -> None:
-        """Add to the products, given how the gradients of what was convolved with move, and these where they bend."""
+    def add(self, directions: Directions, weight: Tensor, bias: Tensor | None, first: Gradients | None) -> None:
+        """Add to the products, given how the gradients of what was convolved with move, and these where they bend.
+
+        That of the bias is given where anything shifts.
+        """
         del first
         directions.add(self.weight, weight)
-        if self.bias is not None:
+        if self.bias is not None and bias is not None:
             directions.add(self.bias, bias)
 
 
@@ -72,28 +80,34 @@ class NormalizedKernels(Kernels):
             moved = moved + _by_width(gamma * self.scale, self.weight) * self.weight
             moved_bias = beta + gamma * self.scale * offset
         if self.bias is not None:
-            moved_bias = moved_bias + a * _given(directions, self.bias)
+            moved_bias = moved_bias + a * directions.part_of(self.bias)
         return Effective(weight, bias, (moved, moved_bias))
 
-    def add(self, directions: Directions, weight: Tensor, bias: Tensor, first: Gradients | None) -> None:
+    def add(self, directions: Directions, weight: Tensor, bias: Tensor | None, first: Gradients | None) -> None:
         """Add to the products, through a, W and b."""
+        assert bias is not None
         a, gamma = self.gamma * self.scale, directions.of(self.gamma)
         own = _by_width(a, self.weight) * weight
         own_bias = a * bias
         slopes = (weight * self.weight).flatten(2).sum(2) + bias * self._offset
         if first is not None:
-            slopes = slopes + (first[0] * _given(directions, self.weight)).flatten(2).sum(2)
+            slopes = slopes + (first[0] * directions.part_of(self.weight)).flatten(2).sum(2)
             if gamma is not None:
                 own = own + _by_width(gamma * self.scale, self.weight) * first[0]
                 own_bias = own_bias + gamma * self.scale * first[1]
             if self.bias is not None:
-                slopes = slopes + first[1] * _given(directions, self.bias)
+                slopes = slopes + first[1] * directions.part_of(self.bias)
         directions.add(self.weight, own)
         if self.bias is not None:
             directions.add(self.bias, own_bias)
         if gamma is not None:
             directions.add(self.gamma, slopes * self.scale)
             directions.add(self.beta, bias)
+
+    @property
+    def shifts(self) -> bool:
+        """It does."""
+        return True
 
     @property
     def _offset(self) -> Tensor:
@@ -103,9 +117,3 @@ class NormalizedKernels(Kernels):
 def _by_width(values: Tensor, weight: Tensor) -> Tensor:
     """Return values of channels, or of (directions, channels), as they scale kernels."""
     return values.view(*values.shape, *[1] * (weight.dim() - 1))
-
-
-def _given(directions: Directions, parameter: Tensor) -> Tensor:
-    part = directions.of(parameter)
-    assert part is not None
-    return part

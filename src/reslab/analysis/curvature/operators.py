@@ -89,8 +89,9 @@ class Convolution(Operator):
         assert used.moved is not None and gradient.tangents is not None
         count = directions.count
         weight = self._correlate(x.map, side_by_side(gradient.tangents, count)).view_as(used.moved[0])
-        bias = by_direction(gradient.tangents, count).sum((1, *range(3, gradient.tangents.dim() + 1)))
-        first = None
+        places, first, bias = range(3, gradient.tangents.dim() + 1), None, None
+        if self.kernels.shifts:
+            bias = by_direction(gradient.tangents, count).sum((1, *places))
         if gradient.value is not None:
             width = 0 if x.tangents is None else count * x.tangents.shape[1]
             parts = [] if x.tangents is None else [side_by_side(x.tangents, count)]

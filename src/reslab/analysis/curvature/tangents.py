@@ -52,6 +52,10 @@ class Directions:
         """Return a parameter's part of all directions (directions, *shape), or None where it stays as it is."""
         return self._given.get(id(parameter))
 
+    def part_of(self, parameter: Tensor) -> Tensor:
+        """Return the part of a parameter that moves."""
+        return self._given[id(parameter)]
+
     def product_of(self, parameter: Tensor) -> Tensor:
         """Return the parameter's part of the products."""
         return self._found[id(parameter)]

@@ -1,11 +1,15 @@
-"""What we measure ourselves against where no library has it: a CIFAR ResNet as it is commonly written.
+"""What we measure ourselves against where no library has it: a CIFAR ResNet as it is commonly written; PyHessian's way.
 
-Names, both-sided zero padding and operators follow the convention of akamaster/pytorch_resnet_cifar10; ReLU works
-on a copy and the average pool is a pooling layer, as there.
+Of the ResNet, names, both-sided zero padding and operators follow the convention of akamaster/pytorch_resnet_cifar10;
+ReLU works on a copy and the average pool is a pooling layer, as there.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import warnings
+
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -56,3 +60,33 @@ class CifarPeer(nn.Module):
     def _make_stage(in_width: int, width: int, blocks: int, *, stride: int, project: bool) -> nn.Sequential:
         first = PeerBlock(in_width, width, stride, project=project)
         return nn.Sequential(first, *[PeerBlock(width, width, 1, project=project) for _ in range(blocks - 1)])
+
+
+class HessianPeer:
+    """Products of a Hessian with vectors as PyHessian has them for one batch: by the kept graph of its gradient."""
+
+    def __init__(self, network: nn.Module, images: Tensor, targets: Tensor) -> None:
+        self.parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
+        if find_pyhessian():
+            from pyhessian import hessian  # pyright: ignore[reportMissingImports]
+
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of the cycle that a kept graph makes
+                theirs = hessian(network, nn.CrossEntropyLoss(), data=(images, targets), cuda=images.is_cuda)
+            self.gradients = theirs.gradsH
+            network.zero_grad()
+        else:
+            loss = F.cross_entropy(network.eval()(images), targets)
+            self.gradients = torch.autograd.grad(loss, self.parameters, create_graph=True)
+
+    def multiply(self, vector: Tensor) -> Tensor:
+        """Return the product with one vector."""
+        parts = vector.split([parameter.numel() for parameter in self.parameters])
+        vectors = [part.view_as(parameter) for part, parameter in zip(parts, self.parameters, strict=True)]
+        found = torch.autograd.grad(self.gradients, self.parameters, vectors, retain_graph=True)
+        return torch.cat([part.flatten() for part in found])
+
+
+def find_pyhessian() -> bool:
+    """Whether PyHessian is installed."""
+    return importlib.util.find_spec("pyhessian") is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from benchmarks import airbench_peer, cifar, detection, fast, kernel_times, normalization, resnet50
+from benchmarks import airbench_peer, cifar, detection, fast, instruments, kernel_times, normalization, resnet50
 from benchmarks.race import Advance, Contender
 from tests.trials import DIGITS
 
@@ -207,6 +207,29 @@ def test_every_normalization_is_rehearsed() -> None:
     moved = sum(count * sum(activation.count_bytes().values()) for activation, count in found.items())
     floors = kernel_times.count_floor(spec, batch=2)
     assert moved == pytest.approx(floors[kernel_times.NORM].bytes + floors[kernel_times.POINTWISE].bytes, rel=0.1)
+
+
+def test_hessians_are_multiplied_alike(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """By the peer and by us, to what float32 leaves of it; the record has a row a way."""
+    words = ["--networks", "cifar-resnet-8", "--images", "4", "--batch", "2", "--rounds", "1", "--vectors", "1,2"]
+    record = tmp_path / "hessians.json"
+    words += ["--precisions", "fp32", "--layouts", "last,first", "--json", str(record)]
+    monkeypatch.setattr(sys, "argv", ["instruments.py", *words])
+    monkeypatch.setattr(instruments, "choose_device", lambda: "cpu")
+    instruments.main()
+    rows = json.loads(record.read_text())["rows"]
+    assert [(row["way"], row["vectors"]) for row in rows] == [
+        (instruments.PEER, 1),
+        ("peer, float32", 1),
+        ("ours, fp32, last", 1),
+        ("ours, fp32, last", 2),
+        ("ours, fp32, first", 1),
+        ("ours, fp32, first", 2),
+    ]
+    assert all(row["off"] < 1e-2 and row["milliseconds"] > 0 for row in rows)
+    assert "ours, fp32, first" in capsys.readouterr().out
 
 
 def test_airbench_is_given_our_images(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         load_model,
         measure_cost,
         read_weights,
+        remove_shortcuts,
         save_model,
     )
     from reslab.spec import NetworkSpec, Preprocess, StageSpec, StemSpec, find, list_models
@@ -58,6 +59,7 @@ __all__ = [
     "measure_cost",
     "predict",
     "read_weights",
+    "remove_shortcuts",
     "save_model",
     "train",
     "tune_thresholds",

@@ -26,8 +26,7 @@ def deepen(shallow: ResidualNetwork, spec: NetworkSpec) -> ResidualNetwork:
         assert isinstance(block, Block)
         if name not in shallow.blocks:
             make_identity(block)
-    for known in ("preprocess", "mean_image", "class_names", "class_words", "task", "thresholds"):
-        setattr(deeper, known, getattr(shallow, known))
+    deeper.take_knowledge(shallow)
     return deeper
 
 

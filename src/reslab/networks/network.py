@@ -58,6 +58,11 @@ class Network(nn.Module, abc.ABC):
         self.thresholds: tuple[float, ...] | None = None
         self.origin = ""
 
+    def take_knowledge(self, other: "Network") -> None:
+        """Take over what came with another's weights: how images are prepared, and what the outputs mean."""
+        for known in ("preprocess", "mean_image", "class_names", "class_words", "task", "thresholds"):
+            setattr(self, known, getattr(other, known))
+
     def forward(self, x: Tensor) -> Tensor:
         """Return the logits."""
         if self._acting is None or self._acting.heeds_autocast:

@@ -155,7 +155,7 @@ def test_the_best_weights_do_not_end_a_path(run: RunDirectory, subject: Subject)
 
 def test_statistics_anew_are_those_of_training_images(subject: Subject) -> None:
     """So many, drawn by the seed, in one batch; the centre is what the network gives with them."""
-    found = measure(subject, replace(SMALL, norm="anew", norm_images=50))
+    found = measure(subject, replace(SMALL, norms="anew", norm_images=50))
     images, _ = next(subject.batches(50, on="train", images=50, drawn=0))
     network = subject.network.double()
     for module in network.modules():

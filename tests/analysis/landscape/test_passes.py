@@ -93,7 +93,7 @@ def test_statistics_settle_as_by_hand(fields: dict[str, Any]) -> None:
 def test_networks_without_statistics_are_refused() -> None:
     """Those with group normalization, or none."""
     passes = Passes(create_model("cifar-resnet-8", norm="group"), precision="fp32")
-    with pytest.raises(UserError, match="no statistics of batch normalization; leave out norm=anew"):
+    with pytest.raises(UserError, match="no statistics of batch normalization; leave out norms=anew"):
         Settling(passes, torch.zeros(2, 3, 32, 32))
 
 

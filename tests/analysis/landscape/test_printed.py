@@ -7,7 +7,7 @@ from typing import Any
 from reslab.analysis.catalogue import find_printed
 
 SETTINGS = {
-    "points": 51, "dimensions": 2, "directions": "random", "seed": 3, "moves": "filters", "norm": "fixed",
+    "points": 51, "dimensions": 2, "directions": "random", "seed": 3, "moves": "filters", "norms": "fixed",
     "norm_images": 1000, "precision": "bf16", "on": "test",
 }  # fmt: skip
 FOUND: dict[str, Any] = {
@@ -38,7 +38,7 @@ def test_the_sentence_says_how_it_was_measured() -> None:
     assert printed.sentence(FOUND) == (
         "10,000 test images of cifar10; 51 × 51 points, directions random, seed 3, of filters; batch norm fixed; bf16"
     )
-    others = {"directions": "pca", "norm": "anew", "on": "train", "dimensions": 1, "moves": "all"}
+    others = {"directions": "pca", "norms": "anew", "on": "train", "dimensions": 1, "moves": "all"}
     assert printed.sentence(FOUND | {"skipped_images": 2, "settings": SETTINGS | others}) == (
         "10,000 training images of cifar10 (bad images skipped: 2); 51 points, directions along the run's path, of all "
         "parameters; batch norm anew at each point from 1,000 training images; bf16"

@@ -84,7 +84,7 @@ class Survey:
     def probe(self) -> Probe:
         """What measures, with statistics that stay or settle."""
         wanted, subject, settle = self.settings, self.subject, None
-        if wanted.norm == "anew":
+        if wanted.norms == "anew":
             some = min(wanted.norm_images, subject.count("train"))
             images, _ = next(subject.batches(some, on="train", images=some, drawn=wanted.seed))
             settle = Settling(self.passes, images)

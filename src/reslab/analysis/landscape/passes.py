@@ -90,7 +90,7 @@ class Settling:
         norms = {name: module for name, module in self.network.named_modules() if isinstance(module, _BatchNorm)}
         if not norms:
             spec = passes.network.spec
-            raise UserError(f"{name_of(spec)} has no statistics of batch normalization; leave out norm=anew")
+            raise UserError(f"{name_of(spec)} has no statistics of batch normalization; leave out norms=anew")
         for norm in norms.values():
             norm.train().momentum = 1.0
         self.images, self.execution = images.to(passes.dtype), passes.execution

@@ -16,7 +16,7 @@ def say_how(settings: Mapping[str, Any]) -> str:
     which = "along the run's path" if settings["directions"] == "pca" else f"random, seed {settings['seed']}"
     moved = "filters" if settings["moves"] == "filters" else "all parameters"
     taken = f"anew at each point from {count(settings['norm_images'])} training images"
-    norm = "fixed" if settings["norm"] == "fixed" else taken
+    norm = "fixed" if settings["norms"] == "fixed" else taken
     return f"{axes} points, directions {which}, of {moved}; batch norm {norm}; {settings['precision']}"
 
 

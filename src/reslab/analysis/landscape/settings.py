@@ -20,7 +20,7 @@ class Landscape(Settings):
         directions: Random, or the principal components of the run's snapshots.
         moves: What directions move: filters alone, or biases and the parameters of normalizations as well.
         scaled_by: The weight file whose filters give random directions their lengths; by default the weights at hand.
-        norm: The statistics of batch normalization: those of the weights, fixed, or anew at each point.
+        norms: The statistics of batch normalization: those of the weights, fixed, or anew at each point.
         norm_images: How many training images they are taken from, in one batch, where they are taken anew.
         precision: What is computed in.
         batch: Images at once; 0 takes 1,000 of 32x32 pixels, and fewer of larger ones.
@@ -33,7 +33,7 @@ class Landscape(Settings):
     directions: Literal["random", "pca"] = "random"
     moves: Literal["filters", "all"] = "filters"
     scaled_by: str = ""
-    norm: Literal["fixed", "anew"] = "fixed"
+    norms: Literal["fixed", "anew"] = "fixed"
     norm_images: int = 1000
     precision: Literal["fp32", "bf16", "fp64"] = "fp32"
     batch: int = 0

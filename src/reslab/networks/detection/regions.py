@@ -1,16 +1,18 @@
 """Regions of maps as small maps of one size: the largest value of each bin (RoI pooling), or interpolated (RoIAlign).
 
 Maps of all levels form one table with a row of channels for each pixel. Every value of a region is a sum, or a maximum,
-over a few rows. Going back, rows are added in a fixed order, so the same input gives the same gradient, bit for bit.
+over a few rows: a bag of embeddings. Going back, rows are added in a fixed order, so the same input gives the same
+gradient, bit for bit.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 from torch.autograd.function import Function, once_differentiable
+from torch.nn import functional as F
 
 Bins: TypeAlias = tuple[Tensor, ...]  # first rows, how many, first columns, how many (regions, side)
 
@@ -74,19 +76,19 @@ class _Align(Function):
         table, *places = given
         ctx.save_for_backward(*places)
         ctx.shape, ctx.dtype = table.shape, table.dtype
-        rows, _, columns, _ = places
-        values = table.new_zeros(rows.shape[0] * rows.shape[1] * columns.shape[1], table.shape[1], dtype=_wide(table))
-        for index, weight in _list_places(*places):
-            values.addcmul_(table[index].to(values.dtype), weight)
-        return values.to(table.dtype)
+        index, weights = _list_places(*places)
+        return F.embedding_bag(index, table.to(_wide(table)), mode="sum", per_sample_weights=weights).to(table.dtype)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         wide = gradients[0].to(_wide(gradients[0]))
-        table = wide.new_zeros(ctx.shape)
-        for index, weight in _list_places(*ctx.saved_tensors):
-            _add_rows(table, index, wide * weight)
+        index, weights = _list_places(*ctx.saved_tensors)
+        # The same sums the other way round: of each row, over all values that it is a part of, in their order.
+        rows, order = index.flatten().sort(stable=True)
+        starts = torch.searchsorted(rows, torch.arange(ctx.shape[0], device=rows.device))
+        values = order.div(index.shape[1], rounding_mode="floor")
+        table = F.embedding_bag(values, wide, starts, mode="sum", per_sample_weights=weights.flatten()[order])
         return table.to(ctx.dtype), None, None, None, None
 
 
@@ -112,22 +114,17 @@ class _PoolMax(Function):
 
 
 def _pool(table: Tensor, bins: Bins, width: int, most: tuple[int, int]) -> tuple[Tensor, Tensor]:
-    """Return the largest row of each bin, and the number of its pixel there: -1 where it has none."""
-    shape = (bins[0].numel() * bins[2].shape[1], table.shape[1])
-    values = table.new_full(shape, -torch.inf)
-    chosen = torch.full(shape, -1, dtype=torch.int16, device=table.device)
-    for number, (index, there) in enumerate(_list_bins(bins, width, most)):
-        candidates = table[index]
-        better = (candidates > values) & there[:, None]
-        values = torch.where(better, candidates, values)
-        chosen.masked_fill_(better, number)
-    return torch.where(chosen < 0, 0, values), chosen
+    """Return the largest row of each bin, channel by channel, and which row that is."""
+    index, there = _list_bins(bins, width, most)
+    counts = there.sum(1)
+    values, _, _, chosen = torch.embedding_bag(table, index[there], counts.cumsum(0) - counts, mode=2)
+    return values, chosen
 
 
 def _spread(chosen: Tensor, gradients: Tensor, bins: Bins, width: int, most: tuple[int, int], table: Tensor) -> None:
-    """Add to the rows of a table what the bins that chose them give them."""
-    for number, (index, _) in enumerate(_list_bins(bins, width, most)):
-        _add_rows(table, index, torch.where(chosen == number, gradients, 0))
+    """Add to the rows of a table what the bins that chose them give them; where a bin is empty, there is nothing."""
+    filled = ((bins[1] > 0)[:, :, None] & (bins[3] > 0)[:, None, :]).flatten()
+    table.scatter_add_(0, chosen.clamp(min=0), gradients * filled[:, None])
 
 
 def _pool_on_device(table: Tensor, bins: Bins, width: int, most: tuple[int, int]) -> tuple[Tensor, Tensor]:
@@ -144,34 +141,23 @@ def _spread_on_device(
     spread(chosen, gradients, bins, width, most[1], table)
 
 
-def _add_rows(table: Tensor, index: Tensor, values: Tensor) -> None:
-    """Add values to the rows of a table in a fixed order, as each device does that in its own way."""
-    if table.is_cuda:
-        table.index_put_((index,), values, accumulate=True)
-    else:
-        table.index_add_(0, index, values)
+def _list_places(rows: Tensor, row_weights: Tensor, columns: Tensor, column_weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Return what each interpolated value is a sum of: rows of the table and their weights (values, summands)."""
+    index = rows[:, :, None, :, None] + columns[:, None, :, None, :]
+    weights = row_weights[:, :, None, :, None] * column_weights[:, None, :, None, :]
+    return index.flatten(3).flatten(0, 2), weights.flatten(3).flatten(0, 2)
 
 
-def _list_places(
-    rows: Tensor, row_weights: Tensor, columns: Tensor, column_weights: Tensor
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield what each interpolated value is a sum of: rows of the table with their weights."""
-    for row, row_weight in zip(rows.unbind(2), row_weights.unbind(2), strict=True):
-        for column, column_weight in zip(columns.unbind(2), column_weights.unbind(2), strict=True):
-            index = (row[:, :, None] + column[:, None, :]).flatten()
-            yield index, (row_weight[:, :, None] * column_weight[:, None, :]).flatten()[:, None]
-
-
-def _list_bins(bins: Bins, width: int, most: tuple[int, int]) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield the pixels of bins one after the other, row by row: rows of the table, and in which bins there is one."""
+def _list_bins(bins: Bins, width: int, most: tuple[int, int]) -> tuple[Tensor, Tensor]:
+    """Return the pixels of bins, line by line (bins, pixels): rows of the table, and which of them there are."""
     rows, row_counts, columns, column_counts = bins
-    for down in range(most[0]):
-        row = rows + torch.minimum(row_counts - 1, torch.full_like(row_counts, down)).clamp(min=0)
-        for across in range(most[1]):
-            column = columns + torch.minimum(column_counts - 1, torch.full_like(column_counts, across)).clamp(min=0)
-            index = (row * width)[:, :, None] + column[:, None, :]
-            there = (down < row_counts)[:, :, None] & (across < column_counts)[:, None, :]
-            yield index.flatten(), there.flatten()
+    down, across = (torch.arange(count, device=rows.device) for count in most)
+    lines, places = rows[..., None] + down, columns[..., None] + across
+    index = (lines * width)[:, :, None, :, None] + places[:, None, :, None, :]
+    there = (down < row_counts[..., None])[:, :, None, :, None] & (across < column_counts[..., None])[
+        :, None, :, None, :
+    ]
+    return index.flatten(3).flatten(0, 2), there.flatten(3).flatten(0, 2)
 
 
 def _interpolate(start: Tensor, extent: Tensor, length: Tensor, *, side: int, samples: int) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,1 @@
+"""The spectrum of the Hessian or the Gauss-Newton matrix, and how well shortcuts precondition each block."""

@@ -48,6 +48,11 @@ class Asked:
         return RECORDS / slug(f"{network} weights=cifar10") / "analysis" / f"{name}.json"
 
     @property
+    def pattern(self) -> str:
+        """Return what its records match, from results/."""
+        return f"analysis/*/analysis/{self.path(self.networks[0]).name}"
+
+    @property
     def run(self) -> bool:
         """Whether all of it was measured."""
         return all(self.path(network).exists() for network in self.networks)
@@ -64,8 +69,8 @@ class Asked:
     @property
     def links(self) -> str:
         """Return links to the records, from a page in docs/paper."""
-        names = [(network, self.path(network).relative_to(REPOSITORY)) for network in self.networks]
-        return "\n".join(f"- [{name_in_prose(network)}](../../{path.as_posix()})" for network, path in names)
+        paths = {network: self.path(network).relative_to(REPOSITORY).as_posix() for network in self.networks}
+        return ", ".join(f"[{name_in_prose(network)}](../../{path})" for network, path in paths.items())
 
 
 @dataclass(frozen=True)
@@ -89,4 +94,6 @@ def name_in_prose(network: str) -> str:
 
 def fold(command: str) -> str:
     """Write a long command in lines that a shell joins."""
-    return " \\\n    ".join(textwrap.wrap(command, WIDEST, break_long_words=False, break_on_hyphens=False))
+    together = command.replace("--out ", "--out\0")
+    lines = textwrap.wrap(together, WIDEST, break_long_words=False, break_on_hyphens=False)
+    return " \\\n    ".join(lines).replace("\0", " ")

@@ -1,9 +1,19 @@
-"""."""
+"""Do gradients vanish, shatter or stay healthy with batch norm? At the initialization, and trained."""
 
 from __future__ import annotations
 
 import statistics
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from tools.questions.asked import NETWORKS, Asked, Later
+from tools.questions.question import Answer, Material, Question, draw_views, panel_title, say_images, tabulate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SEEDS = (0, 1, 2)
+
 
 def _ends(found: Mapping[str, Any]) -> tuple[float, float, float]:
     """Return the norms of the first layer and of the last convolution, and the cosine of neighbours at the logits."""
@@ -46,3 +56,30 @@ def _tell(material: Material) -> Answer:
 
 def _draw(material: Material) -> Figure:
     return draw_views(material.read[0], "gradients", ("norm", "neighbours"))
+
+
+QUESTION = Question(
+    name="gradients",
+    title=panel_title("gradients"),
+    tell=_tell,
+    draw=_draw,
+    figure="says-gradients",
+    caption="Norms by layer and cosines of neighbouring inputs by depth, at the initialization of seed 0",
+    asked=(
+        *(
+            Asked(instrument="gradients", settings={"at": "initialization", "images": 512, "seed": seed})
+            for seed in SEEDS
+        ),
+        Asked(instrument="gradients", settings={"images": 512}),
+    ),
+    later=(
+        Later(
+            "along the training",
+            (
+                "reslab train data=cifar10 network=plain-56 --snapshots 0.01,0.1,0.5",
+                "reslab analyze gradients RUN@640 RUN@6400 RUN@32000",
+            ),
+            "cifar10/*/analysis/gradients*@*.json",
+        ),
+    ),
+)

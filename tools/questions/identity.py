@@ -1,9 +1,16 @@
-"""."""
+"""How far is each block from the identity? And how much of what it does is linear."""
 
 from __future__ import annotations
 
 import statistics
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tools.questions.asked import Asked, Later
+from tools.questions.question import Answer, Material, Question, draw_views, panel_title, say_images, tabulate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 def _tell(material: Material) -> Answer:
     (found,) = material.read
@@ -12,7 +19,10 @@ def _tell(material: Material) -> Answer:
         for network, one in found.items()
     }
     changes = {network: statistics.median(block["change"] for block in blocks) for network, blocks in same.items()}
-    linear = {network: statistics.median(100 * block["output_linear_share"] for block in blocks) for network, blocks in same.items()}
+    linear = {
+        network: statistics.median(100 * block["output_linear_share"] for block in blocks)
+        for network, blocks in same.items()
+    }
     error = max(block["change_error"] for blocks in same.values() for block in blocks)
     exact = sum(block["change"] == 0 for blocks in same.values() for block in blocks)
     rows = {
@@ -45,3 +55,24 @@ def _tell(material: Material) -> Answer:
 
 def _draw(material: Material) -> Figure:
     return draw_views(material.read[0], "identity", ("change", "linear"))
+
+
+QUESTION = Question(
+    name="identity",
+    title=panel_title("identity"),
+    tell=_tell,
+    draw=_draw,
+    figure="says-identity",
+    caption="Relative length of what each block changes, and the share of its output that is linear in its input",
+    asked=(Asked(instrument="identity", settings={"images": 500}),),
+    later=(
+        Later(
+            "SGD started at the constructed deep solution ([how](../how-to/identity.md#constructed-solutions))",
+            (
+                "reslab train data=cifar10 network=plain-56 weights=constructed-56.safetensors --snapshots 0.02,0.5",
+                "reslab analyze identity RUN@1280 RUN@32000",
+            ),
+            "cifar10/*/analysis/identity*@*.json",
+        ),
+    ),
+)

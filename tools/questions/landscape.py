@@ -1,9 +1,22 @@
-"""."""
+"""What does the loss landscape look like? Along random lines; surfaces are for a GPU."""
 
 from __future__ import annotations
 
 import statistics
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from reslab.analysis.catalogue import Mark, View
+from reslab.report.figures import draw_lines
+from tools.questions.asked import NETWORKS, Asked, Later
+from tools.questions.question import Answer, Material, Question, make_line, panel_title, say_images, tabulate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SEEDS = (0, 1)
+SURFACE = Asked(instrument="landscape", settings={"precision": "bf16"}, networks=NETWORKS[:4])
+
 
 def _radius(found: Mapping[str, Any]) -> float:
     """Return how far the loss is below twice that of the weights, to both sides; the whole span where it stays so."""
@@ -12,6 +25,7 @@ def _radius(found: Mapping[str, Any]) -> float:
 
 
 def _tell(material: Material) -> Answer:
+    read = material.read
     radii = {network: [_radius(found[network]) for found in read] for network in NETWORKS}
     means = {network: statistics.mean(values) for network, values in radii.items()}
     rows = {
@@ -38,9 +52,11 @@ def _tell(material: Material) -> Answer:
 
 
 def _draw(material: Material) -> Figure:
-    view = View(key="loss", title="", axis="", printed_axis="random direction, filter-normalized", quantity="loss", log=True)
-    views = [view for _ in asked]
-    arrays = {network: [one.read_arrays(network) for one in asked] for network in NETWORKS}
+    view = View(
+        key="loss", title="", axis="", printed_axis="random direction, filter-normalized", quantity="loss", log=True
+    )
+    views = [view for _ in material.asked]
+    arrays = {network: [one.read_arrays(network) for one in material.asked] for network in NETWORKS}
     lines = [
         make_line(
             network,
@@ -50,3 +66,28 @@ def _draw(material: Material) -> Figure:
         for network, stored in arrays.items()
     ]
     return draw_lines(lines, views, usual="loss")
+
+
+QUESTION = Question(
+    name="landscape",
+    title=panel_title("landscape"),
+    tell=_tell,
+    draw=_draw,
+    figure="says-landscape",
+    caption="Loss along random lines through the trained weights",
+    asked=tuple(
+        Asked(instrument="landscape", settings={"dimensions": 1, "points": 41, "images": 500, "seed": seed})
+        for seed in SEEDS
+    ),
+    later=(
+        Later("surfaces of 51×51 points", (SURFACE.command,), SURFACE.pattern),
+        Later(
+            "the path of a training",
+            (
+                "reslab train data=cifar10 network=resnet-56 --snapshots 0.05,0.1,0.2,0.4,0.6,0.8",
+                "reslab analyze landscape RUN directions=pca norm=anew",
+            ),
+            "cifar10/*/analysis/landscape*.json",
+        ),
+    ),
+)

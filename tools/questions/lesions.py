@@ -1,9 +1,17 @@
-"""."""
+"""What are single blocks worth? Deleted one by one, and several at once."""
 
 from __future__ import annotations
 
 import statistics
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from tools.questions.asked import Asked, Later
+from tools.questions.question import Answer, Material, Question, draw_views, panel_title, say_images, tabulate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 def _wrong(rows: Sequence[Mapping[str, Any]], key: str = "wrong") -> list[float]:
     return [100 * row[key] for row in rows]
@@ -16,7 +24,9 @@ def _tell(material: Material) -> Answer:
     intact = {network: 100 * one["intact"]["wrong"] for network, one in found.items()}
     several = {network: _wrong(one["several"])[-1] for network, one in found.items()}
     deleted = found["plain-20"]["several"][-1]["deleted"]
-    sure = {network: 100 * statistics.median(row["wrong_error"] for row in one["single"]) for network, one in found.items()}
+    sure = {
+        network: 100 * statistics.median(row["wrong_error"] for row in one["single"]) for network, one in found.items()
+    }
     rows = {
         network: (
             str(one["blocks"]),
@@ -46,3 +56,34 @@ def _tell(material: Material) -> Answer:
 
 def _draw(material: Material) -> Figure:
     return draw_views(material.read[0], "lesions", ("single", "several"))
+
+
+QUESTION = Question(
+    name="lesions",
+    title=panel_title("lesions"),
+    tell=_tell,
+    draw=_draw,
+    figure="says-lesions",
+    caption="Wrong images without one block, by block, and without several, by their number",
+    asked=(
+        Asked(
+            instrument="lesions",
+            settings={"images": 500, "pairs": 0, "several": 10, "draws": 5, "swaps": 0, "reset": False, "paths": 0},
+        ),
+    ),
+    later=(
+        Later(
+            "pre-activation",
+            (
+                "reslab train data=cifar10 network=resnet-110 network.order=pre",
+                "reslab analyze lesions RUN",
+            ),
+            "cifar10/resnet-110-*/analysis/lesions*.json",
+        ),
+        Later(
+            "shortcuts removed after training, and fine-tuned",
+            ("reslab train data=cifar10 network=plain-20 weights=without.safetensors",),
+            "cifar10/plain-20-*-without/*",
+        ),
+    ),
+)

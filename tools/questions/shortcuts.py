@@ -1,9 +1,16 @@
-"""."""
+"""What do shortcuts and branches carry, and are gates open? By the shipped networks, which have option A."""
 
 from __future__ import annotations
 
 import statistics
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tools.questions.asked import RESIDUAL, Asked, Later
+from tools.questions.question import Answer, Material, Question, draw_views, panel_title, say_images, tabulate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 def _tell(material: Material) -> Answer:
     (found,) = material.read
@@ -41,3 +48,26 @@ def _tell(material: Material) -> Answer:
 
 def _draw(material: Material) -> Figure:
     return draw_views(material.read[0], "shortcuts", ("forward", "backward"))
+
+
+QUESTION = Question(
+    name="shortcuts",
+    title=panel_title("shortcuts"),
+    tell=_tell,
+    draw=_draw,
+    figure="says-shortcuts",
+    caption="The branch's share in the energy at each addition, and in that of the gradient that comes back",
+    asked=(Asked(instrument="shortcuts", settings={"images": 500}, networks=RESIDUAL),),
+    later=(
+        Later(
+            "gates of Highway networks",
+            ("reslab train data=cifar10 network=highway-19", "reslab analyze shortcuts RUN"),
+            "cifar10/highway-*/analysis/shortcuts*.json",
+        ),
+        Later(
+            "options B and C",
+            ("reslab train data=cifar10 network=resnet-56 network.shortcut=B", "reslab analyze shortcuts RUN"),
+            "cifar10/resnet-*/analysis/shortcuts*.json",
+        ),
+    ),
+)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tools.collect import FILES
+from tools.collect import read_files
 
 from reslab.cli import main
 from reslab.paper.claims import CLAIMS
@@ -52,7 +52,7 @@ def test_a_record_is_whole(run: RunDirectory) -> None:
     if not run.trial().recipe.exact_norms:
         assert result["test_error_percent"] == record.points[-1].values["test_error_percent"]
     files = {path.relative_to(run.path).as_posix(): path for path in run.path.rglob("*") if path.is_file()}
-    assert files.keys() <= set(FILES)
+    assert files.keys() == read_files(run).keys()
     assert sum(path.stat().st_size for path in files.values()) < LARGEST_RECORD
 
 

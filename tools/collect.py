@@ -8,6 +8,7 @@ was measured of it since then is added.
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shlex
 import sys
@@ -32,6 +33,8 @@ FILES = (
     "skipped.json",
     *[f"analysis/{name}.json" for name in (*get_args(OtherProtocol), ENSEMBLE)],
 )
+
+LARGE = 100_000  # bytes: a number on a line of its own takes four times its room
 
 
 def main(words: Sequence[str]) -> int:
@@ -60,10 +63,10 @@ def main(words: Sequence[str]) -> int:
 def collect(run: RunDirectory, into: Path) -> str:
     """Copy the record of a run into a folder and say what was done; refuse one that is not fit to be kept."""
     _check(run, into)
-    contents = _read_files(run)
+    contents = read_files(run)
     target = RunDirectory(into / run.path.name)
     if target.state == "finished":
-        known = _read_files(target)
+        known = read_files(target)
         differing = [name for name, content in contents.items() if known.get(name, content) != content]
         if differing:
             raise UserError(f"{target.path} is here already and its {differing[0]} differs; remove one of them")
@@ -76,11 +79,19 @@ def collect(run: RunDirectory, into: Path) -> str:
     return f"{sum(map(len, contents.values())) / 1024:.1f} KiB"
 
 
-def _read_files(run: RunDirectory) -> dict[str, bytes]:
+def read_files(run: RunDirectory) -> dict[str, bytes]:
     """Return the files of a record by their names; the last one makes it a finished one."""
     found = [f"analysis/{path.name}" for name in list_instruments() for path in run.list_findings(name)]
     names = (*FILES, *found, "result.json")
-    return {name: (run.path / name).read_bytes() for name in names if (run.path / name).exists()}
+    return {name: _read(run.path / name) for name in names if (run.path / name).exists()}
+
+
+def _read(path: Path) -> bytes:
+    """Return what a file holds; a large table of numbers, such as confusions of many classes, without spaces."""
+    content = path.read_bytes()
+    if path.suffix != ".json" or len(content) <= LARGE:
+        return content
+    return json.dumps(json.loads(content), separators=(",", ":")).encode() + b"\n"
 
 
 def _check(run: RunDirectory, into: Path) -> None:

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tools import RESULTS, measurements
 from tools.questions import asked as asked_module
 from tools.questions.asked import Asked, Later, fold
 
 from reslab.analysis.catalogue import list_instruments, list_panels
 from reslab.cli.analyze import _read_settings  # pyright: ignore[reportPrivateUsage]
 from reslab.spec.words import split_words
+from tools import RESULTS, measurements
 
 PAGE = measurements.PAGE.read_text(encoding="utf-8")
 ASKED = [one for question in measurements.QUESTIONS for one in question.asked]

@@ -68,7 +68,7 @@ QUESTION = Question(
     asked=(
         Asked(
             instrument="lesions",
-            settings={"images": 500, "pairs": 0, "several": 10, "draws": 5, "swaps": 0, "reset": False, "paths": 0},
+            settings={"images": 500, "pairs": 0, "several": 10, "draws": 2, "swaps": 0, "reset": False, "paths": 0},
         ),
     ),
     later=(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from reslab.numbers import count
 from tools.questions.asked import NETWORKS, Asked, Later
 from tools.questions.question import Answer, Material, Question, draw_views, panel_title, say_images, tabulate
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 SEEDS = (0, 1, 2)
 
 
-def _ends(found: Mapping[str, Any]) -> tuple[float, float, float]:
+def find_ends(found: Mapping[str, Any]) -> tuple[float, float, float]:
     """Return the norms of the first layer and of the last convolution, and the cosine of neighbours at the logits."""
     path = [layer for layer in found["layers"] if not layer["beside"]]
     return path[0]["norm"]["value"], path[-2]["norm"]["value"], found["depths"][-1]["neighbours"]["value"]
@@ -23,35 +24,46 @@ def _ends(found: Mapping[str, Any]) -> tuple[float, float, float]:
 
 def _tell(material: Material) -> Answer:
     *drawn, trained = material.read
-    ends = {network: [_ends(found[network]) for found in drawn] for network in NETWORKS}
-    ratios = {network: statistics.mean(first / last for first, last, _ in ends[network]) for network in NETWORKS}
-    cosines = {network: [cosine for *_, cosine in ends[network]] for network in NETWORKS}
+    ends = {network: [find_ends(found[network]) for found in drawn] for network in NETWORKS}
+    ratios = {network: [first / last for first, last, _ in ends[network]] for network in NETWORKS}
+    cosines = {network: statistics.mean(cosine for *_, cosine in ends[network]) for network in NETWORKS}
+    after = {network: find_ends(trained[network]) for network in NETWORKS}
     rows = {
         network: (
-            " ".join(f"{first:.3g}" for first, *_ in ends[network]),
-            " ".join(f"{last:.3g}" for _, last, _ in ends[network]),
-            " ".join(f"{cosine:.2f}" for cosine in cosines[network]),
-            *[f"{value:.3g}" for value in _ends(trained[network])[:2]],
-            f"{_ends(trained[network])[2]:.2f}",
+            " ".join(f"{first:.2g}" for first, *_ in ends[network]),
+            " ".join(f"{last:.2g}" for _, last, _ in ends[network]),
+            " ".join(_write(cosine) for *_, cosine in ends[network]),
+            *[f"{norm:.2g}" for norm in after[network][:2]],
+            _write(after[network][2]),
         )
         for network in NETWORKS
     }
     heads = ["first layer", "last convolution", "neighbours"]
+    first, last, cosine = after["plain-56"]
     return Answer(
         found=(
-            "**They do not vanish; in deep plain nets they explode towards the input and shatter.** At the "
-            f"initialization the gradient of the first layer of plain-56 is {ratios['plain-56']:,.0f} times as long as "
-            f"that of its last convolution (plain-20: {ratios['plain-20']:.1f}, ResNet-56: {ratios['resnet-56']:.1f}), "
-            "and gradients with respect to neighbouring inputs have a cosine of "
-            f"{statistics.mean(cosines['plain-56']):.2f} at the logits of plain-56, of "
-            f"{statistics.mean(cosines['resnet-56']):.2f} in ResNet-56."
+            "**They do not vanish. In a deep plain net they explode towards the input and shatter, where training "
+            "begins.** At the initialization the gradient of the first layer is as long as that of the last convolution "
+            f"{_range(ratios['plain-56'])} times in plain-56, {_range(ratios['plain-20'])} times in plain-20 and "
+            f"{_range(ratios['resnet-56'])} times in ResNet-56, and at the logits gradients of neighbouring inputs have "
+            f"a cosine of {_write(cosines['plain-56'])}, {_write(cosines['plain-20'])} and "
+            f"{_write(cosines['resnet-56'])}. Trained, plain-56 has {first / last:.1f} times and {_write(cosine)}: what "
+            "has been trained is healthy."
         ),
         sure=(
-            f"{say_images(trained)} in {trained['plain-20']['batches']} batches, batch norm with the statistics of each; "
-            f"{len(SEEDS)} draws of the initialization, each in the table, but one trained network each."
+            f"{say_images(trained)} in {trained['plain-20']['batches']} batches, batch norm with the statistics of "
+            f"each. {len(SEEDS)} draws of the initialization, all in the table, but one trained network each."
         ),
         table=tabulate([*(f"{head}, begun" for head in heads), *(f"{head}, trained" for head in heads)], rows),
     )
+
+
+def _range(values: Sequence[float]) -> str:
+    return " to ".join(f"{value:.1f}" if value < 10 else count(value) for value in (min(values), max(values)))
+
+
+def _write(cosine: float) -> str:
+    return f"{cosine:.2f}".replace("-0.00", "0.00")
 
 
 def _draw(material: Material) -> Figure:

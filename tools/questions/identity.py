@@ -38,16 +38,15 @@ def _tell(material: Material) -> Answer:
     return Answer(
         found=(
             "**Residual blocks are near the identity, the nearer the deeper the net; plain blocks are not.** The median "
-            f"block changes {changes['resnet-20']:.2f} of its input's length in ResNet-20, {changes['resnet-56']:.2f} in "
-            f"ResNet-56 and {changes['resnet-110']:.2f} in ResNet-110, but {changes['plain-20']:.2f} and "
-            f"{changes['plain-56']:.2f} in plain-20 and plain-56; "
-            f"{'no block' if not exact else f'{exact} blocks'} of the {sum(map(len, same.values()))} "
-            "that keep dimensions is exactly the identity."
+            f"block changes its input by {changes['resnet-20']:.2f} of its length in ResNet-20, "
+            f"{changes['resnet-56']:.2f} in ResNet-56 and {changes['resnet-110']:.2f} in ResNet-110, but by "
+            f"{changes['plain-20']:.2f} in plain-20 and {changes['plain-56']:.2f} in plain-56; of the "
+            f"{sum(map(len, same.values()))} blocks that keep dimensions {exact or 'none'} is exactly the identity."
         ),
         sure=(
-            f"{say_images(found)}; the 95 % intervals of the changes are at most ± {error:.3f}; one trained network each. "
+            f"{say_images(found)}; 95 % intervals of the changes are at most ± {error:.3f}. One trained network each. "
             "A plain block may pass its input on in other channels, so the table has the share of its output that is "
-            "linear in the input too."
+            "linear in the input: even by that plain blocks are further away."
         ),
         table=tabulate(("blocks", "change: least", "median", "most", "cosine", "linear %"), rows),
     )

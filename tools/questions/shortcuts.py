@@ -33,14 +33,15 @@ def _tell(material: Material) -> Answer:
     }
     return Answer(
         found=(
-            "**Shortcuts carry most, forward and backward, and more in deeper nets.** In the median block the branch has "
-            f"{forward['resnet-20']:.0f} % of the energy at the addition in ResNet-20, {forward['resnet-56']:.0f} % in "
-            f"ResNet-56 and {forward['resnet-110']:.0f} % in ResNet-110, and of that of the gradient that comes back "
-            f"{backward['resnet-20']:.0f}, {backward['resnet-56']:.0f} and {backward['resnet-110']:.0f} %."
+            "**Shortcuts carry more than half, and in deep nets nearly all, forward and backward.** In the median block "
+            f"the branch has {forward['resnet-20']:.0f} % of the energy at the addition in ResNet-20, "
+            f"{forward['resnet-56']:.0f} % in ResNet-56 and {forward['resnet-110']:.0f} % in ResNet-110, and of that of "
+            f"the gradient that comes back {backward['resnet-20']:.0f}, {backward['resnet-56']:.0f} and "
+            f"{backward['resnet-110']:.0f} %. Whether gates are open is not run: no weights of Highway networks are kept."
         ),
         sure=(
-            f"{say_images(found)}; the 95 % intervals of the shares are at most ± {error:.1f} points; one trained network "
-            "each, all with option A. Whether gates are open was not measured: no weights of Highway networks were kept."
+            f"{say_images(found)}; 95 % intervals of the shares are at most ± {error:.1f} points. One trained network "
+            "each, all with option A."
         ),
         table=tabulate(("additions", "branch %, forward", "branch %, backward", "cosine of both terms"), rows),
     )

@@ -70,7 +70,7 @@ def _write_answer(question: Question, material: Material) -> list[str]:
     if not question.run:
         return ["Not run.", block]
     answer = question.tell(material)
-    records = [*dict.fromkeys(asked.links for asked in question.asked), *question.records]
+    records = [*(f"{asked.links}." for asked in question.asked), *question.records]
     parts = [
         _fold(answer.found),
         _fold(f"How sure: {answer.sure}"),

@@ -34,13 +34,14 @@ def test_every_instrument_has_its_question() -> None:
 @pytest.mark.parametrize("asked", ASKED, ids=lambda asked: asked.path(asked.networks[0]).stem)
 def test_records_are_those_of_the_commands(asked: Asked) -> None:
     """What the command line makes of a command is what the record has, and where it is looked for."""
-    words = shlex.split(asked.command.replace("\\\n", ""))[2:-2]
+    words = shlex.split(asked.command.replace("\\\n", ""))[2 : -4 if asked.of_runs else -2]
     (instrument, *networks), fields = split_words(words)
     settings, rest = _read_settings(instrument, fields)
-    assert (instrument, tuple(networks), rest) == (asked.instrument, asked.networks, {"weights": "cifar10"})
+    weights = {} if asked.of_runs else {"weights": "cifar10"}
+    assert (instrument, tuple(networks), rest) == (asked.instrument, asked.networks, weights)
     for network in asked.networks if asked.run else ():
         found = asked.read()[network]
-        assert found["subject"] == f"{network} weights=cifar10"
+        assert found["subject"] == " ".join([network, *(f"{name}={value}" for name, value in weights.items())])
         assert found["settings"]["images"] == settings.images == found["images"]
         assert all(found["settings"][name] == value for name, value in asked.settings.items())
         assert asked.path(network).stem in (f"{instrument}-{settings.digest}", instrument)

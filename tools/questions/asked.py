@@ -1,6 +1,6 @@
 """What was measured for the page on measurements: a command's settings, of several networks, name the records it left.
 
-Those of shipped weights lie in results/analysis, those of runs with the runs.
+Each lies in results/analysis, in a folder of its network or run.
 """
 
 from __future__ import annotations
@@ -22,30 +22,33 @@ from tools import REPOSITORY, RESULTS
 RECORDS = RESULTS / "analysis"
 PLAIN, RESIDUAL = ("plain-20", "plain-56"), ("resnet-20", "resnet-56", "resnet-110")
 NETWORKS = (*PLAIN, *RESIDUAL)
+SHIPPED = "weights=cifar10"
 WIDEST = 100  # of a command's line
 Found = Mapping[str, Mapping[str, Any]]  # what an instrument found, by the network
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """An instrument by some settings, of networks with the weights that ship."""
+    """An instrument by some settings, of networks with the weights that ship, or `of_runs` by their ids."""
 
     instrument: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     networks: tuple[str, ...] = NETWORKS
+    of_runs: bool = False
 
     @property
     def command(self) -> str:
         """Return what measures it, folded."""
         fields = [f"{name}={str(value).lower()}" for name, value in self.settings.items()]
-        words = ["reslab analyze", self.instrument, *self.networks, "weights=cifar10", *fields]
-        return fold(" ".join([*words, "--out results/analysis"]))
+        words = ["reslab analyze", self.instrument, *self.networks, *([] if self.of_runs else [SHIPPED]), *fields]
+        runs = ["--runs results/cifar10"] if self.of_runs else []
+        return fold(" ".join([*words, *runs, "--out results/analysis"]))
 
     def path(self, network: str) -> Path:
         """Return where the record lies."""
         digest = find_settings(self.instrument)(**self.settings).digest
         name = "-".join(filter(None, (self.instrument, digest)))
-        return RECORDS / slug(f"{network} weights=cifar10") / "analysis" / f"{name}.json"
+        return RECORDS / slug(network if self.of_runs else f"{network} {SHIPPED}") / "analysis" / f"{name}.json"
 
     @property
     def pattern(self) -> str:
@@ -94,6 +97,6 @@ def name_in_prose(network: str) -> str:
 
 def fold(command: str) -> str:
     """Write a long command in lines that a shell joins."""
-    together = command.replace("--out ", "--out\0")
+    together = command.replace("--out ", "--out\0").replace("--runs ", "--runs\0")
     lines = textwrap.wrap(together, WIDEST, break_long_words=False, break_on_hyphens=False)
     return " \\\n    ".join(lines).replace("\0", " ")

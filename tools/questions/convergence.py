@@ -11,7 +11,7 @@ from reslab.analysis.convergence.settings import Convergence
 from reslab.numbers import count
 from reslab.report.figures import Line, draw_lines
 from reslab.report.markdown import write_table
-from tools.questions.asked import Later, fold, name_in_prose
+from tools.questions.asked import Asked, Later, name_in_prose
 from tools.questions.question import Answer, Material, Question
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 DEPTHS = (20, 32, 44, 56)  # plain-110 is one run that hardly began, and would weigh heavily in a slope
 ALIKE = ("", " accumulate=2")  # the same training, its batches in two parts
-TWINS = ("plain-56-cifar10-3f26ec3d8897", "resnet-56-cifar10-eb113f66b78f")
 
 
 def compare(material: Material) -> list[dict[str, Any]]:
@@ -122,8 +121,13 @@ QUESTION = Question(
     draw=_draw,
     figure="says-convergence",
     caption="Floor and rate of the laws fitted to training errors, by depth, at the first two learning rates",
-    commands=(
-        fold(f"reslab analyze convergence {TWINS[0]} against={TWINS[1]} --runs results/cifar10 --out results/analysis"),
+    asked=(
+        Asked(
+            instrument="convergence",
+            settings={"against": "resnet-56-cifar10-eb113f66b78f"},
+            networks=("plain-56-cifar10-3f26ec3d8897",),
+            of_runs=True,
+        ),
     ),
     records=(
         "The command fits one run; [Several runs](../how-to/convergence.md#several-runs) has the comparison that the "

@@ -43,12 +43,12 @@ def _tell(material: Material) -> Answer:
     return Answer(
         found=(
             "**They do not vanish. In a deep plain net they explode towards the input and shatter, where training "
-            "begins.** At the initialization the gradient of the first layer is as long as that of the last convolution "
+            "begins.** At the initialization the first layer's gradient is as long as that of the last convolution "
             f"{_range(ratios['plain-56'])} times in plain-56, {_range(ratios['plain-20'])} times in plain-20 and "
-            f"{_range(ratios['resnet-56'])} times in ResNet-56, and at the logits gradients of neighbouring inputs have "
-            f"a cosine of {_write(cosines['plain-56'])}, {_write(cosines['plain-20'])} and "
-            f"{_write(cosines['resnet-56'])}. Trained, plain-56 has {first / last:.1f} times and {_write(cosine)}: what "
-            "has been trained is healthy."
+            f"{_range(ratios['resnet-56'])} times in ResNet-56, and gradients of neighbouring inputs have at the "
+            f"logits a cosine of {_write(cosines['plain-56'])}, {_write(cosines['plain-20'])} and "
+            f"{_write(cosines['resnet-56'])}. Trained, plain-56 has {first / last:.1f} times and {_write(cosine)}: "
+            "what has been trained is healthy."
         ),
         sure=(
             f"{say_images(trained)} in {trained['plain-20']['batches']} batches, batch norm with the statistics of "

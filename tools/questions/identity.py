@@ -37,8 +37,8 @@ def _tell(material: Material) -> Answer:
     }
     return Answer(
         found=(
-            "**Residual blocks are near the identity, the nearer the deeper the net; plain blocks are not.** The median "
-            f"block changes its input by {changes['resnet-20']:.2f} of its length in ResNet-20, "
+            "**Residual blocks are near the identity, the nearer the deeper the net; plain blocks are not.** The "
+            f"median block changes its input by {changes['resnet-20']:.2f} of its length in ResNet-20, "
             f"{changes['resnet-56']:.2f} in ResNet-56 and {changes['resnet-110']:.2f} in ResNet-110, but by "
             f"{changes['plain-20']:.2f} in plain-20 and {changes['plain-56']:.2f} in plain-56; of the "
             f"{sum(map(len, same.values()))} blocks that keep dimensions {exact or 'none'} is exactly the identity."

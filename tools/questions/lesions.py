@@ -37,8 +37,8 @@ def _tell(material: Material) -> Answer:
     }
     return Answer(
         found=(
-            "**In deep residual nets one block is worth little, in plain nets nearly everything.** Without one block the "
-            f"error goes, in the median, from {intact['resnet-110']:.1f} to {medians['resnet-110']:.1f} % in ResNet-110, "
+            "**In deep residual nets one block is worth little, in plain nets nearly everything.** Without one block "
+            f"the median error goes from {intact['resnet-110']:.1f} to {medians['resnet-110']:.1f} % in ResNet-110, "
             f"from {intact['resnet-56']:.1f} to {medians['resnet-56']:.1f} % in ResNet-56 and from "
             f"{intact['resnet-20']:.1f} to {medians['resnet-20']:.1f} % in ResNet-20, but from "
             f"{intact['plain-20']:.1f} to {medians['plain-20']:.1f} % in plain-20 and from {intact['plain-56']:.1f} to "
@@ -46,8 +46,8 @@ def _tell(material: Material) -> Answer:
         ),
         sure=(
             f"{say_images(found)}, the same with and without: the 95 % interval of a block's harm is ± "
-            f"{min(sure.values()):.1f} to ± {max(sure.values()):.1f} points in the median. One trained network each, with "
-            "batch norm's statistics fixed, which deletion makes unfit; several blocks are drawn five times."
+            f"{min(sure.values()):.1f} to ± {max(sure.values()):.1f} points in the median. One trained network each, "
+            "with batch norm's statistics fixed, which deletion makes unfit; several blocks are drawn five times."
         ),
         table=tabulate(
             ("blocks", "intact, wrong %", "without one: least", "median", "most", f"without {deleted}, mean"), rows

@@ -33,11 +33,12 @@ def _tell(material: Material) -> Answer:
     }
     return Answer(
         found=(
-            "**Shortcuts carry more than half, and in deep nets nearly all, forward and backward.** In the median block "
-            f"the branch has {forward['resnet-20']:.0f} % of the energy at the addition in ResNet-20, "
-            f"{forward['resnet-56']:.0f} % in ResNet-56 and {forward['resnet-110']:.0f} % in ResNet-110, and of that of "
-            f"the gradient that comes back {backward['resnet-20']:.0f}, {backward['resnet-56']:.0f} and "
-            f"{backward['resnet-110']:.0f} %. Whether gates are open is not run: no weights of Highway networks are kept."
+            "**Shortcuts carry more than half, and in deep nets nearly all, forward and backward.** In the median "
+            f"block the branch has {forward['resnet-20']:.0f} % of the energy at the addition in ResNet-20, "
+            f"{forward['resnet-56']:.0f} % in ResNet-56 and {forward['resnet-110']:.0f} % in ResNet-110, and of "
+            f"that of the gradient that comes back {backward['resnet-20']:.0f}, {backward['resnet-56']:.0f} and "
+            f"{backward['resnet-110']:.0f} %. Whether gates are open is not run: Highway "
+            "networks left no weights."
         ),
         sure=(
             f"{say_images(found)}; 95 % intervals of the shares are at most ± {error:.1f} points. One trained network "

@@ -118,10 +118,13 @@ def render_measurements(
     }
     plots = [plot for shown in findings.values() for _, plot, *_ in shown]
     plots += [plot for those in drawn.values() for *_, plot in those]
+    panels = list_panels()
     return _render(
         "measurements.html",
         up="",
-        panels=list_panels(),
+        panels={
+            name: panels[name] for name in sorted(panels, key=lambda name: not (name in findings or name in drawn))
+        },
         findings=findings,
         drawn=drawn,
         addresses=addresses,

@@ -92,7 +92,13 @@ def tell_slope(slope: Mapping[str, Any]) -> str:
 def _draw(material: Material) -> Figure:
     phases = compare(material)[:2]
     views = [
-        View(key=name, title="", axis="", printed_axis=f"layers, at {phase['learning_rate']:g}", quantity=words)
+        View(
+            key=name,
+            title=f"At a learning rate of {phase['learning_rate']:g}",
+            axis="",
+            printed_axis="layers",
+            quantity=words,
+        )
         for phase in phases
         for name, words in (("floor", "floor (%)"), ("rate", f"rate of the {phase['law']} law"))
     ]

@@ -54,10 +54,17 @@ def _tell(material: Material) -> Answer:
 
 
 def _draw(material: Material) -> Figure:
-    view = View(
-        key="loss", title="", axis="", printed_axis="random direction, filter-normalized", quantity="loss", log=True
-    )
-    views = [view for _ in material.asked]
+    views = [
+        View(
+            key=f"seed-{seed}",
+            title=f"Direction of seed {seed}",
+            axis="",
+            printed_axis="lengths of the filters",
+            quantity="loss",
+            log=True,
+        )
+        for seed in SEEDS
+    ]
     arrays = {network: [one.read_arrays(network) for one in material.asked] for network in NETWORKS}
     lines = [
         make_line(

@@ -133,6 +133,7 @@ def draw_lines(lines: Sequence[Line], views: Sequence[View], *, usual: str) -> F
     for axis, view in zip(axes, views, strict=True):
         axis.set_xlabel(view.printed_axis)
         if own:
+            axis.set_title(view.title, fontsize=10)
             axis.set_ylabel(view.quantity or usual)
             axis.set_yscale("log" if view.log else "linear")
     axes[0].set_ylabel(views[0].quantity or usual)

@@ -22,6 +22,7 @@ from reslab.runs.directory import RunDirectory
 from reslab.runs.origins import name_weights
 from reslab.runtime.listener import Listener
 from reslab.spec.codec import override
+from reslab.spec.task import find_task, tasks_for
 from reslab.spec.trial import Trial
 
 WEIGHTS_NEEDED = "give weights=imagenet, or the file of a classifier"
@@ -51,12 +52,15 @@ def train_in_turns(
 
     `weights` are those of the classifier that steps 1 and 2 start from; `fields` are those of every step.
     """
+    task = find_task(fields.get("task") or tasks_for(dataset.target)[0])
+    if task.needs != "boxes":
+        raise UserError(f"{FORM} is for detectors, but the task is {task.name}; leave out {FORM}")
     if weights is None:
         raise UserError(f"{FORM}={ALTERNATING} starts two networks from trained weights; {WEIGHTS_NEEDED}")
     start, run = weights, None
     with tempfile.TemporaryDirectory(prefix="reslab-") as folder:
         for number, step in enumerate(STEPS):
-            given = _choose_fields(fields, number) | step
+            given = choose_fields(fields, number) | step
             make = partial(_read_one, given, weights=start)
             (trial,), dataset = go_on_with_earlier(make, dataset, root, weights=start, listener=listener)
             if number == 0:
@@ -90,7 +94,7 @@ def _read_one(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Pat
     return [read_trial(fields, dataset, weights=weights)]
 
 
-def _choose_fields(fields: Mapping[str, Any], number: int) -> dict[str, Any]:
+def choose_fields(fields: Mapping[str, Any], number: int) -> dict[str, Any]:
     """Return the fields of a step, by the recipe for what it trains; the first decides on the network of all."""
     chosen = {name: value for name, value in fields.items() if number == 0 or name.partition(".")[0] != "network"}
     if isinstance(recipe := fields.get("recipe"), str):
@@ -99,9 +103,7 @@ def _choose_fields(fields: Mapping[str, Any], number: int) -> dict[str, Any]:
 
 
 def _read_classifier(trial: Trial, weights: str | Path) -> Weights:
-    """Read what steps 1 and 2 start from; refuse a detector, and a task that has no proposals."""
-    if trial.task.needs != "boxes":
-        raise UserError(f"{FORM} is for detectors, but the task is {trial.task.name}; leave out {FORM}")
+    """Read what steps 1 and 2 start from; refuse a detector."""
     read = read_weights(weights, like=trial.network)
     if read.task.needs == "boxes":
         raise UserError(f"{FORM}={ALTERNATING} starts from a classifier, but {weights} is a detector; {WEIGHTS_NEEDED}")

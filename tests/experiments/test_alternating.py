@@ -17,13 +17,30 @@ from reslab.runs.directory import RunDirectory, list_runs
 from reslab.spec.detection import Detection
 
 SIZES = ((96, 72), (72, 96))
-THIN = {"stem.width": 8, **{f"stages.{stage}.width": width for stage, width in enumerate((8, 8, 16, 16))}}
+THIN = {"stem.width": 8} | {
+    f"stages.{stage}.{name}": value
+    for stage, width in enumerate((8, 8, 16, 16))
+    for name, value in (("width", width), ("blocks", 1))
+}
+TASK = {
+    "shorter": 64,
+    "longest": 96,
+    "anchor_sides": [16, 32],
+    "rpn_width": 16,
+    "proposals_train": 40,
+    "proposals_test": 20,
+    "proposal_side": 4,
+    "regions": 16,
+    "detections": 10,
+    "detection_score": 0,
+    "crossing_anchors": True,
+    "norm": "trained",
+}
+RECIPE = {"iterations": 2, "evaluate_every": 2, "batch": 2, "precision": "fp32"}
 FIELDS: dict[str, Any] = {
     FORM: "alternating",
-    **{"task.shorter": 64, "task.longest": 96, "task.anchor_sides": [16, 32], "task.rpn_width": 16},
-    **{"task.proposals_train": 40, "task.proposals_test": 20, "task.proposal_side": 4, "task.regions": 16},
-    **{"task.detections": 10, "task.detection_score": 0, "task.crossing_anchors": True, "task.norm": "trained"},
-    **{"recipe.iterations": 2, "recipe.evaluate_every": 2, "recipe.batch": 2, "recipe.precision": "fp32"},
+    **{f"task.{name}": value for name, value in TASK.items()},
+    **{f"recipe.{name}": value for name, value in RECIPE.items()},
 }
 
 

@@ -17,7 +17,7 @@ from reslab.runs.directory import RunDirectory, list_runs
 from reslab.spec.detection import Detection
 
 SIZES = ((96, 72), (72, 96))
-THIN = {"stem.width": 8} | {
+THIN: dict[str, Any] = {"stem.width": 8} | {
     f"stages.{stage}.{name}": value
     for stage, width in enumerate((8, 8, 16, 16))
     for name, value in (("width", width), ("blocks", 1))

@@ -60,34 +60,33 @@ def train_in_turns(
     start, run = weights, None
     with tempfile.TemporaryDirectory(prefix="reslab-") as folder:
         for number, step in enumerate(STEPS):
-            given = choose_fields(fields, number) | step
+            given = {**choose_fields(fields, number), **step}
             make = partial(_read_one, given, weights=start)
             (trial,), dataset = go_on_with_earlier(make, dataset, root, weights=start, listener=listener)
             if number == 0:
-                classifier = _read_classifier(trial, weights)
+                _refuse_detector(read_weights(weights, like=trial.network), origin=weights)
             run = train(f"step {number + 1} of {len(STEPS)}: {step['task.trains']}", trial, dataset, start)
             if run.state != "finished":
                 break
-            start = run.weights
-            if number == 0:
-                name = f"{name_weights(weights, classifier.provenance)}+{run.path.name}.safetensors"
-                start = join(classifier, run, target=Path(folder) / name)
+            start = join(weights, run, Path(folder)) if number == 0 else run.weights
     assert run is not None
     return run
 
 
-def join(classifier: Weights, proposing: RunDirectory, *, target: Path) -> Path:
-    """Write what step 2 starts from: a detector on the classifier's network, beside the one that is to propose."""
+def join(weights: str | Path, proposing: RunDirectory, folder: Path) -> Path:
+    """Write what step 2 starts from: a detector on a classifier's network, beside the one that is to propose."""
     read, trial = read_weights(proposing.weights), proposing.trial()
+    classifier = read_weights(weights, like=trial.network)
     task = override(read.task, {name.removeprefix("task."): value for name, value in STEPS[1].items()})
     detector = build_seeded(read.spec, task=task, seed=trial.seed)
     assert isinstance(detector, Detector) and detector.separate is not None
     detector.separate.load_state_dict({name: read.tensors[name] for name in detector.separate.state_dict()})
-    start_from_classifier(detector, classifier, origin="the classifier")
+    start_from_classifier(detector, classifier, origin=str(weights))
     detector.task, detector.class_names, detector.class_words = task, read.class_names, read.class_words
     detector.preprocess, detector.mean_image = read.preprocess, read.mean_image
     seen = {name: value for name, value in read.provenance.items() if name != "trial"}
-    return save_model(detector, target, provenance=seen)
+    name = f"{name_weights(weights, classifier.provenance)}+{proposing.path.name}.safetensors"
+    return save_model(detector, folder / name, provenance=seen)
 
 
 def _read_one(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Path) -> list[Trial]:
@@ -102,9 +101,6 @@ def choose_fields(fields: Mapping[str, Any], number: int) -> dict[str, Any]:
     return chosen
 
 
-def _read_classifier(trial: Trial, weights: str | Path) -> Weights:
-    """Read what steps 1 and 2 start from; refuse a detector."""
-    read = read_weights(weights, like=trial.network)
-    if read.task.needs == "boxes":
-        raise UserError(f"{FORM}={ALTERNATING} starts from a classifier, but {weights} is a detector; {WEIGHTS_NEEDED}")
-    return read
+def _refuse_detector(weights: Weights, *, origin: str | Path) -> None:
+    if weights.task.needs == "boxes":
+        raise UserError(f"{FORM}={ALTERNATING} starts from a classifier, but {origin} is a detector; {WEIGHTS_NEEDED}")

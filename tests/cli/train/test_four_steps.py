@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -18,7 +19,7 @@ from reslab.training import loop
 
 reslab = conftest.reslab
 
-THIN = {"stem.width": 8} | {
+THIN: dict[str, Any] = {"stem.width": 8} | {
     f"stages.{stage}.{name}": value
     for stage, width in enumerate((8, 8, 16, 16))
     for name, value in (("width", width), ("blocks", 1))

@@ -156,7 +156,7 @@ def test_steps_train_their_own_layers(
     head: str, trains: str, freeze: str, learning: tuple[str, ...], names: set[str]
 ) -> None:
     """Losses of what is not trained are not computed; a pyramid's last stage is shared, another's is for regions."""
-    pyramid = {"head": "fpn", "pooling": "align", "anchor_sides": (8, 16, 24, 32, 48), "pooled_side": 2}
+    pyramid: dict[str, Any] = {"head": "fpn", "pooling": "align", "anchor_sides": (8, 16, 24, 32, 48), "pooled_side": 2}
     detector = make_detector(**(pyramid if head == "fpn" else {}), norm="trained", trains=trains, freeze=freeze).train()
     before = {name: tensor.clone() for name, tensor in detector.state_dict().items()}
     losses = detector.losses(*draw_scenes(2), torch.Generator().manual_seed(0))

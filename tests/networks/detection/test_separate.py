@@ -14,8 +14,8 @@ from reslab.networks.detection.sampling import Regions, Sample, sample_regions
 from reslab.networks.layers import FrozenBatchNorm
 from reslab.networks.weights.detectors import fit_proposals
 
-STEP_2 = {"trains": "regions", "trunks": "separate"}
-FPN = {"head": "fpn", "pooling": "align", "anchor_sides": (8, 16, 24, 32, 48), "pooled_side": 2}
+STEP_2: dict[str, Any] = {"trains": "regions", "trunks": "separate"}
+FPN: dict[str, Any] = {"head": "fpn", "pooling": "align", "anchor_sides": (8, 16, 24, 32, 48), "pooled_side": 2}
 
 
 def make_pair(**fields: Any) -> tuple[Detector, Detector]:
@@ -80,6 +80,7 @@ def test_nothing_moves_it(norm: str) -> None:
 
 def test_it_has_no_layers_for_regions() -> None:
     """The last stage of its network is not kept; of a pyramid's, all stages are."""
+    fields: dict[str, Any]
     for fields, last in (({}, False), (FPN, True)):
         separate = make_detector(**fields, **STEP_2).separate
         assert separate is not None

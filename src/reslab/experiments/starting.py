@@ -71,7 +71,7 @@ def _refuse_other_task(trial: Trial, read: Weights, *, origin: str) -> None:
         return
     here, before = (flatten(encode(task)) for task in (trial.task, read.task))
     known = _list_shapes(read.spec, read.task)
-    for field in [field for field in here if here[field] != before[field]]:
+    for field in [field for field in here if here[field] != before[field] and field not in trial.task.about_training]:
         if _list_shapes(read.spec, override(read.task, {field: here[field]})) != known:
             raise UserError(
                 f"task.{field}={to_json(here[field])} does not fit the weights {origin}, which were trained with "

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 MOST_EPOCHS = 1_000_000
 PHOTOGRAPH_SIDE = 64  # weights that saw smaller images have to learn about as much anew as random ones
 PUBLISHED = "torchvision"  # weights for whichever network is asked for
+FORM, JOINT, ALTERNATING = "task.form", "joint", "alternating"  # a word of commands, and no field of a trial
 SLIPS = ("recipe.epoch", "recipe.num_epochs", "recipe.max_epochs")
 
 
@@ -197,6 +198,19 @@ def take_epochs(fields: dict[str, Any]) -> float | None:
             f"recipe.epochs is {epochs:g}; it must be above 0 and at most {MOST_EPOCHS:,}, and may be a fraction"
         )
     return epochs
+
+
+def take_form(fields: dict[str, Any]) -> bool:
+    """Take out of the fields in which form a detector is trained, and return whether it is the alternating one."""
+    form = str(fields.pop(FORM, JOINT)).lower()
+    if form not in (JOINT, ALTERNATING):
+        raise UserError(f"{FORM} is {form!r}; choose {JOINT} or {ALTERNATING}")
+    if form == JOINT:
+        return False
+    for name in ("task.trains", "task.trunks"):
+        if name in fields:
+            raise UserError(f"{FORM}={ALTERNATING} sets {name} in each of its steps; leave out {name}")
+    return True
 
 
 def with_epochs(trial: Trial, epochs: float | None, dataset: Dataset) -> Trial:

@@ -127,6 +127,7 @@ VOC_PAPER = replace(
     centring="imagenet",
     evaluate_every=10_000,
 )
+COCO_STEP = replace(VOC_PAPER, iterations=320_000, schedule=ScheduleSpec(drops=(0.75,)), evaluate_every=40_000)
 RECIPES: dict[str, Recipe] = {
     "cifar-paper": PAPER,
     "cifar-paper-110": replace(PAPER, warmup=WarmupSpec(window=391)),  # an epoch of CIFAR-10
@@ -190,6 +191,11 @@ RECIPES: dict[str, Recipe] = {
     ),
     "voc-paper": VOC_PAPER,
     "coco-paper": replace(VOC_PAPER, iterations=490_000, evaluate_every=35_000),
+    # The steps of alternating training: those that train proposals, and those that train regions.
+    "voc-proposals": replace(VOC_PAPER, iterations=80_000, batch=1, schedule=ScheduleSpec(drops=(0.75,))),
+    "voc-regions": replace(VOC_PAPER, iterations=60_000, schedule=ScheduleSpec(drops=(0.5,))),
+    "coco-proposals": replace(COCO_STEP, batch=8),
+    "coco-regions": replace(COCO_STEP, batch=16),
     # A few hundred photographs with boxes, from trained weights.
     "objects": Recipe(
         iterations=400,

@@ -14,6 +14,12 @@ class TaskSpec:
 
     name: ClassVar[str]
     needs: ClassVar[Target] = "none"
+    about_training: ClassVar[tuple[str, ...]] = ()  # fields that trained weights of the task fit whatever they are
+
+    @property
+    def needs_start(self) -> str:
+        """Name the field that makes no sense without trained weights to start from; nothing where none does."""
+        return ""
 
     @property
     def sides(self) -> tuple[int, int] | None:

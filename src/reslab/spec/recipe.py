@@ -117,12 +117,13 @@ PHOTOS = Recipe(
     precision="bf16",
     evaluate_every=40,
 )
-# Faster R-CNN's approximate joint training (paper, appendix A): 50k updates of two images, then 20k at a tenth.
+# Faster R-CNN's approximate joint training (paper, appendix A): 50k updates of two images, then 20k at a tenth. Its
+# files have biases at twice the rate, and let them decay.
 VOC_PAPER = replace(
     PAPER,
     iterations=70_000,
     batch=2,
-    optimizer=OptimizerSpec(learning_rate=0.001, weight_decay=5e-4, decay="weights"),
+    optimizer=OptimizerSpec(learning_rate=0.001, bias_rate=2.0, weight_decay=5e-4, decay="all"),
     schedule=ScheduleSpec(drops=(5 / 7,)),
     centring="imagenet",
     evaluate_every=10_000,
@@ -130,10 +131,19 @@ VOC_PAPER = replace(
 RECIPES: dict[str, Recipe] = {
     "cifar-paper": PAPER,
     "cifar-paper-110": replace(PAPER, warmup=WarmupSpec(window=391)),  # an epoch of CIFAR-10
+    # By its authors' files, but for how they normalize images and draw two layers: docs/paper/deviations.md.
     "highway": replace(
         PAPER,
         iterations=200_000,
-        optimizer=OptimizerSpec(learning_rate=0.025, nesterov=True, weight_decay=1e-3, decay="all"),
+        batch=100,
+        optimizer=OptimizerSpec(
+            learning_rate=0.025,
+            bias_rate=2.0,
+            nesterov=True,
+            weight_decay=1e-3,
+            decay="weights",
+            head_decay=10.0,
+        ),
         schedule=ScheduleSpec(drops=(0.5, 0.75, 0.875)),
     ),
     # A hundred epochs of CIFAR-10 in one cycle; docs/how-to/fast-cifar.md says what each part is for.

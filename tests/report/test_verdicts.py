@@ -461,6 +461,7 @@ OTHER = {
     "recipe.augmentation.policy": "trivial",
     "recipe.augmentation.mixup": 0.2,
     "recipe.augmentation.cutmix": 1.0,
+    "recipe.augmentation.scales": [0.8, 1.0],
     "recipe.resizing.initial": 0.5,
     "recipe.resizing.stages": 2,
     "recipe.optimizer.body_rate": 0.1,

@@ -105,6 +105,7 @@ def test_detectors_have_the_recipe_of_faster_rcnn(name: str, iterations: int, dr
             {"augmentation.flip": False, "augmentation.alternating_flips": True},
             "set recipe.augmentation.flip=true",
         ),
+        ({"augmentation.scales": "[0.5,1.5]"}, r"scales is \[0.5, 1.5\]; give fractions of task.shorter up to 1"),
         ({"augmentation.edges": "mirror"}, "choose zero or reflect"),
         ({"class_weights": "equal"}, "choose none or balanced"),
         ({"sampling": "balanced", "class_weights": "balanced"}, "favour rare classes twice; choose one of them"),

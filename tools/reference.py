@@ -52,6 +52,7 @@ USES = {  # what each preset is for, in a sentence
     "finetune": "The same, starting from trained weights. The default for folders with `weights=`.",
     "voc-paper": "The paper's training of detectors on PASCAL VOC (appendix A): Faster R-CNN, trained jointly.",
     "coco-paper": "The same on COCO, with seven times as many iterations.",
+    "detection": "Detectors since: warm-up, several scales, 12 epochs of the data; the iterations are those of COCO.",
     "objects": "A few hundred photographs with boxes, from trained weights. The default for images with boxes.",
     "svhn": "House numbers. Like cifar-paper, without flips: a flipped digit is another sign.",
     "digits": "A short run on small digits. The lower rate lets 56 layers start within it.",

@@ -12,7 +12,7 @@ from reslab.errors import UserError
 from reslab.spec.augmentation import AugmentationSpec
 from reslab.spec.codec import encode
 from reslab.spec.optimization import OptimizerSpec, ScheduleSpec, WarmupSpec
-from reslab.spec.recipe import RECIPES, Recipe, find_recipe
+from reslab.spec.recipe import RECIPES, Recipe, find_epochs, find_recipe
 from reslab.spec.toml import write_toml
 
 
@@ -77,6 +77,17 @@ def test_detectors_have_the_recipe_of_faster_rcnn(name: str, iterations: int, dr
     assert [round(place * iterations) for place in recipe.schedule.drops] == [drop]
     assert (optimizer.learning_rate, optimizer.momentum, optimizer.weight_decay) == (1e-3, 0.9, 5e-4)
     assert (optimizer.bias_rate, optimizer.decay, optimizer.head_decay) == (2.0, "all", 1.0)
+
+
+def test_detectors_have_a_usual_recipe() -> None:
+    """As Detectron2 trains them once through COCO's usual schedule: 60k, 20k and 10k of 90k, warmed up linearly."""
+    recipe = find_recipe("detection")
+    assert recipe.warmup is not None and not recipe.warmup.is_by_error
+    assert (recipe.iterations, recipe.batch) == (90_000, 16)
+    assert [round(drop * recipe.iterations) for drop in recipe.schedule.drops] == [60_000, 80_000]
+    assert (recipe.optimizer.learning_rate, recipe.optimizer.weight_decay) == (0.02, 1e-4)
+    assert [round(800 * scale) for scale in recipe.augmentation.scales] == [640, 672, 704, 736, 768, 800]
+    assert (find_epochs("detection"), find_epochs("voc-paper"), find_epochs(recipe)) == (12, None, None)
 
 
 @pytest.mark.parametrize(

@@ -200,6 +200,19 @@ RECIPES: dict[str, Recipe] = {
     ),
     "voc-paper": VOC_PAPER,
     "coco-paper": replace(VOC_PAPER, iterations=490_000, evaluate_every=35_000),
+    # The usual training of detectors since, as Detectron2 has it: sixteen images, warmed up, at several scales; its
+    # length is given by EPOCHS, and the iterations are those of COCO.
+    "detection": Recipe(
+        iterations=90_000,
+        batch=16,
+        optimizer=OptimizerSpec(learning_rate=0.02, decay="weights"),
+        schedule=ScheduleSpec(drops=(2 / 3, 8 / 9)),
+        warmup=WarmupSpec(iterations=500, initial=0.001),
+        augmentation=AugmentationSpec(scales=(0.8, 0.84, 0.88, 0.92, 0.96, 1.0)),
+        centring="imagenet",
+        precision="bf16",
+        evaluate_every=9_000,
+    ),
     # A few hundred photographs with boxes, from trained weights.
     "objects": Recipe(
         iterations=400,
@@ -223,6 +236,9 @@ RECIPES: dict[str, Recipe] = {
         precision="bf16",
     ),
 }
+
+# How long these are on whatever data they are used on, unless told otherwise.
+EPOCHS: dict[str, float] = {"detection": 12}
 
 
 def find_recipe(name: str, overrides: Mapping[str, Any] | None = None) -> Recipe:
@@ -260,6 +276,16 @@ def _list_given(changes: Mapping[str, Any]) -> set[str]:
         table = json.loads(value) if isinstance(value, str) and value.lstrip().startswith("{") else value
         given |= flatten(table, f"{name}.").keys()
     return given
+
+
+def find_epochs(recipe: str | Recipe) -> float | None:
+    """Return the epochs that a preset is long, or the base of a file that says nothing else; None for iterations."""
+    if isinstance(recipe, Recipe):
+        return None
+    if recipe in RECIPES:
+        return EPOCHS.get(recipe)
+    fields = read_toml(Path(recipe))
+    return None if "iterations" in fields else EPOCHS.get(fields.get("base", ""))
 
 
 def spaces_evaluations(recipe: str | Recipe) -> bool:

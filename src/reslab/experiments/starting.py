@@ -70,13 +70,20 @@ def _refuse_other_task(trial: Trial, read: Weights, *, origin: str) -> None:
     if read.task.name != trial.task.name:
         return
     here, before = (flatten(encode(task)) for task in (trial.task, read.task))
-    known = _list_shapes(read.spec, read.task)
     for field in [field for field in here if here[field] != before[field]]:
-        if _list_shapes(read.spec, override(read.task, {field: here[field]})) != known:
+        if not _has_same_layers(read.spec, read.task, {field: here[field]}):
             raise UserError(
                 f"task.{field}={to_json(here[field])} does not fit the weights {origin}, which were trained with "
                 f"task.{field}={to_json(before[field])}; leave out task.{field}, or start from a classifier"
             )
+
+
+def _has_same_layers(spec: Spec, task: TaskSpec, changes: Mapping[str, Any]) -> bool:
+    """Whether weights of a task fit it with these changes, which may be such as no network has."""
+    try:
+        return _list_shapes(spec, override(task, changes)) == _list_shapes(spec, task)
+    except UserError:
+        return False
 
 
 def _list_shapes(spec: Spec, task: TaskSpec) -> dict[str, torch.Size]:

@@ -62,7 +62,7 @@ def start_from(
 
 def _refuse_other_task(trial: Trial, read: Weights, *, origin: str) -> None:
     """Refuse a detector's weights for what is none, and fields of a detector that its weights have no layers for."""
-    if read.task.sides is not None and trial.task.sides is None:
+    if read.task.own_layers and not trial.task.own_layers:
         raise UserError(
             f"the weights {origin} are those of a detector, so no {trial.task.name} can start from them; "
             "give the weights of a classifier"

@@ -113,6 +113,7 @@ class Detection(TaskSpec):
 
     name: ClassVar[str] = "detection"
     needs: ClassVar[Target] = "boxes"
+    own_layers: ClassVar[bool] = True
 
     head: Head = "c4"
     norm: Literal["frozen", "trained"] = "frozen"

@@ -33,7 +33,10 @@ TASK = [
     *("task.rpn_width=16", "task.proposals_train=40", "task.proposals_test=20", "task.proposal_side=4"),
     *("task.regions=16", "task.detections=10", "task.detection_score=0", "task.crossing_anchors=true"),
 ]
-RECIPE = ["recipe.iterations=6", "recipe.evaluate_every=2", "recipe.batch=2", "recipe.precision=fp32"]
+RECIPE = [
+    *("recipe.iterations=6", "recipe.evaluate_every=2", "recipe.batch=2", "recipe.precision=fp32"),
+    *("recipe.augmentation.scales=[0.75,1]", "recipe.optimizer.bias_rate=2", "recipe.optimizer.head_decay=10"),
+]
 WORDS = ["train", "data=coco", *THIN, *TASK, *RECIPE]
 
 

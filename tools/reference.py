@@ -56,6 +56,7 @@ USES = {  # what each preset is for, in a sentence
     "voc-regions": "The steps of alternating training on PASCAL VOC that train regions.",
     "coco-proposals": "The same on COCO, for proposals.",
     "coco-regions": "The same on COCO, for regions.",
+    "detection": "Detectors since: warm-up, several scales, 12 epochs of the data; the iterations are those of COCO.",
     "objects": "A few hundred photographs with boxes, from trained weights. The default for images with boxes.",
     "svhn": "House numbers. Like cifar-paper, without flips: a flipped digit is another sign.",
     "digits": "A short run on small digits. The lower rate lets 56 layers start within it.",

@@ -17,7 +17,15 @@ from reslab.runtime.listener import Listener
 from reslab.spec import NetworkSpec, Spec, find, name_of
 from reslab.spec.codec import convert, override
 from reslab.spec.network import PRE_REVISION
-from reslab.spec.recipe import HEADLINE, Recipe, change_recipe, find_recipe, space_evaluations, spaces_evaluations
+from reslab.spec.recipe import (
+    HEADLINE,
+    Recipe,
+    change_recipe,
+    find_epochs,
+    find_recipe,
+    space_evaluations,
+    spaces_evaluations,
+)
 from reslab.spec.task import find_task, tasks_for
 from reslab.spec.task_spec import TaskSpec
 from reslab.spec.toml import read_toml
@@ -39,8 +47,9 @@ def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Pa
 
     Photographs have no size of their own: they are cropped to what the network takes. With `weights` to start from,
     these say what the fields leave open about the network. A network may be given as a spec, a recipe as itself;
-    without a network it is that of the weights, or the data's usual one. A length of one's own brings about ten
-    evaluations along, unless the fields say how often; recipe.keep_best=true stands for the task's headline score.
+    without a network it is that of the weights, or the data's usual one. Some recipes' length is in epochs of the data.
+    A length of one's own brings about ten evaluations along, unless the fields say how often; recipe.keep_best=true
+    stands for the task's headline score.
     """
     fields = dict(fields)
     epochs = take_epochs(fields)
@@ -55,6 +64,8 @@ def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Pa
     spec = _make_spec(network, weights, implied | given)
     recipe, changes = fields.get("recipe", _usual_recipe(dataset, spec, weights)), groups["recipe"]
     base = recipe if isinstance(recipe, Recipe) else find_recipe(recipe)
+    if epochs is None and "iterations" not in changes:
+        epochs = find_epochs(recipe)
     data = _choose_data(dataset, groups["data"])
     trial = Trial(
         data=data,

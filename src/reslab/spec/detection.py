@@ -120,6 +120,7 @@ class Detection(TaskSpec):
     name: ClassVar[str] = "detection"
     needs: ClassVar[Target] = "boxes"
     about_training: ClassVar[tuple[str, ...]] = ("freeze", "trains", "trunks")
+    own_layers: ClassVar[bool] = True
 
     head: Head = "c4"
     norm: Literal["frozen", "trained"] = "frozen"

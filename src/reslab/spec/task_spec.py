@@ -10,10 +10,15 @@ Target: TypeAlias = Literal["class", "labels", "boxes", "mask", "none"]
 
 @dataclass(frozen=True, kw_only=True)
 class TaskSpec:
-    """A task by its name; `needs` is the target it learns from, where the image alone is not enough."""
+    """A task by its name; `needs` is the target it learns from, where the image alone is not enough.
+
+    Its network is the trial's, or one whose `own_layers` stand on a part of it, as a detector's do. How large images
+    are shown is another matter: `sides`.
+    """
 
     name: ClassVar[str]
     needs: ClassVar[Target] = "none"
+    own_layers: ClassVar[bool] = False
     about_training: ClassVar[tuple[str, ...]] = ()  # fields that trained weights of the task fit whatever they are
 
     @property

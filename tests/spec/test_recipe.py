@@ -91,6 +91,24 @@ def test_detectors_have_a_usual_recipe() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "batch", "first", "then"),
+    [
+        ("voc-paper", 2, 50_000, 20_000),
+        ("voc-proposals", 1, 60_000, 20_000),
+        ("voc-regions", 2, 30_000, 30_000),
+        ("coco-proposals", 8, 240_000, 80_000),
+        ("coco-regions", 16, 240_000, 80_000),
+    ],
+)
+def test_detectors_train_as_long_as_their_authors(name: str, batch: int, first: int, then: int) -> None:
+    """At a rate of 0.001, and then at a tenth of it."""
+    recipe = find_recipe(name)
+    assert (recipe.batch, recipe.iterations) == (batch, first + then)
+    assert recipe.optimizer.learning_rate == 0.001
+    assert [drop * recipe.iterations for drop in recipe.schedule.drops] == pytest.approx([first])
+
+
+@pytest.mark.parametrize(
     ("changes", "sentence"),
     [
         ({"iterations": 0}, "recipe.iterations is 0"),

@@ -243,12 +243,21 @@ def test_weights_that_are_no_numbers_give_losses_that_are_none(fields: dict[str,
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("head", ["c4", "fpn"])
-def test_a_step_is_captured_and_repeats_itself(head: str) -> None:
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"head": "fpn"},
+        {"trains": "proposals"},
+        {"trains": "regions", "trunks": "separate"},
+        {"trains": "regions", "freeze": "shared"},
+    ],
+)
+def test_a_step_is_captured_and_repeats_itself(fields: dict[str, Any]) -> None:
     """Nothing waits for the device; two steps from the same seed give the same bits, and the host's numbers."""
     from reslab.runtime.capture import capture
 
-    spec, detection = find("resnet-18", {"classes": 2}), Detection(head=head, proposal_side=2, norm="trained")  # pyright: ignore[reportArgumentType]
+    spec, detection = find("resnet-18", {"classes": 2}), Detection(**fields, proposal_side=2, norm="trained")
     detector = Detector(spec, detection)
     images, targets = draw_scenes(2, side=128, objects=4)
     on_host = detector.losses(images, targets, torch.Generator().manual_seed(0))

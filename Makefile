@@ -27,6 +27,7 @@ docs: .venv/ready-dev
 results: .venv/ready-dev
 	$(BIN)/python -m tools.pages
 	$(BIN)/python -m tools.figures
+	$(BIN)/python -m tools.measurements
 
 reference: .venv/ready-dev
 	$(BIN)/python -m tools.reference

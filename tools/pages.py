@@ -1,7 +1,7 @@
 """Tell the records and the shipped weights: `make results`, or `python -m tools.pages`.
 
-Writes what README and docs say of them: differences.md, results.md, models.md, and the errors of exported files. No
-number in these is typed by hand, and a test compares them with what the records say.
+Writes what README and docs say of them: differences.md, results.md, models.md, measurements.md, and the errors of
+exported files. No number in these is typed by hand, and a test compares them with what the records say.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reslab.report.records import RunRecord, read_records
 from reslab.report.reporting import judge_runs, tables_about
 from reslab.report.verdicts import Verdict
 from reslab.spec import find, name_of
-from tools import REPOSITORY, RESULTS, exported, models, speeds
+from tools import REPOSITORY, RESULTS, exported, measurements, models, speeds
 
 REDUCED, NOT_RUN = "reduced setting", "not run"
 PAPER = REPOSITORY / "docs" / "paper"
@@ -89,6 +89,7 @@ def render() -> dict[Path, str]:
         PAPER / "speed.md": _write_speed(),
         PAPER / "runs.md": _write_runs(tables, records),
         PAPER / "models.md": models.write_cards(),
+        measurements.PAGE: measurements.write_page(records),
     }
 
 

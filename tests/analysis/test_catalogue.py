@@ -40,4 +40,6 @@ def test_what_is_shown_is_measured() -> None:
     assert "responses" in list_panels()
     for name, panel in list_panels().items():
         assert name in list_instruments()
+        assert panel.question.endswith("?")
+        assert panel.note
         assert len({view.key for view in panel.views}) == len(panel.views)

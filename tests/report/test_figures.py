@@ -82,6 +82,7 @@ def test_views_of_other_quantities_have_scales_of_their_own(tmp_path: Path) -> N
     write_run(tmp_path).write("analysis/gradients", write_gradients())
     axes = draw_findings(groups_in(tmp_path), "gradients").axes
     assert [axis.get_yscale() for axis in axes] == ["log", "log", "linear", "linear"]
+    assert [axis.get_title() for axis in axes][:2] == ["Norm", "Ratio to the weights"]
     assert [axis.get_ylabel() for axis in axes] == ["norm", "norm / norm of weights", "cosine", "cosine"]
 
 

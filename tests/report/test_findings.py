@@ -34,8 +34,10 @@ def test_all_settings_have_their_section(tmp_path: Path) -> None:
     run = write_run(tmp_path)
     for seed, name in enumerate(("landscape-0a1b2c3d", "landscape@500", "landscape")):
         keep(run, name, seed=seed)
-    sections, damages = read_sections(read(tmp_path))
+    found, damages = read_sections(read(tmp_path))
     assert not damages
+    assert list(found) == ["landscape"]
+    sections = found["landscape"]
     assert [section.note.partition("seed ")[2][0] for section in sections] == ["2", "0", "1"]
     keys = [plot.key for section in sections for plot in section.plots]
     assert keys[0] == "landscape-contours"
@@ -51,7 +53,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     keep(run, "landscape-1a1b2c3d", seed=1).unlink()
     (run.path / "analysis" / "landscape-2a1b2c3d.json").write_text(json.dumps({"data": "cifar10"}))
     sections, damages = read_sections(read(tmp_path))
-    assert len(sections) == 1
+    assert len(sections["landscape"]) == 1
     assert "0a1b2c3d.npz cannot be read" in damages[0].sentence
     assert "its arrays lack loss" in damages[1].sentence
     assert "landscape-2a1b2c3d.json is damaged" in damages[2].sentence

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from tests.analysis.gradients.found import write_gradients
 from tests.analysis.landscape.test_panel import ALONG, ARRAYS, FOUND, SETTINGS
 from tests.renames import fail_rename
 from tests.runs_by_hand import CLASSES, EXAMPLE, SITTING, write_run
 
+from reslab.analysis.catalogue import list_panels
 from reslab.errors import UserError
 from reslab.experiments.train import train
 from reslab.paper.claims import CLAIMS
@@ -56,6 +58,7 @@ def test_the_site_is_whole_and_self_contained(tmp_path: Path) -> None:
     assert files == {
         MARKER,
         "index.html",
+        "measurements.html",
         f"runs/{run.path.name}.html",
         "figures/curves-1-cifar10.svg",
         "figures/responses-1-cifar10.svg",
@@ -272,6 +275,34 @@ def test_landscapes_are_drawn(visit, tmp_path: Path) -> None:
     heights = page.evaluate("document.querySelector('[data-plot=landscape-contours] .canvas').data[0].z")
     assert heights[1] == pytest.approx([math.log10(2), math.log10(400), math.log10(6)], rel=1e-6)
     assert page.locator("[data-plot=landscape-0a1b2c3d-loss] .scatterlayer .trace").count() == 1
+
+
+def test_measurements_have_a_page(visit, tmp_path: Path) -> None:
+    """A question each: lines of all networks, landscapes side by side, and how to measure what was not."""
+    for network in ("plain-20", "resnet-20"):
+        run = write_run(tmp_path / "runs", network)
+        run.keep("gradients", write_gradients())
+        run.keep("landscape", FOUND)
+        np.savez(run.path / "analysis" / "landscape.npz", allow_pickle=False, **ARRAYS)
+    page = visit(write(tmp_path / "runs", tmp_path / "site"))
+    page.get_by_role("link", name="What the measurements say").click()
+    page.wait_for_load_state()
+    draw(page)
+    assert page.locator("h1").text_content() == "What the measurements say"
+    measured = ("gradients", "landscape", "responses")
+    questions = [list_panels()[name].question for name in (*measured, *(list_panels().keys() - {*measured}))]
+    headings = page.locator("section h2").all_text_contents()
+    assert headings[:3] == questions[:3]
+    assert sorted(headings) == sorted(questions)
+    dashes = "document.querySelector('#gradients .canvas').data.map((one) => one.line.dash)"
+    assert page.evaluate(dashes) == [None, "5px,3px", None, "solid"]
+    assert page.locator("#landscape .canvas .main-svg").count() >= 2
+    assert page.locator("#landscape h3").all_text_contents() == ["plain-20, seed 0", "resnet-20, seed 0"]
+    assert "reslab analyze lesions RUN" in (page.locator("#lesions").text_content() or "")
+    assert page.locator("#lesions .canvas").count() == 0
+    page.locator("#landscape a").first.click()
+    page.wait_for_load_state()
+    assert page.title().startswith("plain-20")
 
 
 def test_one_evaluation_is_a_point(visit, tmp_path: Path) -> None:

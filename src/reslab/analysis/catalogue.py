@@ -84,13 +84,16 @@ class View:
 class InstrumentPanel:
     """What an instrument found in one run, and how pages show that: a line for each network in each of its views.
 
-    `note` stands above what the first page has of it, `quantity` is what a run's page calls it; `words` are for those
-    who cannot see. Axes are named on pages and in print. Bounds are those of the `confidence`. One whose findings are
-    no line has no views and no marks, but sections of a run's page: a set for each of its settings.
+    The `question` is what it answers, `note` says what is seen, `quantity` is what a run's page calls it; `words` are
+    for those who cannot see. The first page has those that repeat a `figure` of the paper. Axes are named on pages and
+    in print. Bounds are those of the `confidence`. One whose findings are no line has no views and no marks, but
+    sections of a run's page: a set for each of its settings.
     """
 
     title: ClassVar[str]
+    question: ClassVar[str]
     note: ClassVar[str]
+    figure: ClassVar[str] = ""
     quantity: ClassVar[str]
     words: ClassVar[str]
     axis: ClassVar[str]
@@ -161,7 +164,7 @@ def list_panels() -> dict[str, type[InstrumentPanel]]:
 
 
 def list_lines() -> dict[str, type[InstrumentPanel]]:
-    """Return those whose findings are lines, which the first page compares."""
+    """Return those whose findings are lines, which pages compare."""
     return {name: panel for name, panel in list_panels().items() if panel.views}
 
 

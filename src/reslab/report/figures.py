@@ -10,9 +10,9 @@ import io
 import math
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from reslab.analysis.catalogue import list_lines, list_panels
+from reslab.analysis.catalogue import Mark, View, list_lines, list_panels
 from reslab.files import slug
 from reslab.report.charts import FAMILIES, choose_unit
 from reslab.report.groups import LIGHT, Group, by_data, shown_at_first
@@ -44,6 +44,16 @@ PANEL = (3.4, 2.9)
 MOST_INSIDE, WIDEST_INSIDE = 6, 24
 # There a name takes at most so many lines of so many letters.
 MOST_LINES, WIDEST = 3, 44
+
+
+class Line(NamedTuple):
+    """What was found in one network: its marks in each of several views, over 1, 2, ... or over `x`."""
+
+    label: str
+    shade: int
+    plain: bool
+    marks: Sequence[Sequence[Mark]]
+    x: Sequence[float] = ()
 
 
 def draw_figures(groups: Sequence[Group]) -> dict[str, dict[str, tuple[str, str]]]:
@@ -101,23 +111,32 @@ def draw_findings(groups: Sequence[Group], instrument: str) -> Figure:
     panel = list_panels()[instrument]
     measured = _choose([group for group in groups if group.found(instrument)])
     views = [view for view in panel.views if any(group.line(instrument, view) for group in measured)]
+    lines = [
+        Line(group.label, group.shade, group.family == "plain", [group.line(instrument, view) for view in views])
+        for group in measured
+    ]
+    return draw_lines(lines, views, usual=panel.printed_axis)
+
+
+def draw_lines(lines: Sequence[Line], views: Sequence[View], *, usual: str) -> Figure:
+    """Draw lines in each view, plain networks dashed; `usual` is what is shown unless a view says."""
     own = any(view.quantity or view.log for view in views)
     figure, axes = _panels(len(views), alike=not own)
-    for group in measured:
-        for axis, view in zip(axes, views, strict=True):
-            marks = group.line(instrument, view)
-            x = list(range(1, len(marks) + 1))
-            colour, dashes = LIGHT[group.shade % len(LIGHT)], "--" if group.family == "plain" else "-"
+    for line in lines:
+        for axis, marks in zip(axes, line.marks, strict=True):
+            x = line.x or range(1, len(marks) + 1)
+            colour, dashes = LIGHT[line.shade % len(LIGHT)], "--" if line.plain else "-"
             lows, highs = [mark.low for mark in marks], [mark.high for mark in marks]
             axis.fill_between(x, lows, highs, color=colour, alpha=0.15, linewidth=0)
-            values, words = [mark.value for mark in marks], _words(group.label)
+            values, words = [mark.value for mark in marks], _words(line.label)
             axis.plot(x, values, dashes, color=colour, linewidth=1.2, label=words)
     for axis, view in zip(axes, views, strict=True):
         axis.set_xlabel(view.printed_axis)
         if own:
-            axis.set_ylabel(view.quantity or panel.printed_axis)
+            axis.set_title(view.title, fontsize=10)
+            axis.set_ylabel(view.quantity or usual)
             axis.set_yscale("log" if view.log else "linear")
-    axes[0].set_ylabel(panel.printed_axis)
+    axes[0].set_ylabel(views[0].quantity or usual)
     _add_legends(figure, axes[-1:], inside="best")
     return figure
 

@@ -19,10 +19,10 @@ from reslab.runs.directory import RunDirectory
 from reslab.tasks.display import Section
 
 
-def read_sections(record: RunRecord) -> tuple[list[Section], list[Damage]]:
-    """Return the sections, those of default settings first, and what of them is damaged."""
+def read_sections(record: RunRecord) -> tuple[dict[str, list[Section]], list[Damage]]:
+    """Return each instrument's sections, those of default settings first, and what of them is damaged."""
     run = RunDirectory(record.directory.path)  # not the one that remembers
-    sections: list[Section] = []
+    sections: dict[str, list[Section]] = {}
     damages: list[Damage] = []
     shown = {name: panel for name, panel in list_panels().items() if panel.sections is not InstrumentPanel.sections}
     for name, panel in shown.items():
@@ -31,7 +31,8 @@ def read_sections(record: RunRecord) -> tuple[list[Section], list[Damage]]:
                 found = run.read(f"analysis/{path.stem}")
                 with naming(f"analysis/{path.name}"):
                     key = re.sub(r"\W", "-", path.stem)
-                    sections += panel.read(found).sections(_read_arrays(path.with_suffix(".npz")), key=key)
+                    made = panel.read(found).sections(_read_arrays(path.with_suffix(".npz")), key=key)
+                    sections.setdefault(name, []).extend(made)
             except UserError as error:
                 said = f"{error}; the run is shown without it"
                 damages.append(Damage(record.directory.path.name, said, ""))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reslab.analysis.catalogue import list_lines
+from reslab.analysis.catalogue import list_lines, list_panels
 from reslab.files import slug
 from reslab.numbers import percent
 from reslab.report import charts
@@ -43,10 +43,14 @@ def render_index(
     *,
     verdicts: Sequence[Any],
     figures: Mapping[str, Mapping[str, str]],
+    answered: bool = False,
 ) -> str:
-    """Render the first page. `figures` are the file names of the static ones by data, then kind."""
+    """Render the first page. `figures` are the file names of the static ones by data, then kind.
+
+    Of what instruments found it has what repeats a figure of the paper; the rest where questions are `answered`.
+    """
     sections, plots = [], []
-    findings: dict[str, list[tuple[Any, ...]]] = {}
+    findings = _compare_findings(groups, [name for name, panel in list_lines().items() if panel.figure], figures)
     panels: dict[str, list[tuple[str, Plot]]] = {}
     for number, (data, members) in enumerate(by_data(groups).items()):
         drawn = figures.get(data, {})
@@ -68,11 +72,6 @@ def render_index(
         }
         sections.append(section)
         plots += [*curves, *depth]
-        for name in list_lines():
-            for plot in charts.plot_findings(members, name, key=f"{name}-{number}"):
-                found = [found for group in members if (found := group.found(name))]
-                findings.setdefault(name, []).append((data, plot, found, drawn.get(name)))
-                plots.append(plot)
         for plot in charts.plot_panels(members, key=f"classes-{number}"):
             panels.setdefault(plot.title, []).append((data, plot))
             plots.append(plot)
@@ -94,13 +93,61 @@ def render_index(
         sections=sections,
         findings=findings,
         panels=panels,
+        answered=answered,
         tables=tabulate_verdicts(verdicts),
         damages=damages,
         addresses=page_addresses(groups),
         rows_at_first=ROWS_AT_FIRST,
         highest_displayed=HIGHEST_DISPLAYED,
+        plots=_embed([*plots, *[plot for shown in findings.values() for _, plot, *_ in shown]]),
+    )
+
+
+def render_measurements(
+    groups: Sequence[Group],
+    sections: Mapping[str, Sequence[tuple[Group, RunRecord, Section]]],
+    *,
+    addresses: Mapping[str, str],
+    figures: Mapping[str, Mapping[str, str]],
+) -> str:
+    """Render the page that asks what each instrument answers; `sections` are those that are no lines, by instrument."""
+    findings = _compare_findings(groups, list_lines(), figures)
+    drawn = {
+        name: [(*one, _draw_first(one[-1], number)) for number, one in enumerate(those)]
+        for name, those in sections.items()
+    }
+    plots = [plot for shown in findings.values() for _, plot, *_ in shown]
+    plots += [plot for those in drawn.values() for *_, plot in those]
+    panels = list_panels()
+    return _render(
+        "measurements.html",
+        up="",
+        panels={
+            name: panels[name] for name in sorted(panels, key=lambda name: not (name in findings or name in drawn))
+        },
+        findings=findings,
+        drawn=drawn,
+        addresses=addresses,
         plots=_embed(plots),
     )
+
+
+def _compare_findings(
+    groups: Sequence[Group], instruments: Iterable[str], figures: Mapping[str, Mapping[str, str]]
+) -> dict[str, list[tuple[Any, ...]]]:
+    """Return by instrument, for each dataset: its name, the plot, what is in it, and the static figure's file."""
+    compared: dict[str, list[tuple[Any, ...]]] = {}
+    for name in instruments:
+        for number, (data, members) in enumerate(by_data(groups).items()):
+            for plot in charts.plot_findings(members, name, key=f"{name}-{number}"):
+                measured = [found for group in members if (found := group.found(name))]
+                compared.setdefault(name, []).append((data, plot, measured, figures.get(data, {}).get(name)))
+    return compared
+
+
+def _draw_first(section: Section, number: int) -> Plot:
+    """Return the first chart of a section, with a key that no other run's has."""
+    return replace(section.plots[0], key=f"{section.plots[0].key}-{number}")
 
 
 def render_run(

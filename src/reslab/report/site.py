@@ -8,6 +8,7 @@ import importlib.util
 import json
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from reslab.files import real_path, replace_folder, temporary_folder
 from reslab.json_text import to_json
 from reslab.report.figures import draw_figures
 from reslab.report.findings import read_sections
-from reslab.report.groups import group_runs
-from reslab.report.pages import page_addresses, render_index, render_run
+from reslab.report.groups import Group, group_runs
+from reslab.report.pages import page_addresses, render_index, render_measurements, render_run
 from reslab.report.records import Damage, RunRecord, read_gallery
+from reslab.tasks.display import Section
 
 ASSETS = Path(__file__).parent / "assets"
 MARKER = ".reslab-report.json"
@@ -53,13 +55,21 @@ def _render(records: Sequence[RunRecord], damages: list[Damage], verdicts: Seque
     addresses = page_addresses(groups)
     names = {data: {kind: name for kind, (name, _) in drawn.items()} for data, drawn in figures.items()}
     yield from ((f"figures/{name}", svg) for drawn in figures.values() for name, svg in drawn.values())
+    shown: dict[str, list[tuple[Group, RunRecord, Section]]] = {}
     for group in groups:
         for run in group.runs:
             gallery, damaged = read_gallery(run)
-            sections, lost = read_sections(run)
+            found, lost = read_sections(run)
             damages += [*damaged, *lost]
+            sections = [section for made in found.values() for section in made]
             yield addresses[run.id], render_run(group, run, addresses=addresses, gallery=gallery, sections=sections)
-    yield "index.html", render_index(groups, damages, verdicts=verdicts, figures=names)
+            for name, made in found.items():
+                first = [replace(section, plots=section.plots[:1]) for section in made]  # the rest is large
+                shown.setdefault(name, []).extend((group, run, section) for section in first)
+    answered = bool(shown) or any(run.findings for group in groups for run in group.runs)
+    if answered:
+        yield "measurements.html", render_measurements(groups, shown, addresses=addresses, figures=names)
+    yield "index.html", render_index(groups, damages, verdicts=verdicts, figures=names, answered=answered)
 
 
 @contextlib.contextmanager

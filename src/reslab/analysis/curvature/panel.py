@@ -44,6 +44,7 @@ class CurvaturePanel(InstrumentPanel):
     """The curvature of one network's loss."""
 
     title = "Curvature"
+    question = "What is the curvature of the loss?"
     note = (
         "The largest eigenvalues of the Hessian of the mean loss. For each block the condition of its Gauss-Newton "
         "matrix, the largest eigenvalue over the mean one, as the network is and with the block’s shortcut removed. "

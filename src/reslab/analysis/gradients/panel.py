@@ -50,6 +50,7 @@ class GradientsPanel(InstrumentPanel):
     """The gradients of one network's layers."""
 
     title = "Gradients"
+    question = "Do gradients vanish, shatter or stay healthy with batch norm?"
     note = (
         "The gradient of the mean loss of a batch, by layer: its norm, its norm as a fraction of that of the weights, "
         "and the cosine of those of different batches. Last, the cosine of the gradients with respect to two "

@@ -25,6 +25,7 @@ class IdentityPanel(InstrumentPanel):
     """How far the blocks of one network are from the identity."""
 
     title = "Distance from the identity"
+    question = "How far is each block from the identity?"
     note = (
         "How long what a block changes is, relative to what it would give without its branch; 0 is exactly the "
         "identity. Where dimensions change, the shortcut takes the identity's place, and in plain networks an average "

@@ -23,6 +23,11 @@ class LandscapePanel(InstrumentPanel):
     """One landscape of a run: what is told of it, and its settings."""
 
     title = "Landscape"
+    question = "What does the loss landscape look like?"
+    note = (
+        "Loss around the trained weights, in directions whose filters are as long as the network’s own (Li et al., "
+        "2018), or along the training. Each run’s page has the surface and the error as well."
+    )
 
     settings: Mapping[str, Any]
     found: Mapping[str, Any]

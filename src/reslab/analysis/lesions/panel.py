@@ -41,6 +41,7 @@ class LesionsPanel(InstrumentPanel):
     """What one network loses with its blocks."""
 
     title = "Lesions"
+    question = "What are single blocks worth?"
     note = (
         "After Veit et al. (2016): the images that a trained network has wrong when blocks are deleted, set back to "
         "their initial weights or exchanged, and nothing is trained again. Of a deleted residual block its shortcut "

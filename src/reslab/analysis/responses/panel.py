@@ -20,6 +20,8 @@ class Responses(InstrumentPanel):
     """The responses of one network's layers."""
 
     title = "Layer responses"
+    question = "Do shortcuts make responses smaller?"
+    figure = "fig-7"
     note = (
         "As in the paper’s Fig. 7: the standard deviation of each layer’s response after its normalization, before the "
         "nonlinearity or the addition. Plain networks are dashed. The verdicts compare medians: a network’s median "

@@ -25,6 +25,7 @@ class ShortcutsPanel(InstrumentPanel):
     """What the shortcuts of one network carry."""
 
     title = "Shortcut and branch"
+    question = "What do shortcuts and branches carry, and are gates open?"
     note = (
         "At each addition, the branch’s share in the energy (the mean square) of both terms: at 0 % the block is its "
         "shortcut alone, at 50 % both carry as much. Then the cosine of both terms, the branch’s share in what comes "

@@ -33,7 +33,10 @@ TASK = [
     *("task.rpn_width=16", "task.proposals_train=40", "task.proposals_test=20", "task.proposal_side=4"),
     *("task.regions=16", "task.detections=10", "task.detection_score=0", "task.crossing_anchors=true"),
 ]
-RECIPE = ["recipe.iterations=6", "recipe.evaluate_every=2", "recipe.batch=2", "recipe.precision=fp32"]
+RECIPE = [
+    *("recipe.iterations=6", "recipe.evaluate_every=2", "recipe.batch=2", "recipe.precision=fp32"),
+    *("recipe.augmentation.scales=[0.75,1]", "recipe.optimizer.bias_rate=2", "recipe.optimizer.head_decay=10"),
+]
 WORDS = ["train", "data=coco", *THIN, *TASK, *RECIPE]
 
 
@@ -110,6 +113,9 @@ def test_a_run_is_listed_shown_and_reported(reslab, here: Path) -> None:
     (page,) = (here / "runs" / "report" / "runs").glob("*.html")
     text = page.read_text(encoding="utf-8")
     assert all(words in text for words in ("rpn class", "Average precision of each class", "Precision and recall"))
+    index = (here / "runs" / "report" / "index.html").read_text(encoding="utf-8")
+    assert "Test mAP@.5 is measured on every test image" in index
+    assert "training mAP" not in index  # which no detector has
 
 
 @pytest.mark.parametrize("protocol", ["1-scale", "refined-several-scales"])
@@ -139,6 +145,9 @@ def test_a_detector_goes_on_from_anothers_weights(reslab, here: Path) -> None:
     other = reslab("train", "data=coco", weights, "task.anchor_sides=[16]", *short)
     assert other.code == 2
     assert "leave out task.anchor_sides" in " ".join(other.err.split())
+    head = reslab("train", "data=coco", weights, "task.head=fpn", *short)
+    assert head.code == 2
+    assert 'were trained with task.head="c4"; leave out task.head' in " ".join(head.err.split())
     classifier = reslab("train", "data=digits", "network=cifar-resnet-8", weights, *short)
     assert classifier.code == 2
     assert "those of a detector" in " ".join(classifier.err.split())

@@ -151,7 +151,7 @@ def test_resident_data_is_the_same_run(
         {"accumulate": 2, "label_smoothing": 0.1, "optimizer.clip_norm": 1.0},
         {"precision": "fp32", "channels_last": False, "schedule.kind": "cosine", "exact_norms": True},
         {"warmup": {"learning_rate": 0.01, "until_error_percent": 95.0, "window": 5}},
-        {"optimizer.kind": "adamw", "warmup.iterations": 9, "keep_best": "loss"},
+        {"optimizer.kind": "adamw", "warmup.iterations": 9, "keep_best": "loss", "optimizer.bias_rate": 2.0},
         {
             "schedule.kind": "one-cycle",
             "augmentation": {"padding": 2, "edges": "reflect", "flip": True, "alternating_flips": True, "cutout": 3},

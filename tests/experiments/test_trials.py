@@ -110,6 +110,22 @@ def test_epochs_count_by_batch_and_split() -> None:
         read_trial(fields | {"recipe.iterations": "100"}, DIGITS)
 
 
+def test_some_recipes_are_as_long_as_epochs_of_the_data(tmp_path: Path) -> None:
+    """Twelve for detectors, unless a length is given, by a command or a file."""
+    data = read_objects(write_coco(tmp_path / "coco", train=make_scenes("a", 40), val=make_scenes("b", 2)))
+    recipe = read_trial({"recipe": "detection", "recipe.batch": "4"}, data).recipe
+    assert (recipe.iterations, recipe.evaluate_every) == (12 * 40 // 4, 12)
+    assert read_trial({"recipe": "detection", "recipe.epochs": "1"}, data).recipe.iterations == 2
+    assert read_trial({"recipe": "detection", "recipe.iterations": "7"}, data).recipe.iterations == 7
+    file = tmp_path / "mine.toml"
+    for text, iterations in (("batch = 8", 60), ("iterations = 9", 9)):
+        file.write_text(f'base = "detection"\n{text}\n')
+        assert read_trial({"recipe": str(file)}, data).recipe.iterations == iterations
+    assert read_trial({"recipe": RECIPES["detection"]}, data).recipe == RECIPES["detection"]
+    with pytest.raises(UserError, match=r"augmentation\.scales is .* only for images with boxes"):
+        DIGITS.refuse_trial(read_trial({"network": "cifar-resnet-8", "recipe": "detection"}, DIGITS))
+
+
 @pytest.mark.parametrize(
     ("fields", "every"),
     [

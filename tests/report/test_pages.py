@@ -311,6 +311,22 @@ def test_several_labels_are_headlined_by_their_precision(tmp_path: Path) -> None
     assert "test mAP 91.50 % error 83.33 % speed" in words
 
 
+def test_what_no_run_scores_in_training_has_no_column(tmp_path: Path) -> None:
+    """Over seeds, of single runs and in the notes; beside runs that have it the others have a dash."""
+    for seed in range(2):
+        run = write_run(tmp_path, task="multi-label", responses=False, finished=False, seed=seed)
+        (run.path / "metrics.jsonl").unlink()
+        last = {"step": 64_000, "train_loss": 1.0 + seed, "test_map_percent": 91.5, "test_loss": 0.3}
+        StepLog(run.path / "metrics.jsonl").append(last)
+        run.finish(last | {"map_percent": 91.5, "scores": describe_scores([MEAN_PRECISION])})
+    words = words_of(index_of(tmp_path))
+    assert "test mAP %, mean ± std seeds" in words and "test mAP % state" in words
+    assert "training" not in words.lower()
+    write_run(tmp_path, "plain-20")
+    words = words_of(index_of(tmp_path))
+    assert "91.50 ± 0.00 – 2" in words and "91.50 – finished" in words
+
+
 def test_the_balanced_error_is_told_where_there_is_one(tmp_path: Path) -> None:
     """Where classes have different numbers of images; runs of early versions have none."""
     run = write_run(tmp_path)

@@ -27,6 +27,7 @@ from reslab.report.verdicts import IMMATERIAL, PRECISIONS, Verdict, judge
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.runs.log import StepLog
 from reslab.spec.codec import differing_leaves, override
+from reslab.spec.optimization import OptimizerSpec
 from reslab.spec.preprocess import AUTHORS
 from reslab.spec.recipe import Precision
 from reslab.spec.trial import Trial, trial_from_dict, trial_to_dict
@@ -213,6 +214,21 @@ def test_what_a_recipe_lacks_is_a_reduced_setting(tmp_path: Path) -> None:
     verdict = judge_one(TABLE_6["Highway-19"], tmp_path)
     assert (verdict.word, verdict.mean) == ("reduced setting", 7.72)
     assert verdict.remarks == "without global contrast normalization"
+
+
+def test_highways_trained_before_biases_had_a_rate_are_a_reduced_setting(tmp_path: Path) -> None:
+    """As recorded then: what they lack beside their authors' files is named."""
+    trial = trial_of("highway-19", recipe="highway")
+    before = OptimizerSpec(learning_rate=0.025, nesterov=True, weight_decay=1e-3, decay="all")
+    record(tmp_path, replace(trial, recipe=replace(trial.recipe, optimizer=before)), 12.64)
+    verdict = judge_one(TABLE_6["Highway-19"], tmp_path)
+    assert (verdict.word, verdict.mean) == ("reduced setting", 12.64)
+    for sentence in (
+        "bias_rate is 1.0 instead of 2.0",
+        "head_decay is 1.0 instead of 10.0",
+        "decay is all instead of weights",
+    ):
+        assert f"recipe.optimizer.{sentence}" in verdict.remarks
 
 
 def test_a_shortened_resnet_1202_never_reads_as_reproduced(tmp_path: Path) -> None:
@@ -445,10 +461,13 @@ OTHER = {
     "recipe.augmentation.policy": "trivial",
     "recipe.augmentation.mixup": 0.2,
     "recipe.augmentation.cutmix": 1.0,
+    "recipe.augmentation.scales": [0.8, 1.0],
     "recipe.resizing.initial": 0.5,
     "recipe.resizing.stages": 2,
     "recipe.optimizer.body_rate": 0.1,
     "recipe.optimizer.stage_decay": 0.5,
+    "recipe.optimizer.bias_rate": 2.0,
+    "recipe.optimizer.head_decay": 10.0,
     "recipe.centring": "imagenet",
     "recipe.freeze": "conv2",
     "recipe.label_smoothing": 0.1,

@@ -13,6 +13,8 @@ def test_what_is_not_heeded_is_refused() -> None:
     refuse_unheeded(AugmentationSpec(flip=False), ("flip",), other="photographs")
     with pytest.raises(UserError, match=r"recipe\.augmentation\.cutout is 8, which is only for photographs; leave out"):
         refuse_unheeded(AugmentationSpec(flip=False, cutout=8), ("flip",), other="photographs")
+    with pytest.raises(UserError, match="which is only for images with boxes"):
+        refuse_unheeded(AugmentationSpec(scales=(0.8, 1.0)), ("flip",), other="photographs")
 
 
 @pytest.mark.parametrize("sides", [(480, 256), (0, 256), (256,)])

@@ -38,6 +38,28 @@ def test_a_pyramid_has_values_of_its_own() -> None:
     }
 
 
+def test_what_is_trained_is_part_of_a_trial_where_it_is_said() -> None:
+    """Both parts on one trunk is what trials meant before there was a choice, so their ids stay what they were."""
+    assert encode_task(Detection(trains="both", trunks="shared"), sparse=True) == "detection"
+    step = Detection(trains="regions", trunks="separate")
+    assert encode_task(step, sparse=True) == {"name": "detection", "trains": "regions", "trunks": "separate"}
+    assert set(Detection.about_training) <= {field.name for field in fields(Detection)}
+
+
+@pytest.mark.parametrize(
+    ("values", "needs"),
+    [
+        ({}, ""),
+        ({"trains": "proposals"}, ""),
+        ({"trains": "regions", "trunks": "separate"}, "task.trains=regions"),
+        ({"trains": "proposals", "freeze": "shared"}, "task.freeze=shared"),
+    ],
+)
+def test_some_steps_go_on_from_others(values: dict[str, Any], needs: str) -> None:
+    """What they leave alone has to be trained already."""
+    assert Detection(**values).needs_start == needs
+
+
 @pytest.mark.parametrize("head", ["c4", "fpn"])
 def test_every_open_field_is_settled(head: str) -> None:
     """Both heads settle the same ones, and nothing else."""
@@ -58,6 +80,12 @@ def test_text_of_a_command_line_is_read() -> None:
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [
+        ({"trunks": "separate"}, r"task\.trunks is separate, which does not go with trains=both; set trains=regions"),
+        (
+            {"trains": "regions"},
+            r"task\.trains is regions with freeze=conv2, which .*; set freeze=shared or trunks=sep",
+        ),
+        ({"trains": "boxes"}, r"task\.trains is 'boxes'; choose both, proposals or regions"),
         ({"head": "c5"}, r"task\.head is 'c5'; choose c4 or fpn"),
         ({"pooling": "average"}, r"task\.pooling is 'average'; choose max, align, align-unshifted or None"),
         ({"regions": 0}, r"task\.regions is 0; it must be at least 1"),

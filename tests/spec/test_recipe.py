@@ -12,7 +12,7 @@ from reslab.errors import UserError
 from reslab.spec.augmentation import AugmentationSpec
 from reslab.spec.codec import encode
 from reslab.spec.optimization import OptimizerSpec, ScheduleSpec, WarmupSpec
-from reslab.spec.recipe import RECIPES, Recipe, find_recipe
+from reslab.spec.recipe import RECIPES, Recipe, find_epochs, find_recipe
 from reslab.spec.toml import write_toml
 
 
@@ -54,12 +54,58 @@ def test_a_part_that_is_not_there_begins_with_its_usual_fields() -> None:
 
 
 def test_highways_have_their_authors_recipe() -> None:
-    """Nesterov's momentum 0.9, 0.025 divided by ten at 100k, 150k and 175k of 200k iterations, decay 0.001."""
+    """Nesterov's momentum 0.9, 0.025 divided by ten at 100k, 150k and 175k of 200k iterations of 100, decay 0.001.
+
+    Biases at twice the rate do not decay, and the classifier does ten times as much.
+    """
     recipe = find_recipe("highway")
     optimizer = recipe.optimizer
     assert (optimizer.learning_rate, optimizer.momentum, optimizer.nesterov) == (0.025, 0.9, True)
-    assert (optimizer.weight_decay, recipe.warmup) == (1e-3, None)
+    assert (optimizer.weight_decay, recipe.batch, recipe.warmup) == (1e-3, 100, None)
+    assert (optimizer.bias_rate, optimizer.decay, optimizer.head_decay) == (2.0, "weights", 10.0)
     assert [drop * recipe.iterations for drop in recipe.schedule.drops] == [100_000, 150_000, 175_000]
+
+
+@pytest.mark.parametrize(
+    ("name", "iterations", "drop"), [("voc-paper", 70_000, 50_000), ("coco-paper", 490_000, 350_000)]
+)
+def test_detectors_have_the_recipe_of_faster_rcnn(name: str, iterations: int, drop: int) -> None:
+    """Two images, 0.001 divided by ten once, decay 0.0005, of biases too, which learn twice as fast."""
+    recipe = find_recipe(name)
+    optimizer = recipe.optimizer
+    assert (recipe.iterations, recipe.batch, recipe.schedule.factor) == (iterations, 2, 0.1)
+    assert [round(place * iterations) for place in recipe.schedule.drops] == [drop]
+    assert (optimizer.learning_rate, optimizer.momentum, optimizer.weight_decay) == (1e-3, 0.9, 5e-4)
+    assert (optimizer.bias_rate, optimizer.decay, optimizer.head_decay) == (2.0, "all", 1.0)
+
+
+def test_detectors_have_a_usual_recipe() -> None:
+    """As Detectron2 trains them once through COCO's usual schedule: 60k, 20k and 10k of 90k, warmed up linearly."""
+    recipe = find_recipe("detection")
+    assert recipe.warmup is not None and not recipe.warmup.is_by_error
+    assert (recipe.iterations, recipe.batch) == (90_000, 16)
+    assert [round(drop * recipe.iterations) for drop in recipe.schedule.drops] == [60_000, 80_000]
+    assert (recipe.optimizer.learning_rate, recipe.optimizer.weight_decay) == (0.02, 1e-4)
+    assert [round(800 * scale) for scale in recipe.augmentation.scales] == [640, 672, 704, 736, 768, 800]
+    assert (find_epochs("detection"), find_epochs("voc-paper"), find_epochs(recipe)) == (12, None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "batch", "first", "then"),
+    [
+        ("voc-paper", 2, 50_000, 20_000),
+        ("voc-proposals", 1, 60_000, 20_000),
+        ("voc-regions", 2, 30_000, 30_000),
+        ("coco-proposals", 8, 240_000, 80_000),
+        ("coco-regions", 16, 240_000, 80_000),
+    ],
+)
+def test_detectors_train_as_long_as_their_authors(name: str, batch: int, first: int, then: int) -> None:
+    """At a rate of 0.001, and then at a tenth of it."""
+    recipe = find_recipe(name)
+    assert (recipe.batch, recipe.iterations) == (batch, first + then)
+    assert recipe.optimizer.learning_rate == 0.001
+    assert [drop * recipe.iterations for drop in recipe.schedule.drops] == pytest.approx([first])
 
 
 @pytest.mark.parametrize(
@@ -88,6 +134,7 @@ def test_highways_have_their_authors_recipe() -> None:
             {"augmentation.flip": False, "augmentation.alternating_flips": True},
             "set recipe.augmentation.flip=true",
         ),
+        ({"augmentation.scales": "[0.5,1.5]"}, r"scales is \[0.5, 1.5\]; give fractions of task.shorter up to 1"),
         ({"augmentation.edges": "mirror"}, "choose zero or reflect"),
         ({"class_weights": "equal"}, "choose none or balanced"),
         ({"sampling": "balanced", "class_weights": "balanced"}, "favour rare classes twice; choose one of them"),
@@ -185,6 +232,8 @@ def test_mistakes_in_files_are_named(text: str, sentence: str, tmp_path: Path) -
         ("optimizer.learning_rate", -1),
         ("optimizer.momentum", 5),
         ("optimizer.stage_decay", 0),
+        ("optimizer.bias_rate", 0),
+        ("optimizer.head_decay", -1),
         ("optimizer.stage_decay", 1.5),
         ("optimizer.weight_decay", -1),
         ("optimizer.clip_norm", -1),

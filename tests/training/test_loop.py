@@ -76,6 +76,7 @@ def assert_same(one: Weights, other: Weights) -> None:
         {"accumulate": 2, "schedule": ScheduleSpec(kind="one-cycle")},
         {"warmup": WarmupSpec(learning_rate=0.01, until_error_percent=70, window=3)},
         {"optimizer": OptimizerSpec(kind="adamw", decay="weights"), "warmup": WarmupSpec(iterations=5)},
+        {"optimizer": OptimizerSpec(bias_rate=2.0, head_decay=10.0, decay="weights")},
         {"keep_best": "loss", "stop_after": 3, "average_decay": 0.7},
     ],
     ids=str,

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from reslab.spec.optimization import OptimizerSpec
-from reslab.training.optimizer import AdamW, FlatTensors, Optimizer, PaperSGD, flatten
+from reslab.training.optimizer import AdamW, FlatTensors, Optimizer, PaperSGD, flatten, list_biases
 
 
 def advance(paper: Optimizer, rate: float, *, allowed: bool = True) -> None:
@@ -54,8 +54,8 @@ def test_decay_may_spare_what_has_one_axis() -> None:
     """decay=weights reaches kernels and matrices, not biases and affines."""
     network = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
     everything, weights = PaperSGD(network, OptimizerSpec()), PaperSGD(network, OptimizerSpec(decay="weights"))
-    assert [everything.decays(weight) for weight in network.parameters()] == [True] * 4
-    assert [weights.decays(weight) for weight in network.parameters()] == [True, False, False, False]
+    assert [everything.reaches(weight) for weight in network.parameters()] == [True] * 4
+    assert [weights.reaches(weight) for weight in network.parameters()] == [True, False, False, False]
 
 
 def test_gradients_are_clipped_together() -> None:
@@ -115,6 +115,55 @@ def test_adamw_is_torchs_with_groups_of_their_own(decay: Literal["all", "weights
         peer.zero_grad()
     for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
         assert torch.allclose(one, other, rtol=1e-12)
+
+
+class Tiny(nn.Module):
+    """A body with a normalization, and a classifier; both have biases."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.body, self.head = nn.BatchNorm1d(5), nn.Linear(5, 4), nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.body(self.norm(x)).tanh())
+
+
+AHEAD = {"head.weight": 0, "head.bias": 0}
+
+
+def test_shifts_of_normalizations_are_no_biases() -> None:
+    """Biases are those of kernels and matrices, of attention too."""
+    assert list_biases(Tiny()) == {"body.bias", "head.bias"}
+    assert list_biases(nn.MultiheadAttention(4, 2)) == {"in_proj_bias", "out_proj.bias"}
+
+
+@pytest.mark.parametrize("kind", ["sgd", "adamw"])
+@pytest.mark.parametrize("decay", ["all", "weights"])
+@pytest.mark.parametrize("head_decay", [10.0, 0.0])
+def test_biases_and_the_classifier_are_groups_of_their_own(
+    kind: Literal["sgd", "adamw"], decay: Literal["all", "weights"], head_decay: float
+) -> None:
+    """Twice the rate for biases, another decay for the classifier: as torch has it with a group for each."""
+    ours, theirs = Tiny().double(), Tiny().double()
+    theirs.load_state_dict(ours.state_dict())
+    spec = OptimizerSpec(kind=kind, weight_decay=0.1, decay=decay, body_rate=0.5, bias_rate=2.0, head_decay=head_decay)
+    optimizer = (PaperSGD if kind == "sgd" else AdamW)(ours, spec, ahead=AHEAD)
+    groups = []
+    for name, weight in theirs.named_parameters():
+        rate = (1 if name.startswith("head") else 0.5) * (2 if name in ("body.bias", "head.bias") else 1)
+        decayed = decay == "all" or weight.dim() > 1
+        own = 0.1 * decayed * (head_decay if name.startswith("head") else 1)
+        groups.append({"params": [weight], "lr": 2**-4 * rate, "weight_decay": own})
+    peer = torch.optim.SGD(groups, momentum=0.9) if kind == "sgd" else torch.optim.AdamW(groups)
+    for _ in range(4):
+        x = torch.randn(6, 5, dtype=torch.double)
+        descend(ours, x)
+        advance(optimizer, 2**-4)
+        descend(theirs, x)
+        peer.step()
+        peer.zero_grad()
+    for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert torch.allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
 def test_kernels_in_any_layout_are_updated_in_place() -> None:

@@ -255,6 +255,7 @@ def test_a_compiled_network_trains_alike() -> None:
     [
         RECIPE.optimizer,
         OptimizerSpec(kind="adamw", learning_rate=1e-3, body_rate=0.5),
+        OptimizerSpec(bias_rate=2.0, head_decay=10.0),
     ],
 )
 def test_a_captured_iteration_is_the_iteration(overrides: dict[str, object], optimizer: OptimizerSpec) -> None:

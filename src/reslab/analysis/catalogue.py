@@ -7,9 +7,9 @@ report draws, which it may do without. All but `measure` need no torch, and the 
 import functools
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar, get_args, get_type_hints
 
 from reslab.analysis.settings import Settings
 from reslab.analysis.workbench import Workbench
@@ -58,6 +58,11 @@ class Mark(NamedTuple):
     low: float
     high: float
 
+    @classmethod
+    def around(cls, name: str, value: float, off: float) -> Self:
+        """Return a value with bounds as far above it as below."""
+        return cls(name, value, value - off, value + off)
+
 
 @dataclass(frozen=True, kw_only=True)
 class View:
@@ -101,8 +106,14 @@ class InstrumentPanel:
 
     @classmethod
     def read(cls, found: Mapping[str, Any]) -> Self:
-        """Read it off what is stored, settings included, or refuse what cannot be."""
-        return decode_known(cls, {**found.get("settings", {}), **found})
+        """Read it off what is stored, settings and rows included, which may have more; or refuse what cannot be."""
+        known = {**found.get("settings", {}), **found}
+        for name, hint in get_type_hints(cls).items():
+            row = next((each for each in get_args(hint) if isinstance(each, type) and is_dataclass(each)), None)
+            if row is not None and name in known:  # a tuple of rows
+                wanted = {field.name for field in fields(row)}
+                known[name] = [{key: each[key] for key in each if key in wanted} for each in known[name]]
+        return decode_known(cls, known)
 
     @property
     def marks(self) -> Sequence[Mark]:

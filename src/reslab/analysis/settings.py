@@ -9,6 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import Literal
 
+from reslab.errors import UserError
 from reslab.spec.codec import encode
 from reslab.spec.optimization import demand
 
@@ -31,6 +32,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         demand(self, "", least={"images": 0, "seed": 0})
+        confidence = getattr(self, "confidence", 0.5)  # most have intervals
+        if not 0 < confidence < 1:
+            raise UserError(f"confidence is {confidence:g}; it must be {'above 0' if confidence <= 0 else 'below 1'}")
 
     @property
     def digest(self) -> str:

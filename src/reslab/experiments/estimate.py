@@ -161,7 +161,7 @@ def measure_speed(trial: Trial, *, device: str) -> Speed:
 
     What is beyond those is reckoned from both: an image costs less among many than among few.
     """
-    if device.startswith("cuda") and trial.task.sides is None:
+    if device.startswith("cuda") and not trial.task.own_layers:
         return _measure_captured(trial, device=device)
     recipe = trial.recipe
     execution = Execution(channels_last=recipe.channels_last, precision=recipe.precision)

@@ -91,6 +91,11 @@ def refuse_unfit_trial(trial: Trial, dataset: Dataset, *, num_processes: int = 1
             f"the task is {trial.task.name}, but {dataset.name} is for {served[0]}; give data for {trial.task.name}"
         )
     find_task(trial.task).refuse_recipe(trial.recipe)
+    if trial.start is None and trial.task.needs_start:
+        raise UserError(
+            f"{trial.task.needs_start} goes on from a trained network, but this trial starts from random weights; "
+            "give weights=FILE"
+        )
     names, remedy = (
         trial.task.name_outputs(dataset.class_names),
         "leave out network.* fields so that they follow the data",

@@ -35,7 +35,12 @@ from reslab.spec.trial import DataSpec, Trial, change_trial
 RESPONSES = "responses"  # the instrument of Fig. 7
 FREE_FIELDS = ("data.split", "data.on_bad_image", "network.checkpointing")
 FREE_GROUPS = ("recipe", "task")
-FIXED_FIELDS = ("task.head", "task.context")  # which make another detector
+FIXED_FIELDS = (
+    "task.head",
+    "task.context",
+    "task.trains",
+    "task.trunks",
+)  # which make another detector, or half of one
 
 
 @dataclass(frozen=True, kw_only=True)

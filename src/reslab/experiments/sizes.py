@@ -92,7 +92,7 @@ def trial_bytes(trial: Trial, *, device: str, least: bool = False) -> int:
     recipe, sizes = trial.recipe, measure_sizes(trial)
     parameters, copies = sizes.parameter_bytes, count_copies(recipe) * sizes.weight_bytes
     # Kept for the backward pass; in 16 bits half of it, and a cast copy of every kernel.
-    fused = device.startswith("cuda") and recipe.precision in NARROW and trial.task.sides is None
+    fused = device.startswith("cuda") and recipe.precision in NARROW and not trial.task.own_layers
     fused = fused and can_fuse(trial.network)
     kept = sizes.activation_bytes * (recipe.batch if fused and not least else part_of(recipe))
     activations = kept if recipe.precision == "fp32" else (kept + parameters) // 2

@@ -62,7 +62,7 @@ def start_from(
 
 def _refuse_other_task(trial: Trial, read: Weights, *, origin: str) -> None:
     """Refuse a detector's weights for what is none, and fields of a detector that its weights have no layers for."""
-    if read.task.sides is not None and trial.task.sides is None:
+    if read.task.own_layers and not trial.task.own_layers:
         raise UserError(
             f"the weights {origin} are those of a detector, so no {trial.task.name} can start from them; "
             "give the weights of a classifier"
@@ -70,13 +70,21 @@ def _refuse_other_task(trial: Trial, read: Weights, *, origin: str) -> None:
     if read.task.name != trial.task.name:
         return
     here, before = (flatten(encode(task)) for task in (trial.task, read.task))
-    known = _list_shapes(read.spec, read.task)
-    for field in [field for field in here if here[field] != before[field]]:
-        if _list_shapes(read.spec, override(read.task, {field: here[field]})) != known:
+    free = trial.task.about_training
+    for field in [field for field in here if here[field] != before[field] and field not in free]:
+        if not _has_same_layers(read.spec, read.task, {field: here[field]}):
             raise UserError(
                 f"task.{field}={to_json(here[field])} does not fit the weights {origin}, which were trained with "
                 f"task.{field}={to_json(before[field])}; leave out task.{field}, or start from a classifier"
             )
+
+
+def _has_same_layers(spec: Spec, task: TaskSpec, changes: Mapping[str, Any]) -> bool:
+    """Whether weights of a task fit it with these changes, which may be such as no network has."""
+    try:
+        return _list_shapes(spec, override(task, changes)) == _list_shapes(spec, task)
+    except UserError:
+        return False
 
 
 def _list_shapes(spec: Spec, task: TaskSpec) -> dict[str, torch.Size]:

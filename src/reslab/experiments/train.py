@@ -6,17 +6,20 @@ from pathlib import Path
 from typing import Any
 
 from reslab.data.catalogue import open_data
+from reslab.data.dataset import Dataset
 from reslab.errors import UserError
+from reslab.experiments.alternating import train_in_turns
 from reslab.experiments.lines import print_to_stderr, write_lines
 from reslab.experiments.preflight import preflight, refuse_short_disk
 from reslab.experiments.run import run_trial
 from reslab.experiments.threads import suitable_threads
-from reslab.experiments.trials import go_on_with_earlier, read_held_out_seed, read_trial, tell_of_network
+from reslab.experiments.trials import go_on_with_earlier, read_held_out_seed, read_trial, take_form, tell_of_network
 from reslab.runs.directory import RunDirectory, default_root
 from reslab.runtime.execution import choose_device
 from reslab.runtime.listener import Listener, Metrics
 from reslab.spec import Spec
 from reslab.spec.recipe import Recipe
+from reslab.spec.trial import Trial
 from reslab.training.schedule import read_snapshots
 
 NAMED = ("data", "network", "weights", "recipe", "seed")  # arguments, and no fields
@@ -54,8 +57,30 @@ def train(
     """
     device, listener = choose_device(device), Listener(warn=warn)
     given = name_fields(network, recipe=recipe, seed=seed, fields=fields, function="train")
+    alternating = take_form(given)
     dataset = open_data(str(data), held_out_seed=read_held_out_seed(given), listener=listener)
     root = Path(runs) if runs else default_root()
+
+    def train_trial(trial: Trial, dataset: Dataset, weights: str | Path | None) -> RunDirectory:
+        run = RunDirectory.of(trial, root)
+        if run.state != "finished":
+            preflight(trial, dataset, device=device, listener=listener)
+            refuse_short_disk([(trial, run)])
+        kept = frozenset() if snapshots is None else read_snapshots(snapshots, trial.recipe.iterations)
+        moved = listener
+        if progress:
+            moved = listener.moved_by(progress if callable(progress) else write_lines(trial))
+        with suitable_threads(trial, run, device=device, listener=moved):
+            return run_trial(trial, dataset, root, weights=weights, device=device, snapshots=kept, listener=moved)
+
+    if alternating:
+
+        def train_step(step: str, trial: Trial, dataset: Dataset, weights: str | Path) -> RunDirectory:
+            if progress is True:
+                print_to_stderr(step)
+            return train_trial(trial, dataset, weights)
+
+        return train_in_turns(given, dataset, root, weights=weights, train=train_step, listener=listener)
     (trial,), dataset = go_on_with_earlier(
         lambda data: [read_trial(given, data, weights=weights)],
         dataset,
@@ -65,15 +90,7 @@ def train(
     )
     if progress is True and (chosen := tell_of_network(given, trial, weights=weights)):
         print_to_stderr(chosen)
-    run = RunDirectory.of(trial, root)
-    if run.state != "finished":
-        preflight(trial, dataset, device=device, listener=listener)
-        refuse_short_disk([(trial, run)])
-    kept = frozenset() if snapshots is None else read_snapshots(snapshots, trial.recipe.iterations)
-    if progress:
-        listener = listener.moved_by(progress if callable(progress) else write_lines(trial))
-    with suitable_threads(trial, run, device=device, listener=listener):
-        return run_trial(trial, dataset, root, weights=weights, device=device, snapshots=kept, listener=listener)
+    return train_trial(trial, dataset, weights)
 
 
 def name_fields(

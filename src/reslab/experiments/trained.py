@@ -301,9 +301,9 @@ def _refuse(trained: Trained, dataset: Dataset) -> None:
 def _try_one(subject: Subject) -> None:
     """Show the network one image, so that errors, and outputs that are not finite, are found before the work begins.
 
-    What is tested whole has no outputs to look at before it is judged.
+    A task's own layers have no outputs to look at before they are judged.
     """
-    if subject.network.task.sides is not None:
+    if subject.network.task.own_layers:
         return
     image, _ = next(subject.batches(1), (None, None))
     if image is None:

@@ -17,7 +17,15 @@ from reslab.runtime.listener import Listener
 from reslab.spec import NetworkSpec, Spec, find, name_of
 from reslab.spec.codec import convert, override
 from reslab.spec.network import PRE_REVISION
-from reslab.spec.recipe import HEADLINE, Recipe, change_recipe, find_recipe, space_evaluations, spaces_evaluations
+from reslab.spec.recipe import (
+    HEADLINE,
+    Recipe,
+    change_recipe,
+    find_epochs,
+    find_recipe,
+    space_evaluations,
+    spaces_evaluations,
+)
 from reslab.spec.task import find_task, tasks_for
 from reslab.spec.task_spec import TaskSpec
 from reslab.spec.toml import read_toml
@@ -30,6 +38,7 @@ if TYPE_CHECKING:
 MOST_EPOCHS = 1_000_000
 PHOTOGRAPH_SIDE = 64  # weights that saw smaller images have to learn about as much anew as random ones
 PUBLISHED = "torchvision"  # weights for whichever network is asked for
+FORM, JOINT, ALTERNATING = "task.form", "joint", "alternating"  # a word of commands, and no field of a trial
 SLIPS = ("recipe.epoch", "recipe.num_epochs", "recipe.max_epochs")
 
 
@@ -38,8 +47,9 @@ def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Pa
 
     Photographs have no size of their own: they are cropped to what the network takes. With `weights` to start from,
     these say what the fields leave open about the network. A network may be given as a spec, a recipe as itself;
-    without a network it is that of the weights, or the data's usual one. A length of one's own brings about ten
-    evaluations along, unless the fields say how often; recipe.keep_best=true stands for the task's headline score.
+    without a network it is that of the weights, or the data's usual one. Some recipes' length is in epochs of the data.
+    A length of one's own brings about ten evaluations along, unless the fields say how often; recipe.keep_best=true
+    stands for the task's headline score.
     """
     fields = dict(fields)
     epochs = take_epochs(fields)
@@ -54,6 +64,8 @@ def read_trial(fields: Mapping[str, Any], dataset: Dataset, *, weights: str | Pa
     spec = _make_spec(network, weights, implied | given)
     recipe, changes = fields.get("recipe", _usual_recipe(dataset, spec, weights)), groups["recipe"]
     base = recipe if isinstance(recipe, Recipe) else find_recipe(recipe)
+    if epochs is None and "iterations" not in changes:
+        epochs = find_epochs(recipe)
     data = _choose_data(dataset, groups["data"])
     trial = Trial(
         data=data,
@@ -197,6 +209,19 @@ def take_epochs(fields: dict[str, Any]) -> float | None:
             f"recipe.epochs is {epochs:g}; it must be above 0 and at most {MOST_EPOCHS:,}, and may be a fraction"
         )
     return epochs
+
+
+def take_form(fields: dict[str, Any]) -> bool:
+    """Take out of the fields in which form a detector is trained, and return whether it is the alternating one."""
+    form = str(fields.pop(FORM, JOINT)).lower()
+    if form not in (JOINT, ALTERNATING):
+        raise UserError(f"{FORM} is {form!r}; choose {JOINT} or {ALTERNATING}")
+    if form == JOINT:
+        return False
+    for name in ("task.trains", "task.trunks"):
+        if name in fields:
+            raise UserError(f"{FORM}={ALTERNATING} sets {name} in each of its steps; leave out {name}")
+    return True
 
 
 def with_epochs(trial: Trial, epochs: float | None, dataset: Dataset) -> Trial:

@@ -10,7 +10,7 @@ from reslab.networks.detection.detector import Detector
 from reslab.networks.freezing import head_parameters
 from reslab.networks.network import Network
 from reslab.networks.weights.adapters import to_foreign
-from reslab.networks.weights.detectors import start_from_classifier
+from reslab.networks.weights.detectors import fit_proposals, start_from_classifier
 from reslab.networks.weights.file import Weights, write_weights
 from reslab.networks.weights.reading import load_tensors, read_weights
 from reslab.spec import Spec, find, name_of
@@ -123,9 +123,14 @@ def adopt_weights(network: Network, weights: Weights, *, origin: str) -> None:
     A detector may start from a network of any other task, whose classifier it has no use for.
     """
     if isinstance(network, Detector) and weights.task.needs != network.task.needs:
+        if network.separate is not None:
+            raise UserError(
+                f"task.trunks=separate needs a detector to propose regions, and {origin} is a classifier; "
+                "start from the weights of a detector"
+            )
         start_from_classifier(network, weights, origin=origin)
         return
-    tensors = dict(weights.tensors)
+    tensors = fit_proposals(network, weights.tensors) if isinstance(network, Detector) else dict(weights.tensors)
     if network.spec.classes != weights.spec.classes:
         drawn = network.state_dict()
         tensors |= {name: drawn[name] for name in head_parameters(network.spec, network.task)}

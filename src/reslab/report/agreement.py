@@ -120,8 +120,7 @@ def _compare_scores(scores: Sequence[Score], recorded: Mapping[str, Any], result
 
 def _compare_with_network(trial: Trial, result: Result) -> Iterator[str]:
     """Yield what is another network's in the result."""
-    name, whole = name_of(trial.network), trial.task.sides is None  # else a task's own layers stand on a part of it
-    params = count_parameters(trial.network) if whole else None
+    name, params = name_of(trial.network), None if trial.task.own_layers else count_parameters(trial.network)
     classes = result.panel.num_classes
     if classes and classes != trial.network.classes:
         yield f"result.json has {classes} classes, but {name} has {trial.network.classes} outputs"

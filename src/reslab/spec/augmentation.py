@@ -7,6 +7,7 @@ from reslab.errors import UserError
 from reslab.spec.optimization import demand
 
 Edges: TypeAlias = Literal["zero", "reflect"]
+FOR_BOXES = ("scales",)
 Crop: TypeAlias = Literal["padded", "shorter-side", "resized"]
 
 
@@ -32,6 +33,8 @@ class AugmentationSpec:
         mixup: Parameter of mixup's beta distribution. 0 for none. With cutmix, each batch draws one of them. For
             photographs.
         cutmix: Parameter of CutMix's beta distribution. 0 for none. For photographs.
+        scales: Fractions of task.shorter. Each image is shown with a shorter side of one of these lengths, drawn anew
+            every time. None shows all at full size. For images with boxes.
     """
 
     padding: int = 4
@@ -47,6 +50,7 @@ class AugmentationSpec:
     policy: Literal["none", "trivial", "rand"] = "none"
     mixup: float = 0.0
     cutmix: float = 0.0
+    scales: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         least: dict[str, float] = dict.fromkeys(("padding", "cutout", "colour", "mixup", "cutmix"), 0)
@@ -55,6 +59,10 @@ class AugmentationSpec:
             raise UserError(f"{where}sides is {self.sides}; give the smallest and the largest side, such as [256,480]")
         if len(self.areas) != 2 or not 0 < self.areas[0] <= self.areas[1] <= 1:
             raise UserError(f"{where}areas is {self.areas}; give two fractions, such as [0.08,1]")
+        if any(not 0 < scale <= 1 for scale in self.scales):
+            raise UserError(
+                f"{where}scales is {list(self.scales)}; give fractions of task.shorter up to 1, such as [0.8,0.9,1]"
+            )
         if self.alternating_flips and not self.flip:
             raise UserError(f"{where}alternating_flips is true, but {where}flip is false; set {where}flip=true as well")
 
@@ -78,8 +86,9 @@ class ResizingSpec:
 
 
 def refuse_unheeded(augmentation: AugmentationSpec, heeded: tuple[str, ...], *, other: str) -> None:
-    """Refuse fields that have no effect: all fields but `heeded` are for the `other` kind of images."""
+    """Refuse fields that have no effect: all but `heeded` are for the `other` kind of images, or for boxes."""
     for name, usual in vars(AugmentationSpec()).items():
         if name not in heeded and (value := getattr(augmentation, name)) != usual:
             field = f"recipe.augmentation.{name}"
-            raise UserError(f"{field} is {value}, which is only for {other}; leave out {field}")
+            images = "images with boxes" if name in FOR_BOXES else other
+            raise UserError(f"{field} is {value}, which is only for {images}; leave out {field}")

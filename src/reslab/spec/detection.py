@@ -18,7 +18,8 @@ from reslab.spec.task_spec import Target, TaskSpec
 Head: TypeAlias = Literal["c4", "fpn"]
 AnchorForm: TypeAlias = Literal["original", "torchvision"]
 Pooling: TypeAlias = Literal["max", "align", "align-unshifted"]
-Part: TypeAlias = Literal["none", "stem", "conv2", "conv3", "conv4"]
+Part: TypeAlias = Literal["none", "stem", "conv2", "conv3", "conv4", "shared"]
+Trains: TypeAlias = Literal["both", "proposals", "regions"]
 
 MULTIPLE = 32  # pixels: what the networks stride over; batches are padded to multiples of it
 # Where torchvision's pyramid differs from the paper's form, whose values are the defaults of `SettledDetection`.
@@ -71,7 +72,12 @@ class Detection(TaskSpec):
             paper), or a pyramid of maps, with two fully-connected layers for each region (`fpn`).
         norm: Batch normalization of the network: constant (`frozen`, the paper) or `trained`.
         norm_epsilon: What batch normalization adds to the variance where it is frozen.
-        freeze: Leave the weights alone up to and including this stage.
+        freeze: Leave the weights alone up to and including this stage. `shared` is all that proposals and regions
+            share.
+        trains: Train what proposes regions and what classifies them together (`both`), or one of them: `proposals` or
+            `regions`, as the steps of alternating training do. The other keeps its weights.
+        trunks: Whether regions are proposed on the maps they are classified from (`shared`), or by a network of its own
+            (`separate`), which is part of the weights and not trained: the second step of alternating training.
         anchor_form: Anchors as Faster R-CNN has them (`original`: in the middle of a step of the map, whole pixels at
             its stride) or as `torchvision` does (at the corner of a step).
         anchor_sides: Sides of a square anchor in pixels. `fpn` has one for each map, from the finest. Usual are
@@ -113,11 +119,15 @@ class Detection(TaskSpec):
 
     name: ClassVar[str] = "detection"
     needs: ClassVar[Target] = "boxes"
+    about_training: ClassVar[tuple[str, ...]] = ("freeze", "trains", "trunks")
+    own_layers: ClassVar[bool] = True
 
     head: Head = "c4"
     norm: Literal["frozen", "trained"] = "frozen"
     norm_epsilon: float = 1e-5
     freeze: Part = "conv2"
+    trains: Trains = "both"
+    trunks: Literal["shared", "separate"] = "shared"
     anchor_form: AnchorForm | None = None
     anchor_sides: tuple[float, ...] | None = None
     anchor_ratios: tuple[float, ...] = (0.5, 1.0, 2.0)
@@ -158,6 +168,13 @@ class Detection(TaskSpec):
     def sides(self) -> tuple[int, int]:
         """The shorter side that whole images are resized to, and the most that the longer may be."""
         return self.shorter, self.longest
+
+    @property
+    def needs_start(self) -> str:
+        """What of it goes on from trained weights: with random ones, half of the detector would stay random."""
+        if self.trains == "regions":
+            return "task.trains=regions"
+        return "task.freeze=shared" if self.freeze == "shared" else ""
 
     def find_input_shape(self, network: Spec) -> tuple[int, ...]:
         """Return the shape of the largest batch that images are padded to, channels first."""
@@ -230,5 +247,12 @@ class SettledDetection(Detection):
             )
         if self.longest < self.shorter:
             yield f"longest is {self.longest}; it must be at least shorter, {self.shorter}"
+        if self.trunks == "separate" and self.trains != "regions":
+            yield f"trunks is separate, which does not go with trains={self.trains}; set trains=regions too"
+        if self.trains == "regions" and self.trunks == "shared" and self.freeze != "shared":
+            yield (
+                f"trains is regions with freeze={self.freeze}, which trains the stages that proposals are made from, "
+                "but not what makes them; set freeze=shared or trunks=separate"
+            )
         if self.head == "fpn" and self.pooling == "max":
             yield "pooling is max, which only head=c4 has; choose align or align-unshifted"

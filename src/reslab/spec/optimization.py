@@ -42,10 +42,13 @@ class OptimizerSpec:
         body_rate: Learning rate of all layers but the classifier, as a fraction of learning_rate.
         stage_decay: Each stage learns at this fraction of the rate of the next one; the last at this fraction of the
             body's. 1 gives all stages the same rate.
+        bias_rate: Learning rate of the biases of convolutions and fully-connected layers, as a multiple of that of
+            their weights. The shifts of normalizations keep the latter.
         momentum: The momentum, from 0 up to 1, 1 excluded. For sgd.
         nesterov: Use Nesterov momentum. For sgd.
         weight_decay: The weight decay. For adamw the default is 0.01.
         decay: What decays: `all` parameters, or `weights` for kernels and matrices only.
+        head_decay: Weight decay of the classifier, as a multiple of weight_decay.
         clip_norm: Clip the norm of the gradient to this value. 0 does not clip.
         betas: Decay of the averages of the gradient and of its square. For adamw.
         epsilon: Added to the divisor. For adamw.
@@ -55,10 +58,12 @@ class OptimizerSpec:
     learning_rate: float = _by_kind("learning_rate")
     body_rate: float = 1.0
     stage_decay: float = 1.0
+    bias_rate: float = 1.0
     momentum: float = 0.9
     nesterov: bool = False
     weight_decay: float = _by_kind("weight_decay")
     decay: Literal["all", "weights"] = "all"
+    head_decay: float = 1.0
     clip_norm: float = 0.0
     betas: tuple[float, ...] = (0.9, 0.999)
     epsilon: float = 1e-8
@@ -67,8 +72,11 @@ class OptimizerSpec:
         for name, usual in USUAL.get(str(self.kind).lower(), USUAL["sgd"]).items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, usual)
-        positive, least = ("learning_rate", "body_rate", "epsilon"), {"weight_decay": 0, "clip_norm": 0}
-        where = demand(self, "recipe.optimizer.", positive=positive, least=least)
+        positive, least = (
+            ("learning_rate", "body_rate", "bias_rate", "epsilon"),
+            ("weight_decay", "head_decay", "clip_norm"),
+        )
+        where = demand(self, "recipe.optimizer.", positive=positive, least=dict.fromkeys(least, 0))
         if not 0 <= self.momentum < 1:
             raise UserError(f"{where}momentum is {self.momentum:g}; give a number from 0 to below 1")
         if not 0 < self.stage_decay <= 1:

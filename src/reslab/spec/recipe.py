@@ -117,23 +117,34 @@ PHOTOS = Recipe(
     precision="bf16",
     evaluate_every=40,
 )
-# Faster R-CNN's approximate joint training (paper, appendix A): 50k updates of two images, then 20k at a tenth.
+# Faster R-CNN's approximate joint training (paper, appendix A): 50k updates of two images, then 20k at a tenth. Its
+# files have biases at twice the rate, and let them decay.
 VOC_PAPER = replace(
     PAPER,
     iterations=70_000,
     batch=2,
-    optimizer=OptimizerSpec(learning_rate=0.001, weight_decay=5e-4, decay="weights"),
+    optimizer=OptimizerSpec(learning_rate=0.001, bias_rate=2.0, weight_decay=5e-4, decay="all"),
     schedule=ScheduleSpec(drops=(5 / 7,)),
     centring="imagenet",
     evaluate_every=10_000,
 )
+COCO_STEP = replace(VOC_PAPER, iterations=320_000, schedule=ScheduleSpec(drops=(0.75,)), evaluate_every=40_000)
 RECIPES: dict[str, Recipe] = {
     "cifar-paper": PAPER,
     "cifar-paper-110": replace(PAPER, warmup=WarmupSpec(window=391)),  # an epoch of CIFAR-10
+    # By its authors' files, but for how they normalize images and draw two layers: docs/paper/deviations.md.
     "highway": replace(
         PAPER,
         iterations=200_000,
-        optimizer=OptimizerSpec(learning_rate=0.025, nesterov=True, weight_decay=1e-3, decay="all"),
+        batch=100,
+        optimizer=OptimizerSpec(
+            learning_rate=0.025,
+            bias_rate=2.0,
+            nesterov=True,
+            weight_decay=1e-3,
+            decay="weights",
+            head_decay=10.0,
+        ),
         schedule=ScheduleSpec(drops=(0.5, 0.75, 0.875)),
     ),
     # A hundred epochs of CIFAR-10 in one cycle; docs/how-to/fast-cifar.md says what each part is for.
@@ -190,6 +201,24 @@ RECIPES: dict[str, Recipe] = {
     ),
     "voc-paper": VOC_PAPER,
     "coco-paper": replace(VOC_PAPER, iterations=490_000, evaluate_every=35_000),
+    # The steps of alternating training: those that train proposals, and those that train regions.
+    "voc-proposals": replace(VOC_PAPER, iterations=80_000, batch=1, schedule=ScheduleSpec(drops=(0.75,))),
+    "voc-regions": replace(VOC_PAPER, iterations=60_000, schedule=ScheduleSpec(drops=(0.5,))),
+    "coco-proposals": replace(COCO_STEP, batch=8),
+    "coco-regions": replace(COCO_STEP, batch=16),
+    # The usual training of detectors since, as Detectron2 has it: sixteen images, warmed up, at several scales; its
+    # length is given by EPOCHS, and the iterations are those of COCO.
+    "detection": Recipe(
+        iterations=90_000,
+        batch=16,
+        optimizer=OptimizerSpec(learning_rate=0.02, decay="weights"),
+        schedule=ScheduleSpec(drops=(2 / 3, 8 / 9)),
+        warmup=WarmupSpec(iterations=500, initial=0.001),
+        augmentation=AugmentationSpec(scales=(0.8, 0.84, 0.88, 0.92, 0.96, 1.0)),
+        centring="imagenet",
+        precision="bf16",
+        evaluate_every=9_000,
+    ),
     # A few hundred photographs with boxes, from trained weights.
     "objects": Recipe(
         iterations=400,
@@ -213,6 +242,9 @@ RECIPES: dict[str, Recipe] = {
         precision="bf16",
     ),
 }
+
+# How long these are on whatever data they are used on, unless told otherwise.
+EPOCHS: dict[str, float] = {"detection": 12}
 
 
 def find_recipe(name: str, overrides: Mapping[str, Any] | None = None) -> Recipe:
@@ -250,6 +282,16 @@ def _list_given(changes: Mapping[str, Any]) -> set[str]:
         table = json.loads(value) if isinstance(value, str) and value.lstrip().startswith("{") else value
         given |= flatten(table, f"{name}.").keys()
     return given
+
+
+def find_epochs(recipe: str | Recipe) -> float | None:
+    """Return the epochs that a preset is long, or the base of a file that says nothing else; None for iterations."""
+    if isinstance(recipe, Recipe):
+        return None
+    if recipe in RECIPES:
+        return EPOCHS.get(recipe)
+    fields = read_toml(Path(recipe))
+    return None if "iterations" in fields else EPOCHS.get(fields.get("base", ""))
 
 
 def spaces_evaluations(recipe: str | Recipe) -> bool:

@@ -10,10 +10,21 @@ Target: TypeAlias = Literal["class", "labels", "boxes", "mask", "none"]
 
 @dataclass(frozen=True, kw_only=True)
 class TaskSpec:
-    """A task by its name; `needs` is the target it learns from, where the image alone is not enough."""
+    """A task by its name; `needs` is the target it learns from, where the image alone is not enough.
+
+    Its network is the trial's, or one whose `own_layers` stand on a part of it, as a detector's do. How large images
+    are shown is another matter: `sides`.
+    """
 
     name: ClassVar[str]
     needs: ClassVar[Target] = "none"
+    own_layers: ClassVar[bool] = False
+    about_training: ClassVar[tuple[str, ...]] = ()  # fields that trained weights of the task fit whatever they are
+
+    @property
+    def needs_start(self) -> str:
+        """Name the field that makes no sense without trained weights to start from; nothing where none does."""
+        return ""
 
     @property
     def sides(self) -> tuple[int, int] | None:

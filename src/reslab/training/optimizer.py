@@ -8,7 +8,7 @@ stretch of memory, those that decay first, so an update is a handful of operatio
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -46,6 +46,12 @@ class FlatTensors:
         return FlatTensors(self.views, flat=flat)
 
 
+def list_biases(network: nn.Module) -> set[str]:
+    """Return the names of the biases of kernels and matrices; a normalization's shift is beside a scale instead."""
+    axes = {name: weight.dim() for name, weight in network.named_parameters()}
+    return {name for name in axes if name.endswith("bias") and axes.get(f"{name.removesuffix('bias')}weight", 0) > 1}
+
+
 def flatten(tensor: Tensor) -> Tensor:
     """Return a dense tensor's values in the order they lie in memory, without moving them."""
     return tensor.as_strided((tensor.numel(),), (1,))
@@ -62,16 +68,22 @@ class Optimizer(abc.ABC):
         """Take over the parameters of `network`; `ahead` is how many stages before the classifier each lies."""
         self.spec = spec
         trained = {name: weight for name, weight in network.named_parameters() if weight.requires_grad}
-        decayed = {name: weight for name, weight in trained.items() if self.decays(weight)}
+        decayed = {name: weight for name, weight in trained.items() if self.reaches(weight)}
         self.parameters = decayed | trained
         self.num_decayed = sum(weight.numel() for weight in decayed.values())
         device = next(network.parameters()).device
         self.weights = FlatTensors.holding(self.parameters, device=device)
         # Kept from step to step: on the CPU, fresh memory of this size costs more than the arithmetic on it.
         self.gradients = torch.empty_like(self.weights.flat)
-        stages = [(ahead or {}).get(name, 1) for name in self.parameters]
-        # Each parameter's rate, in rates.
-        self.factors = [spec.body_rate * spec.stage_decay**count if count else 1.0 for count in stages]
+        stages = {name: (ahead or {}).get(name, 1) for name in self.parameters}
+        biases = list_biases(network)
+        # Each parameter's rate, in rates, and its decay.
+        self.factors = [
+            (spec.body_rate * spec.stage_decay**count if count else 1.0) * (spec.bias_rate if name in biases else 1.0)
+            for name, count in stages.items()
+        ]
+        usual, of_head = spec.weight_decay, spec.weight_decay * spec.head_decay
+        self.decays = [(usual if count else of_head) if name in decayed else 0.0 for name, count in stages.items()]
         self.moments: dict[str, FlatTensors] = {}
         self.counts: dict[str, Tensor] = {}
 
@@ -103,7 +115,7 @@ class Optimizer(abc.ABC):
     @abc.abstractmethod
     def _move(self, rate: Tensor, allowed: Tensor) -> None: ...
 
-    def decays(self, weight: Tensor) -> bool:
+    def reaches(self, weight: Tensor) -> bool:
         """Whether weight decay reaches it: kernels and matrices have two axes or more, biases and affines one."""
         return self.spec.weight_decay > 0 and (self.spec.decay == "all" or weight.dim() > 1)
 
@@ -119,12 +131,19 @@ class PaperSGD(Optimizer):
         self.velocities = self._make_moment()
         self.moments = {"velocity": self.velocities}
         self.scratch = torch.empty_like(self.weights.flat)
-        self.rates = self._rates() if (spec.body_rate, spec.stage_decay) != (1, 1) else None
+        # Where all are treated alike, one number does for them.
+        self.rates = (
+            self._spread(self.factors) if (spec.body_rate, spec.stage_decay, spec.bias_rate) != (1, 1, 1) else None
+        )
+        self.each_decay = self._spread(self.decays)[: self.num_decayed] if spec.head_decay != 1 else None
 
     def _move(self, rate: Tensor, allowed: Tensor) -> None:
         spec, weights, velocities, gradients = self.spec, self.weights.flat, self.velocities.flat, self.gradients
-        if self.num_decayed:
-            gradients[: self.num_decayed].add_(weights[: self.num_decayed], alpha=spec.weight_decay)
+        decayed, decaying = gradients[: self.num_decayed], weights[: self.num_decayed]
+        if self.each_decay is not None:
+            decayed.addcmul_(decaying, self.each_decay)
+        elif self.num_decayed:
+            decayed.add_(decaying, alpha=spec.weight_decay)
         gradients *= rate
         if self.rates is not None:
             gradients *= self.rates
@@ -133,11 +152,11 @@ class PaperSGD(Optimizer):
         change = gradients.add_(moved, alpha=spec.momentum) if spec.nesterov else moved
         torch.where(allowed, torch.sub(weights, change, out=change), weights, out=weights)
 
-    def _rates(self) -> Tensor:
-        """Return every weight's rate, in rates."""
+    def _spread(self, numbers: Sequence[float]) -> Tensor:
+        """Return a parameter's number for each of its weights."""
         sizes = [weight.numel() for weight in self.parameters.values()]
         flat = self.weights.flat
-        return torch.tensor(self.factors, device=flat.device, dtype=flat.dtype).repeat_interleave(
+        return torch.tensor(numbers, device=flat.device, dtype=flat.dtype).repeat_interleave(
             torch.tensor(sizes, device=flat.device)
         )
 
@@ -183,9 +202,9 @@ class AdamW(Optimizer):
         """Return the stretches of the weights that are treated alike: where each lies, its decay, its rate in rates."""
         pieces: list[tuple[slice, float, float]] = []
         end = 0
-        for weight, factor in zip(self.parameters.values(), self.factors, strict=True):
+        for weight, decay, factor in zip(self.parameters.values(), self.decays, self.factors, strict=True):
             start, end = end, end + weight.numel()
-            alike = (self.spec.weight_decay if start < self.num_decayed else 0.0, factor)
+            alike = (decay, factor)
             if pieces and pieces[-1][1:] == alike:
                 start = pieces.pop()[0].start
             pieces.append((slice(start, end), *alike))

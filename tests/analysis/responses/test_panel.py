@@ -34,7 +34,7 @@ def test_settings_stand_apart_since() -> None:
 
 def test_what_lacks_a_number_is_refused() -> None:
     """By the name of what it lacks."""
-    with pytest.raises(UserError, match="Layer lacks std, low, high; add them"):
+    with pytest.raises(UserError, match=r"layers\.0 lacks std, low, high; add them"):
         Responses.read(FOUND | {"layers": [{"name": "conv1"}]})
     with pytest.raises(UserError, match="Responses lacks images"):
         Responses.read({name: value for name, value in FOUND.items() if name != "images"})

@@ -101,6 +101,19 @@ def test_padding_is_cleared_whatever_it_holds() -> None:
     assert not torch.signbit(cleared[cleared == 0]).any()
 
 
+def test_scales_change_no_shape(dataset: ObjectsDataset) -> None:
+    """Iterations have the images and the shape they have without, so that no graph is recorded besides."""
+    plain, scaled = make(dataset), make(dataset, recipe={"augmentation": AugmentationSpec(scales=(0.5, 0.75))})
+    assert scaled.image_shape == plain.image_shape
+    frames = []
+    for step in range(9):
+        (one, whole), (other, small) = plain.load(step, 1), scaled.load(step, 1)
+        assert one.shape == other.shape
+        assert torch.equal(whole[0, :, 0, 5:], small[0, :, 0, 5:])
+        frames += (small[0, :, 0, 2:4] / whole[0, :, 0, 2:4]).mean(1).tolist()
+    assert {round(4 * scale) for scale in frames} == {2, 3}
+
+
 def test_steps_may_be_asked_for_in_any_order(dataset: ObjectsDataset) -> None:
     """As a resumed run does."""
     feed = make(dataset)
@@ -189,6 +202,7 @@ def test_what_is_for_other_images_is_refused(dataset: ObjectsDataset) -> None:
     """Crops, mixing, balanced classes and mean images."""
     trial = make_trial(dataset)
     dataset.refuse_trial(trial)
+    dataset.refuse_trial(replace(trial, recipe=replace(RECIPE, augmentation=AugmentationSpec(scales=(0.8, 1.0)))))
     dataset.refuse_trial(replace(trial, recipe=replace(RECIPE, centring="mean-image"), preprocess=AUTHORS))
     for change, told in (
         ({"augmentation": AugmentationSpec(crop="resized")}, "augmentation.crop is resized"),

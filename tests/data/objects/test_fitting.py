@@ -60,6 +60,16 @@ def test_every_image_has_the_smallest_shape_it_fits_into(width: int, height: int
     assert all(side % MULTIPLE == 0 for shape in fitting.shapes for side in shape)
 
 
+@given(SIDES, SIDES, st.integers(1, 700), st.integers(0, 700), st.floats(0.01, 1))
+def test_shown_smaller_an_image_fits_its_shape(width: int, height: int, shorter: int, more: int, scale: float) -> None:
+    """It is no larger than at full size, whichever side was the limit; of a scale of 1 it is the same."""
+    fitting = Fitting(shorter, shorter + more)
+    across, down = fitting.resize(width, height)
+    less, low = fitting.shrink(scale).resize(width, height)
+    assert less <= across and low <= down
+    assert fitting.shrink(1.0) == fitting
+
+
 def test_boxes_go_with_their_image() -> None:
     """Across and down by what each side grew by."""
     placed = Fitting(60, 100).place(40, 30, flip=True)

@@ -8,6 +8,7 @@ import pytest
 from tests.objects import listen, make_scenes, write_voc
 
 from reslab.data.objects.annotations import Folders, Teller
+from reslab.data.objects.kept_files import KeptFiles
 from reslab.data.objects.listed import Listed, find_names, read_listed, read_names
 from reslab.data.photos.findings import refuse
 from reslab.errors import UserError
@@ -23,7 +24,7 @@ def test_names_are_lines_with_or_without_a_label(tmp_path: Path) -> None:
     for suffix, folder in ((".jpg", "JPEGImages"), (".xml", "Annotations")):
         (tmp_path / folder / f"a001{suffix}").rename(tmp_path / folder / f"a b 1{suffix}")
     lists = [Listed("list.txt", ("a000 -1", "a b 1"), *PLACES)]
-    found = read_listed(Folders(tmp_path), lists, Teller(tmp_path, refuse))
+    found = read_listed(Folders(tmp_path), lists, kept=KeptFiles(tmp_path), teller=Teller(tmp_path, refuse))
     assert [image.file for image in found] == ["JPEGImages/a000.jpg", "JPEGImages/a b 1.jpg"]
     assert find_names(tmp_path, "Annotations") == ("a b 1", "a000")
 
@@ -35,8 +36,8 @@ def test_what_is_missing_or_there_twice_is_told(tmp_path: Path) -> None:
     (tmp_path / "Annotations" / "a002.xml").write_text("<annotation>")
     names = ("a000", "a000", "gone", "../a000", str(tmp_path / "JPEGImages" / "a000"), "a001", "a002")
     heard, tell = listen()
-    teller = Teller(tmp_path, tell)
-    found = read_listed(Folders(tmp_path), [Listed("list.txt", names, *PLACES)], teller)
+    folders, kept = Folders(tmp_path), KeptFiles(tmp_path)
+    found = read_listed(folders, [Listed("list.txt", names, *PLACES)], kept=kept, teller=Teller(tmp_path, tell))
     assert [image.file for image in found] == ["JPEGImages/a000.jpg"]
     assert heard == [
         ("listed twice", "JPEGImages/a000.jpg", False),
@@ -49,4 +50,4 @@ def test_what_is_missing_or_there_twice_is_told(tmp_path: Path) -> None:
         ("a001", "there is no annotation"),
     ):
         with pytest.raises(UserError, match=told):
-            read_listed(Folders(tmp_path), [Listed("list.txt", (name,), *PLACES)], Teller(tmp_path, refuse))
+            read_listed(folders, [Listed("list.txt", (name,), *PLACES)], kept=kept, teller=Teller(tmp_path, refuse))

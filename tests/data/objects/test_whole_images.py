@@ -28,8 +28,11 @@ def dataset(tmp_path: Path) -> ObjectsDataset:
     return read_objects(write_voc(tmp_path / "voc", train=train, val=make_scenes("v", 5, seed=4, sizes=SIZES)))
 
 
-def pictures(dataset: ObjectsDataset, *, flip: bool = True, skip: bool = False) -> WholeImages:
-    return WholeImages(dataset.train, AugmentationSpec(flip=flip), seed=1, skip=skip, fitting=FITTING)
+def pictures(
+    dataset: ObjectsDataset, *, flip: bool = True, skip: bool = False, scales: tuple[float, ...] = ()
+) -> WholeImages:
+    augmentation = AugmentationSpec(flip=flip, scales=scales)
+    return WholeImages(dataset.train, augmentation, seed=1, skip=skip, fitting=FITTING)
 
 
 def assert_boxes_fit(pixels: np.ndarray, rows: np.ndarray) -> None:
@@ -65,6 +68,32 @@ def test_boxes_go_with_their_images(dataset: ObjectsDataset) -> None:
             assert same or np.array_equal(pixels[:height, :width], plain.pixels[0].numpy()[:height, :width][:, ::-1])
             flipped += not same
     assert 9 < flipped < 27
+
+
+def test_images_are_shown_at_several_scales(dataset: ObjectsDataset) -> None:
+    """Each of them about as often, with its boxes, in the shape that the full size has; always the same ones."""
+    scales, count = (0.5, 0.8, 1.0), 12
+    jittered, again, seen = pictures(dataset, scales=scales), pictures(dataset, scales=scales), []
+    for image in range(9):
+        number, keys = int(jittered.shapes[image]), [(epoch, image) for epoch in range(count)]
+        batch, size = jittered[number, keys], dataset.train.sizes[image].tolist()
+        assert torch.equal(batch.pixels, again[number, keys].pixels)
+        assert batch.pixels.shape == (count, *FITTING.shapes[number], 3)
+        shown = [FITTING.shrink(scale).resize(*size) for scale in scales]
+        for pixels, rows in zip(batch.pixels.numpy(), batch.targets.numpy(), strict=True):
+            width, height = rows[0, 2:4].astype(int).tolist()
+            seen.append(shown.index((width, height)))
+            assert not pixels[height:].any() and not pixels[:, width:].any()
+            assert_boxes_fit(pixels, rows[rows[:, CLASS] >= 0])
+    assert all(24 <= times <= 48 for times in np.bincount(seen).tolist())
+
+
+def test_one_full_scale_is_none(dataset: ObjectsDataset) -> None:
+    """To the bit."""
+    plain, whole = pictures(dataset), pictures(dataset, scales=(1.0,))
+    for image in range(9):
+        wanted = (int(plain.shapes[image]), [(epoch, image) for epoch in range(3)])
+        assert torch.equal(plain[wanted].pixels, whole[wanted].pixels)
 
 
 def test_workers_give_the_same(dataset: ObjectsDataset) -> None:

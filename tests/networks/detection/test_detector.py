@@ -142,6 +142,37 @@ def test_only_what_is_to_be_trained_is(norm: str) -> None:
     assert moved == expected
 
 
+@pytest.mark.parametrize("head", ["c4", "fpn"])
+@pytest.mark.parametrize(
+    ("trains", "freeze", "learning", "names"),
+    [
+        ("proposals", "conv2", ("proposer.", "pyramid.", "body.blocks.conv3", "body.blocks.conv4"), {"rpn"}),
+        ("proposals", "shared", ("proposer.",), {"rpn"}),
+        ("regions", "shared", ("outputs.", "hidden.", "body.blocks.conv5"), {"roi"}),
+        ("both", "shared", ("proposer.", "outputs.", "hidden.", "body.blocks.conv5"), {"rpn", "roi"}),
+    ],
+)
+def test_steps_train_their_own_layers(
+    head: str, trains: str, freeze: str, learning: tuple[str, ...], names: set[str]
+) -> None:
+    """Losses of what is not trained are not computed; a pyramid's last stage is shared, another's is for regions."""
+    pyramid: dict[str, Any] = {"head": "fpn", "pooling": "align", "anchor_sides": (8, 16, 24, 32, 48), "pooled_side": 2}
+    detector = make_detector(**(pyramid if head == "fpn" else {}), norm="trained", trains=trains, freeze=freeze).train()
+    before = {name: tensor.clone() for name, tensor in detector.state_dict().items()}
+    losses = detector.losses(*draw_scenes(2), torch.Generator().manual_seed(0))
+    assert set(losses) == {f"{name}_{kind}" for name in names for kind in ("class", "box")}
+    torch.stack(list(losses.values())).sum().backward()
+    last = "body.blocks.conv5"
+    if head == "fpn":
+        learning = tuple(part for part in learning if part != last) + ((last,) if freeze != "shared" else ())
+    trained = {name for name, weight in detector.named_parameters() if weight.grad is not None}
+    assert trained == {name for name, _ in detector.named_parameters() if name.startswith(learning)}
+    assert all(weight.requires_grad == (name in trained) for name, weight in detector.named_parameters())
+    moved = {name for name, tensor in detector.state_dict().items() if not torch.equal(tensor, before[name])}
+    assert all(name.startswith(learning) for name in moved)
+    assert detector(draw_scenes(1)[0]).requires_grad  # what a step is timed by
+
+
 def test_images_without_objects_are_background() -> None:
     """Also if all they have is difficult or a crowd, which is neither: then what is in it is not background."""
     detector = make_detector(**ALIGNED)
@@ -212,12 +243,21 @@ def test_weights_that_are_no_numbers_give_losses_that_are_none(fields: dict[str,
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("head", ["c4", "fpn"])
-def test_a_step_is_captured_and_repeats_itself(head: str) -> None:
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"head": "fpn"},
+        {"trains": "proposals"},
+        {"trains": "regions", "trunks": "separate"},
+        {"trains": "regions", "freeze": "shared"},
+    ],
+)
+def test_a_step_is_captured_and_repeats_itself(fields: dict[str, Any]) -> None:
     """Nothing waits for the device; two steps from the same seed give the same bits, and the host's numbers."""
     from reslab.runtime.capture import capture
 
-    spec, detection = find("resnet-18", {"classes": 2}), Detection(head=head, proposal_side=2, norm="trained")  # pyright: ignore[reportArgumentType]
+    spec, detection = find("resnet-18", {"classes": 2}), Detection(**fields, proposal_side=2, norm="trained")
     detector = Detector(spec, detection)
     images, targets = draw_scenes(2, side=128, objects=4)
     on_host = detector.losses(images, targets, torch.Generator().manual_seed(0))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
+from torch import nn
 
 from reslab.errors import UserError
 from reslab.networks import build
@@ -51,6 +54,31 @@ def test_normalizations_are_constant_unless_they_are_to_be_trained() -> None:
     trained = make_trunk(spec, Detection(norm="trained", freeze="conv2").settle())
     constant = {name for name, module in trained.named_modules() if isinstance(module, FrozenBatchNorm)}
     assert constant and all(name.startswith(("stem", "blocks.conv2")) for name in constant)
+
+
+@pytest.mark.parametrize(
+    ("network", "fields", "trained"),
+    [
+        ("resnet-18", {}, "blocks.conv5_"),
+        ("resnet-20", {"norm": "trained"}, "blocks.conv4_"),
+        ("resnet-18", {"head": "fpn"}, ()),
+        ("vgg-16", {"pooled_side": 7}, "model.classifier."),
+    ],
+)
+def test_all_that_is_shared_can_be_frozen(network: str, fields: dict[str, Any], trained: str | tuple[str, ...]) -> None:
+    """Then only what regions go through is trained, which a trunk can do without."""
+    with torch.device("meta"):
+        trunk = make_trunk(find(network), Detection(freeze="shared", **fields).settle())
+    left = {name for name, weight in trunk.named_parameters() if weight.requires_grad}
+    assert left == {name for name, _ in trunk.named_parameters() if name.startswith(trained)}
+    norms = {name for name, module in trunk.named_modules() if isinstance(module, nn.BatchNorm2d)}
+    assert all(name.startswith(trained) for name in norms)
+    layers = {weight for layer in trunk.region_layers() for weight in layer.parameters()}
+    if left:
+        assert layers == {weight for weight in trunk.parameters() if weight.requires_grad}
+    trunk.drop_region_layers()
+    assert not layers & set(trunk.parameters())
+    assert trunk.shared(torch.empty(1, 3, 64, 64, device="meta")).shape[0] == 1
 
 
 def test_vgg_has_its_layers_for_regions() -> None:

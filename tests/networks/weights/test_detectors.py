@@ -137,6 +137,30 @@ def test_a_classifier_is_where_a_detector_starts() -> None:
         adopt_weights(other, weights, origin="a file")
 
 
+def test_detectors_with_other_trunks_fit() -> None:
+    """One that proposes by a network of its own does it as the other does, and keeps it; one that has none drops it."""
+    spec = find("resnet-18", {**SMALL, "classes": 3})
+    joint, apart = Detector(spec, Detection()), Detection(trains="regions", trunks="separate")
+    weights = Weights(spec=spec, tensors=joint.state_dict(), task=joint.task)
+    detector = Detector(spec, apart)
+    adopt_weights(detector, weights, origin="a file")
+    assert detector.separate is not None
+    for name, tensor in detector.state_dict().items():
+        assert torch.equal(tensor, weights.tensors[name.removeprefix("separate.")])
+    with torch.no_grad():
+        detector.separate.proposer.head.conv.weight.fill_(1)
+    weights = Weights(spec=spec, tensors=detector.state_dict(), task=apart)
+    same, other = Detector(spec, apart), Detector(spec, Detection())
+    for network in (same, other):
+        adopt_weights(network, weights, origin="a file")
+        assert all(torch.equal(tensor, weights.tensors[name]) for name, tensor in network.state_dict().items())
+    with pytest.raises(UserError, match=r"use task\.trunks=shared"):
+        to_torchvision(Detector(find("resnet-18", SMALL), Detection(head="fpn", trains="regions", trunks="separate")))
+    classifier = Weights(spec=spec, tensors=build(spec).state_dict())
+    with pytest.raises(UserError, match="separate needs a detector to propose regions, and a file is a classifier"):
+        adopt_weights(detector, classifier, origin="a file")
+
+
 @pytest.mark.parametrize("head", ["c4", "fpn"])
 def test_a_file_is_all_that_a_detector_needs(head: str, tmp_path: Path) -> None:
     """It comes back with its fields, names and preprocessing, and finds the same."""

@@ -25,6 +25,17 @@ def test_the_loss_is_the_sum_of_what_is_counted() -> None:
     assert set(told) == {f"train_{name}" for name in TASK.tallied}
 
 
+@pytest.mark.parametrize(("trains", "named"), [("proposals", "rpn"), ("regions", "roi")])
+def test_what_is_not_trained_counts_zero(trains: str, named: str) -> None:
+    """The names stay, so that logs of all steps of a training are alike."""
+    detector, batch = make_detector(trains=trains, freeze="shared").train(), draw_scenes(2)
+    detector.generator = torch.Generator().manual_seed(0)
+    loss, sums = TASK.train_loss(detector, batch, execution=EAGER, smoothing=0, weights=None)
+    counted = dict(zip(TASK.tallied, sums.tolist(), strict=True))
+    assert {name for name, value in counted.items() if value} == {f"{named}_class_loss", f"{named}_box_loss"}
+    assert sum(counted.values()) == pytest.approx(2 * float(loss.detach()))
+
+
 def test_its_answers_are_detections() -> None:
     """As the detector gives them."""
     detector, (images, targets) = make_detector().eval(), draw_scenes(2)

@@ -31,7 +31,16 @@ class Convergence(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        demand(self, "", least={"reach": 0, "skip": 0}, positive=("least", "block", "resamples", "confidence"))
+        demand(
+            self,
+            "",
+            least={"reach": 0, "skip": 0},
+            positive=(
+                "least",
+                "block",
+                "resamples",
+            ),
+        )
         for field in ("confidence", "skip"):
             if (value := getattr(self, field)) >= 1:
                 raise UserError(f"{field} is {value:g}; it must be below 1")

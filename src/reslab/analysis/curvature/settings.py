@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from reslab.analysis.settings import Settings
-from reslab.errors import UserError
 from reslab.spec.optimization import demand
 
 Matrix: TypeAlias = Literal["hessian", "gauss-newton"]
@@ -54,6 +53,4 @@ class Curvature(Settings):
         super().__post_init__()
         least: dict[str, float] = dict.fromkeys(("batch", "top", "probes", "steps", "vectors"), 1)
         least |= {"weight_decay": 0, "block_steps": 0, "block_images": 0}
-        demand(self, "", positive=("broadening", "confidence"), least=least)
-        if self.confidence >= 1:
-            raise UserError(f"confidence is {self.confidence:g}; it must be below 1")
+        demand(self, "", positive=("broadening",), least=least)

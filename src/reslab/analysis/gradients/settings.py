@@ -49,11 +49,9 @@ class Gradients(Settings):
         demand(
             self,
             "",
-            positive=("batch", "reach", "lines", "confidence", "resamples"),
+            positive=("batch", "reach", "lines", "resamples"),
             least={"points": 3, "depths": 2},
         )
-        if self.confidence >= 1:
-            raise UserError(f"confidence is {self.confidence:g}; it must be below 1")
         if 0 < self.images < LEAST_BATCHES * self.batch:
             raise UserError(
                 f"images is {self.images} and batch is {self.batch}, but {LEAST_BATCHES} batches are needed to say how "

@@ -1,11 +1,8 @@
 """What pages show of how far blocks are from the identity; no torch."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
 
 from reslab.analysis.catalogue import InstrumentPanel, Mark, View
-from reslab.spec.codec import decode_known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,28 +44,19 @@ class IdentityPanel(InstrumentPanel):
 
     blocks: tuple[Compared, ...]
 
-    @classmethod
-    def read(cls, found: Mapping[str, Any]) -> Self:
-        """Read it off what is stored, block by block."""
-        return super().read({**found, "blocks": tuple(decode_known(Compared, row) for row in found["blocks"])})
-
     @property
     def marks(self) -> list[Mark]:
         """The relative changes."""
-        return [_mark(row.name, row.change, row.change_error) for row in self.blocks]
+        return [Mark.around(row.name, row.change, row.change_error) for row in self.blocks]
 
     def marks_in(self, view: View) -> list[Mark]:
         """Return what a view shows of every block; linear parts have no interval."""
         if view.key == "cosine":
-            return [_mark(row.name, row.cosine, row.cosine_error) for row in self.blocks]
+            return [Mark.around(row.name, row.cosine, row.cosine_error) for row in self.blocks]
         if view.key == "linear":
             shares = [(row.name, row.output_linear_share) for row in self.blocks]
-            return [_mark(name, 100 * share, 0.0) for name, share in shares if share is not None]
+            return [Mark.around(name, 100 * share, 0.0) for name, share in shares if share is not None]
         return self.marks
-
-
-def _mark(name: str, value: float, off: float) -> Mark:
-    return Mark(name, value, value - off, value + off)
 
 
 PANEL = IdentityPanel

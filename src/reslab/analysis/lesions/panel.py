@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from reslab.analysis.catalogue import InstrumentPanel, Mark, View
-from reslab.spec.codec import decode_known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,10 +76,7 @@ class LesionsPanel(InstrumentPanel):
     def read(cls, found: Mapping[str, Any]) -> Self:
         """Read it off what is stored, lesion by lesion."""
         paths = found.get("paths_by_length") or {"lengths": []}
-        kinds = {"single": Changed, "reset": Changed, "several": Drawn, "shuffled": Drawn}
-        rows = {key: tuple(decode_known(kind, row) for row in found[key]) for key, kind in kinds.items()}
-        lengths = tuple(decode_known(Length, row) for row in paths["lengths"])
-        return super().read({**found, **rows, "lengths": lengths})
+        return super().read({**found, "lengths": paths["lengths"]})
 
     @property
     def marks(self) -> list[Mark]:
@@ -104,11 +100,11 @@ class LesionsPanel(InstrumentPanel):
     @staticmethod
     def _mark_length(row: Length) -> Mark:
         off = row.share * row.norm_error / row.norm if row.norm else 0.0
-        return Mark(str(row.length), 100 * row.share, 100 * (row.share - off), 100 * (row.share + off))
+        return Mark.around(str(row.length), 100 * row.share, 100 * off)
 
 
 def _mark(rows: Iterable[Any], name: Callable[[Any], str], off: Callable[[Any], float]) -> list[Mark]:
-    return [Mark(name(row), *(100 * (row.wrong + sign * off(row)) for sign in (0, -1, 1))) for row in rows]
+    return [Mark.around(name(row), 100 * row.wrong, 100 * off(row)) for row in rows]
 
 
 PANEL = LesionsPanel

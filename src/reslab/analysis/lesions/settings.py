@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reslab.analysis.settings import Settings
-from reslab.errors import UserError
 from reslab.spec.optimization import demand
 
 
@@ -48,7 +47,9 @@ class Lesions(Settings):
             self,
             "",
             least={"pairs": 0, "several": 0, "swaps": 0, "reset_step": 0, "paths": 0},
-            positive=("draws", "path_images", "batch", "confidence"),
+            positive=(
+                "draws",
+                "path_images",
+                "batch",
+            ),
         )
-        if self.confidence >= 1:
-            raise UserError(f"confidence is {self.confidence:g}; it must be below 1")

@@ -1,11 +1,8 @@
 """What pages show of layer responses, drawn like the paper's Fig. 7; no torch."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
 
 from reslab.analysis.catalogue import InstrumentPanel, Mark, View
-from reslab.spec.codec import decode_known
 
 
 @dataclass(frozen=True)
@@ -46,11 +43,6 @@ class Responses(InstrumentPanel):
     )
 
     layers: tuple[Layer, ...]
-
-    @classmethod
-    def read(cls, found: Mapping[str, Any]) -> Self:
-        """Read it off what is stored, layer by layer."""
-        return super().read({**found, "layers": tuple(decode_known(Layer, layer) for layer in found["layers"])})
 
     @property
     def marks(self) -> list[Mark]:

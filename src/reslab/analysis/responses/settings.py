@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from reslab.analysis.settings import Settings
-from reslab.errors import UserError
 from reslab.spec.optimization import demand
 
 
@@ -21,6 +20,4 @@ class Responses(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        demand(self, "", positive=("confidence", "resamples"))
-        if self.confidence >= 1:
-            raise UserError(f"confidence is {self.confidence:g}; it must be below 1")
+        demand(self, "", positive=("resamples",))

@@ -1,11 +1,8 @@
 """What pages show of shortcuts: the branch's share in what is added and in what comes back, and gates; no torch."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
 
 from reslab.analysis.catalogue import InstrumentPanel, Mark, View
-from reslab.spec.codec import decode_known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,33 +44,24 @@ class ShortcutsPanel(InstrumentPanel):
 
     additions: tuple[Sum, ...]
 
-    @classmethod
-    def read(cls, found: Mapping[str, Any]) -> Self:
-        """Read it off what is stored, addition by addition."""
-        return super().read({**found, "additions": tuple(decode_known(Sum, row) for row in found["additions"])})
-
     @property
     def marks(self) -> list[Mark]:
         """The percentages forward."""
-        return [_mark(row.name, 100 * row.branch_share, 100 * row.branch_share_error) for row in self.additions]
+        return [Mark.around(row.name, 100 * row.branch_share, 100 * row.branch_share_error) for row in self.additions]
 
     def marks_in(self, view: View) -> list[Mark]:
         """Return what a view shows of every addition, or of those with gates."""
         match view.key:
             case "cosine":
-                return [_mark(row.name, row.cosine, row.cosine_error) for row in self.additions]
+                return [Mark.around(row.name, row.cosine, row.cosine_error) for row in self.additions]
             case "backward":
                 shares = [(row, row.gradient_branch_share, row.gradient_branch_share_error) for row in self.additions]
-                return [_mark(row.name, 100 * share, 100 * off) for row, share, off in shares]
+                return [Mark.around(row.name, 100 * share, 100 * off) for row, share, off in shares]
             case "gates":
                 gates = [(row, row.gate_mean) for row in self.additions]
-                return [_mark(row.name, mean, row.gate_mean_error) for row, mean in gates if mean is not None]
+                return [Mark.around(row.name, mean, row.gate_mean_error) for row, mean in gates if mean is not None]
             case _:
                 return self.marks
-
-
-def _mark(name: str, value: float, off: float) -> Mark:
-    return Mark(name, value, value - off, value + off)
 
 
 PANEL = ShortcutsPanel

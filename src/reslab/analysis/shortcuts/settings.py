@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reslab.analysis.settings import Settings
-from reslab.errors import UserError
 from reslab.spec.optimization import demand
 
 
@@ -24,6 +23,4 @@ class Shortcuts(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        demand(self, "", positive=("batch", "confidence"))
-        if self.confidence >= 1:
-            raise UserError(f"confidence is {self.confidence:g}; it must be below 1")
+        demand(self, "", positive=("batch",))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from reslab.cli.terminal.show import SPEAKING, note_all, progress_console
+from reslab.cli.train.four_steps import train_alternating
 from reslab.cli.train.launcher import is_started_by_launcher
 from reslab.cli.train.one_trial import train_one
 from reslab.cli.train.rate_range import show_rates
@@ -21,11 +22,13 @@ from reslab.cli.words.hints import hint_at_word
 from reslab.cli.words.subjects import WHOLE, Compile, RunsFolder, runs_root, writable_root
 from reslab.errors import UserError
 from reslab.experiments.trials import (
+    FORM,
     go_on_with_earlier,
     read_held_out_seed,
     read_trial,
     read_trial_file,
     take_epochs,
+    take_form,
     tell_of_network,
     with_epochs,
 )
@@ -62,8 +65,8 @@ def train(
         data=NAME|FOLDER network=NAME recipe=NAME|FILE.toml seed=N, and their fields, such as network.shortcut=B or
         recipe.epochs=10. weights=FILE|cifar10|imagenet|torchvision starts from trained weights and replaces the
         classifier if the classes differ. recipe.freeze=conv3 keeps the layers up to conv3 fixed. data.on_bad_image=skip
-        skips images that cannot be read. To train saved trials, write their TOML files first: `reslab train a.toml
-        b.toml seed=2`.
+        skips images that cannot be read. task.form=alternating trains a detector in four steps. To train saved trials,
+        write their TOML files first: `reslab train a.toml b.toml seed=2`.
     seeds
         Train with the seeds 1 to N, and print the mean of the results.
     together
@@ -91,6 +94,13 @@ def train(
     if find_rate and dry_run:
         raise UserError("--find-rate trains, and --dry-run trains nothing; give one of them")
     root = runs_root(runs) if dry_run or find_rate else writable_root(runs)
+    if take_form(given):
+        if seeds or processes > 1 or is_started_by_launcher() or find_rate or subjects:
+            raise UserError(
+                f"{FORM} trains one seed in one process; leave out --seeds, --processes, --find-rate and TOML files"
+            )
+        train_alternating(given, root, compile=compile, snapshots=snapshots, dry_run=dry_run)
+        return
     trials, dataset, weights = _read_trials(subjects, given, root, seeds=seeds)
     several_processes = processes > 1 or is_started_by_launcher()
     chosen = [] if subjects else _list_defaults(given, trials[0], weights)

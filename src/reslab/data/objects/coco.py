@@ -17,11 +17,17 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from reslab.data.objects.annotations import TEST, TRAIN, Annotated, Annotations, Teller, Thing, Trouble, refuse_large
+from reslab.data.objects.kept_files import KeptFiles, keep_files
 from reslab.data.photos.image_files import VAL_NAMES
 from reslab.errors import UserError
 from reslab.spec.boxes import CROWD, PLAIN
 
 MOST_BYTES = 2**31  # COCO's own have less than a quarter of it
+USED = {
+    "images": ("id", "file_name", "width", "height"),
+    "annotations": ("id", "image_id", "category_id", "bbox", "area", "iscrowd"),
+    "categories": ("id", "name", "supercategory"),
+}
 BESIDE_IMAGES = "_annotations.coco.json"
 IN_FOLDER = re.compile(rf"(?:instances_)?(train|{'|'.join(VAL_NAMES)})(\d*)\.json")
 
@@ -56,12 +62,10 @@ def read_ids(root: Path) -> CocoIds:
     """Read the numbers of the images of all splits and of the categories."""
     images: dict[Path, int | str] = {}
     categories: dict[str, int] = {}
-    for place in (place for places in _find_files(root).values() for place in places):
-        try:
-            file = _read_file(root, place)
-        except Trouble as trouble:
-            raise UserError(f"{root / place} {trouble}") from trouble
-        folders = _list_folders(place)
+    with keep_files(root) as kept:
+        files = [_read_file(place, kept) for places in _find_files(root).values() for place in places]
+    for file in files:
+        folders = _list_folders(file.place)
         for number, image in file.images.items():
             if (path := _find_image(root, image, folders)) is not None:
                 images[(root / path).resolve()] = number
@@ -75,14 +79,12 @@ def read_ids(root: Path) -> CocoIds:
 
 def read_coco(root: Path, teller: Teller) -> Annotations:
     """Read the images and objects of all splits."""
-    files: dict[str, _File] = {}
-    for split, places in _find_files(root).items():
-        if len(places) > 1:
-            raise UserError(f"{root} has both {places[0]} and {places[1]}; keep one of them")
-        try:
-            files[split] = _read_file(root, places[0])
-        except Trouble as trouble:
-            raise UserError(f"{root / places[0]} {trouble}") from trouble
+    places = _find_files(root)
+    for several in places.values():
+        if len(several) > 1:
+            raise UserError(f"{root} has both {several[0]} and {several[1]}; keep one of them")
+    with keep_files(root) as kept:
+        files = {split: _read_file(place, kept) for split, (place,) in places.items()}
     first = next(iter(files.values()))
     used = {note["category_id"] for file in files.values() for note in file.annotations if _is_named(note)}
     classes = tuple(
@@ -113,8 +115,15 @@ def _find_files(root: Path) -> dict[str, list[str]]:
     return splits or ({"": found[""]} if "" in found else {})
 
 
-def _read_file(root: Path, place: str) -> _File:
-    path = root / place
+def _read_file(place: str, kept: KeptFiles) -> _File:
+    try:
+        return _check_file(place, kept.read(place, _parse))
+    except Trouble as trouble:
+        raise UserError(f"{kept.root / place} {trouble}") from trouble
+
+
+def _parse(path: Path) -> Any:
+    """Return what is used of a file: most of it are outlines."""
     try:
         refuse_large(path, MOST_BYTES)
         told = json.loads(path.read_bytes())
@@ -122,6 +131,19 @@ def _read_file(root: Path, place: str) -> _File:
         raise Trouble(f"cannot be read: {error.strerror}; check its permissions") from error
     except (ValueError, RecursionError) as error:
         raise Trouble(f"is not JSON that can be read ({error}); write it again") from error
+    if not isinstance(told, dict):
+        return None
+    return {name: _take_used(told.get(name), used) for name, used in USED.items()}
+
+
+def _take_used(listed: Any, used: Sequence[str]) -> Any:
+    """Return a list with these fields of each of its objects; None where it is none of objects."""
+    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+        return None
+    return [{name: each[name] for name in used if name in each} for each in listed]
+
+
+def _check_file(place: str, told: Any) -> _File:
     images, notes, categories = (_list_of(told, name) for name in ("images", "annotations", "categories"))
     names: dict[Any, str] = {}
     for category in categories:
@@ -138,8 +160,8 @@ def _read_file(root: Path, place: str) -> _File:
 
 
 def _list_of(told: Any, name: str) -> list[dict[str, Any]]:
-    found = told.get(name) if isinstance(told, Mapping) else None
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+    found = told and told[name]
+    if found is None:
         raise Trouble(f"has no list '{name}' of objects, as COCO's annotations of instances have; add it")
     return found
 

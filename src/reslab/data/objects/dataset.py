@@ -26,7 +26,7 @@ from reslab.data.targets import RowTargets, stack_rows
 from reslab.errors import UserError
 from reslab.runtime.listener import Listener
 from reslab.runtime.processes import Processes
-from reslab.spec.augmentation import refuse_unheeded
+from reslab.spec.augmentation import FOR_BOXES, refuse_unheeded
 from reslab.spec.boxes import ABSENT, CLASS, HEIGHT, WIDTH
 from reslab.spec.task_spec import Target
 from reslab.spec.trial import Trial
@@ -34,7 +34,7 @@ from reslab.spec.trial import Trial
 if TYPE_CHECKING:
     from reslab.data.objects.feed import ObjectsFeed
 
-HEEDED = ("flip",)  # of an augmentation
+HEEDED = ("flip", *FOR_BOXES)  # of an augmentation
 
 
 @dataclass(frozen=True)

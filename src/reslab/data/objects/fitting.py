@@ -42,6 +42,10 @@ class Fitting:
         scale = min(self.shorter / min(width, height), self.longest / max(width, height))
         return max(1, round(width * scale)), max(1, round(height * scale))
 
+    def shrink(self, scale: float) -> Fitting:
+        """Return the same with a shorter side of this fraction; what fits a shape of ours fits it so, too."""
+        return Fitting(max(1, round(self.shorter * scale)), self.longest)
+
     def place(self, width: int, height: int, *, flip: bool = False) -> Geometry:
         """Return what resizes an image of this size, and moves its boxes."""
         return Geometry((0, 0, width, height), self.resize(width, height), flip)

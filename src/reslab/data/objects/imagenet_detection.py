@@ -10,6 +10,7 @@ import contextlib
 from pathlib import Path
 
 from reslab.data.objects.annotations import TEST, TRAIN, Annotations, Folders, Teller
+from reslab.data.objects.kept_files import keep_files
 from reslab.data.objects.listed import Listed, find_names, read_listed, read_names
 from reslab.data.objects.xml_files import write_pixels
 
@@ -31,7 +32,9 @@ def read_imagenet_detection(root: Path, teller: Teller) -> Annotations:
     if len(parts) == 2:
         lists = {TRAIN: [train, parts["val1"]], TEST: [parts["val2"]]}
     folders = Folders(root)
-    return Annotations({split: read_listed(folders, each, teller) for split, each in lists.items()}, write_pixels)
+    with keep_files(root) as kept:
+        found = {split: read_listed(folders, each, kept=kept, teller=teller) for split, each in lists.items()}
+    return Annotations(found, write_pixels)
 
 
 def _find_above(root: Path) -> str | None:

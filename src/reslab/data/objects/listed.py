@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from reslab.data.objects.annotations import Annotated, Folders, Teller, Trouble
+from reslab.data.objects.annotations import Annotated, Folders, Teller, Thing, Trouble
+from reslab.data.objects.kept_files import KeptFiles
 from reslab.data.objects.xml_files import read_xml
 from reslab.data.photos.members import reading
 
@@ -36,7 +38,7 @@ def find_names(root: Path, folder: str) -> tuple[str, ...]:
     return tuple(sorted(path.relative_to(root / folder).with_suffix("").as_posix() for path in _walk(root / folder)))
 
 
-def read_listed(folders: Folders, lists: Sequence[Listed], teller: Teller) -> list[Annotated]:
+def read_listed(folders: Folders, lists: Sequence[Listed], *, kept: KeptFiles, teller: Teller) -> list[Annotated]:
     """Read the images of lists, each once, with their objects; what cannot be taken is told, and left out."""
     read: dict[str, Annotated] = {}
     for listed in lists:
@@ -47,7 +49,7 @@ def read_listed(folders: Folders, lists: Sequence[Listed], teller: Teller) -> li
                 teller.stop("missing image", listed.place, missing)
             elif file in read:
                 teller.note("listed twice", file, f"in {listed.place}")
-            elif found := _read_image(folders.root, file, listed, teller):
+            elif found := _read_image(file, listed, kept=kept, teller=teller):
                 read[file] = found
     return list(read.values())
 
@@ -68,11 +70,11 @@ def _find_image(folders: Folders, folder: str, name: str) -> str | None:
     return None
 
 
-def _read_image(root: Path, file: str, listed: Listed, teller: Teller) -> Annotated | None:
+def _read_image(file: str, listed: Listed, *, kept: KeptFiles, teller: Teller) -> Annotated | None:
     inside = PurePosixPath(file).relative_to(listed.images).with_suffix(".xml")
     place = f"{listed.annotations}/{inside}"
     try:
-        things, size = read_xml(root / place)
+        things, size = kept.read(place, _read_plainly)
     except FileNotFoundError:
         remedy = "write it, or take the image off the list"
         teller.stop("no annotation", file, f"there is no annotation {place}; {remedy}")
@@ -81,5 +83,11 @@ def _read_image(root: Path, file: str, listed: Listed, teller: Teller) -> Annota
     except Trouble as trouble:
         teller.stop("wrong annotation", place, str(trouble))
     else:
-        return Annotated(file, place, things, size)
+        return Annotated(file, place, tuple(Thing(*thing) for thing in things), size and (size[0], size[1]))
     return None
+
+
+def _read_plainly(path: Path) -> list[Any]:
+    """Return the objects of an annotation and the size of its image as they can be kept."""
+    things, size = read_xml(path)
+    return [[list(thing) for thing in things], size]

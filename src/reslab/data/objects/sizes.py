@@ -6,7 +6,6 @@ What is kept of a file holds as long as it has the same length and time.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import zipfile
 from collections.abc import Sequence
@@ -15,21 +14,21 @@ from pathlib import Path
 
 import numpy as np
 
+from reslab.data.objects.kept_files import State, find_place, find_state
 from reslab.data.photos.pixels import read_size
 from reslab.data.reading import BadImage
 from reslab.errors import UserError
-from reslab.files import atomic_write, data_root
+from reslab.files import atomic_write
 
 UNKNOWN = (0, 0)  # of an image that cannot be read, which reading it tells
-State = tuple[int, int]  # a length and a time
 
 
 def measure_images(root: Path, files: Sequence[str]) -> dict[str, tuple[int, int]]:
     """Return the width and height of files under a root, by their paths."""
-    place = data_root() / "indexes" / f"{hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:32]}-sizes.npz"
+    place = find_place(root, "sizes.npz")
     known = _read_kept(place)
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # waiting for a disk lets Python's lock go
-        states = dict(zip(files, pool.map(lambda file: _find_state(root / file), files), strict=True))
+        states = dict(zip(files, pool.map(lambda file: find_state(root / file), files), strict=True))
         new = [file for file, state in states.items() if file not in known or known[file][0] != state]
         sizes = dict(zip(new, pool.map(lambda file: _measure(root / file), new), strict=True))
     found = {file: sizes[file] if file in sizes else known[file][1] for file in states}
@@ -52,14 +51,6 @@ def _read_kept(place: Path) -> dict[str, tuple[State, tuple[int, int]]]:
             for name, (length, time, width, height) in zip(names, numbers.tolist(), strict=True)
         }
     return {}
-
-
-def _find_state(path: Path) -> State | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_size, found.st_mtime_ns
 
 
 def _measure(path: Path) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reslab.data.objects.annotations import TEST, TRAIN, Annotations, Folders, Teller
+from reslab.data.objects.kept_files import keep_files
 from reslab.data.objects.listed import Listed, find_names, read_listed, read_names
 from reslab.data.objects.xml_files import write_pixels
 
@@ -45,7 +46,9 @@ def read_voc(root: Path, teller: Teller) -> Annotations:
     years = [_read_year(root, folder) for folder in _find_years(root)]
     splits = {split: lists for split, lists in _divide(root, years).items() if lists}
     folders = Folders(root)
-    return Annotations({split: read_listed(folders, lists, teller) for split, lists in splits.items()}, write_pixels)
+    with keep_files(root) as kept:
+        found = {split: read_listed(folders, lists, kept=kept, teller=teller) for split, lists in splits.items()}
+    return Annotations(found, write_pixels)
 
 
 def _find_years(root: Path) -> list[str]:

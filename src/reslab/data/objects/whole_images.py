@@ -27,7 +27,10 @@ from reslab.spec.boxes import HEIGHT, WIDTH
 
 
 class WholeImages(TrainingCrops):
-    """Decodes, resizes, flips and pads a batch by its keys; for a bad image stands in the next of its shape."""
+    """Decodes, resizes, flips and pads a batch by its keys; for a bad image stands in the next of its shape.
+
+    Each image has a scale of its own, where there are several.
+    """
 
     def __init__(
         self, split: ObjectsSplit, augmentation: AugmentationSpec, *, seed: int, skip: bool, fitting: Fitting
@@ -46,8 +49,12 @@ class WholeImages(TrainingCrops):
         random = numbers_for(Stream.CROP, seed=self.seed, epoch=epoch, item=image)
         flip = random.random() < 0.5 and self.augmentation.flip
         width, height = self.sizes[image].tolist()
+        # Shown smaller it keeps its shape, so that iterations have no more shapes than without.
+        fitting, scales = self.fitting, self.augmentation.scales
+        if scales:
+            fitting = fitting.shrink(scales[random.integers(len(scales))])
         shape = self.fitting.shapes[side]
-        return read_whole(self.split.path(image), self.fitting, size=(width, height), shape=shape, flip=flip)
+        return read_whole(self.split.path(image), fitting, size=(width, height), shape=shape, flip=flip)
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,11 @@
 `c4` shares all stages but the last between both, and runs the last for each region. `fpn` shares a pyramid of maps.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from reslab.networks.detection.boxes import clip, decode, encode
 from reslab.networks.detection.context import join_context
@@ -14,8 +15,9 @@ from reslab.networks.detection.heads import Pyramid, RegionOutputs, TwoLayers
 from reslab.networks.detection.losses import classify_regions, place_boxes
 from reslab.networks.detection.proposals import Proposer
 from reslab.networks.detection.regions import align, pool_max
-from reslab.networks.detection.sampling import Regions, read_objects, sample_regions
+from reslab.networks.detection.sampling import Objects, Regions, read_objects, sample_regions
 from reslab.networks.detection.selection import Judgement, select
+from reslab.networks.detection.separate import SeparateProposer, find_maps
 from reslab.networks.detection.trunks import make_trunk
 from reslab.networks.dropout import Drawing
 from reslab.networks.layers import Observer
@@ -42,7 +44,8 @@ class Detector(Network, Drawing):
 
     `plan` is its task with every value settled. Images (images, channels,
     height, width) of a batch are padded on the right and at the bottom; each one's frame says how far it reaches.
-    For a training it has no stages to tell apart, and nothing stands in for its trunk.
+    For a training it has no stages to tell apart, and nothing stands in for its trunk. `separate` is what proposes
+    regions in place of its own layers, where the task says so.
     """
 
     def __init__(self, spec: Spec, detection: Detection) -> None:
@@ -64,14 +67,32 @@ class Detector(Network, Drawing):
         self.checkpointing = self.body.checkpointing
         self.proposer = Proposer(self.plan, width=width, strides=proposed)
         self.outputs = RegionOutputs(region_width * (1 + self.plan.context), spec.classes)
+        self.separate = None
+        if self.plan.trunks == "separate":
+            own = Detector(spec, replace(detection, trunks="shared", trains="both"))
+            self.separate = SeparateProposer(own.body, own.pyramid, own.proposer)
+        for module in self._list_untrained():
+            module.requires_grad_(requires_grad=False)
+
+    def _list_untrained(self) -> Iterator[nn.Module]:
+        """Yield what is left alone beside the stages that are frozen."""
+        if self.plan.trains == "regions":
+            yield self.proposer
+        if self.plan.trains == "proposals":
+            yield from [self.outputs, *(self.body.region_layers() if self.hidden is None else [self.hidden])]
+        if self.plan.freeze == "shared" and self.pyramid is not None:
+            yield self.pyramid
 
     def forward(self, x: Tensor, targets: Tensor | None = None) -> Tensor:
         """Return the detections of each image (images, plan.detections, 6), best first.
 
         Of the targets (images, rows, 7) only the first row is read: the image's frame. Without them nothing is padding,
-        and in training mode it is the logits of as many regions as are trained on: what a step computes.
+        and in training mode it is the logits of as many regions as are trained on, or of anchors where these alone
+        are: what a step computes.
         """
         if self.training and targets is None:
+            if self.plan.trains == "proposals":
+                return self.proposer(self.maps(x), tuple(x.shape[-2:])).logits
             look = self.trunk(x)
             boxes = look.proposed.boxes[:, : self.plan.regions]
             return self.outputs(self.describe(look.maps, boxes, look.frames))[0]
@@ -101,33 +122,52 @@ class Detector(Network, Drawing):
         return Look(*self.propose(x, frames), frames)
 
     def losses(self, images: Tensor, targets: Tensor, generator: torch.Generator | None) -> dict[str, Tensor]:
-        """Return the mean losses of a batch by name; what is trained on is drawn from `generator`."""
+        """Return the mean losses of a batch by name; what is trained on is drawn from `generator`.
+
+        There is no loss of what is not trained.
+        """
         frames, objects = targets[:, 0, :4], read_objects(targets)
         maps = self.maps(images)
+        if self.plan.trains == "regions":
+            with torch.no_grad():
+                proposed = self._propose(images, maps, frames, training=True)
+            return self._judge_losses(maps, proposed, frames, objects, generator)
         candidates = self.proposer(maps, tuple(images.shape[-2:]))
         losses = self.proposer.losses(candidates, frames, objects, generator)
+        if self.plan.trains == "proposals":
+            return losses
+        proposed = self.proposer.propose(candidates, frames, training=True)
+        return losses | self._judge_losses(maps, proposed, frames, objects, generator)
+
+    def _judge_losses(
+        self, maps: list[Tensor], proposed: Regions, frames: Tensor, objects: Objects, generator: torch.Generator | None
+    ) -> dict[str, Tensor]:
+        """Return how wrong what is said of regions is that are drawn from each image's."""
         with torch.no_grad():
-            proposed = self.proposer.propose(candidates, frames, training=True)
             sample = sample_regions(proposed, objects, plan=self.plan, generator=generator)
             wanted = encode(sample.objects, sample.boxes, self.plan.box_weights).flatten(0, 1)
             labels, sampled = sample.labels.flatten(), sample.valid.flatten()
         logits, codes = self.outputs(self.describe(maps, sample.boxes, frames))
         own = codes.gather(1, labels[:, None, None].expand(-1, 1, 4))[:, 0]
-        losses["roi_class"] = classify_regions(logits, labels, sampled)
-        losses["roi_box"] = place_boxes(own, wanted, labels > 0, sampled, beta=self.plan.region_beta)
-        return losses
+        return {
+            "roi_class": classify_regions(logits, labels, sampled),
+            "roi_box": place_boxes(own, wanted, labels > 0, sampled, beta=self.plan.region_beta),
+        }
 
     def maps(self, images: Tensor) -> list[Tensor]:
         """Return the maps that regions are proposed from; they are cut from these too, but for a pyramid's last."""
-        if self.pyramid is None:
-            return [self.body.shared(images)]
-        return self.pyramid(self.body.maps(images))
+        return find_maps(self.body, self.pyramid, images)
 
     def propose(self, images: Tensor, frames: Tensor) -> tuple[list[Tensor], Regions]:
         """Return the maps of images, and the regions of a test."""
         maps = self.maps(images)
+        return maps, self._propose(images, maps, frames, training=False)
+
+    def _propose(self, images: Tensor, maps: list[Tensor], frames: Tensor, *, training: bool) -> Regions:
+        if self.separate is not None:
+            return self.separate(images, frames, training=training)
         candidates = self.proposer(maps, tuple(images.shape[-2:]))
-        return maps, self.proposer.propose(candidates, frames, training=False)
+        return self.proposer.propose(candidates, frames, training=training)
 
     def judge(self, maps: list[Tensor], boxes: Tensor, frames: Tensor) -> Judgement:
         """Return what is in regions (images, regions, 4), and where."""

@@ -114,17 +114,18 @@ class _PoolMax(Function):
 
 
 def _pool(table: Tensor, bins: Bins, width: int, most: tuple[int, int]) -> tuple[Tensor, Tensor]:
-    """Return the largest row of each bin, channel by channel, and which row that is."""
-    index, there = _list_bins(bins, width, most)
-    counts = there.sum(1)
-    values, _, _, chosen = torch.embedding_bag(table, index[there], counts.cumsum(0) - counts, mode=2)
-    return values, chosen
+    """Return the largest row of each bin, channel by channel, and which row that is: the one after the last if none."""
+    padded = torch.cat([table, table.new_full((1, table.shape[1]), -torch.inf)])
+    index = _list_bins(bins, width, most, absent=len(table))
+    starts = torch.arange(0, index.numel(), index.shape[1], device=index.device)
+    values, _, _, chosen = torch.embedding_bag(padded, index.flatten(), starts, mode=2)
+    return torch.where(chosen == len(table), 0, values), chosen
 
 
 def _spread(chosen: Tensor, gradients: Tensor, bins: Bins, width: int, most: tuple[int, int], table: Tensor) -> None:
-    """Add to the rows of a table what the bins that chose them give them; where a bin is empty, there is nothing."""
-    filled = ((bins[1] > 0)[:, :, None] & (bins[3] > 0)[:, None, :]).flatten()
-    table.scatter_add_(0, chosen.clamp(min=0), gradients * filled[:, None])
+    """Add to the rows of a table what the bins that chose them give them."""
+    there = chosen < len(table)
+    table.scatter_add_(0, torch.where(there, chosen, 0), gradients * there)
 
 
 def _pool_on_device(table: Tensor, bins: Bins, width: int, most: tuple[int, int]) -> tuple[Tensor, Tensor]:
@@ -148,8 +149,8 @@ def _list_places(rows: Tensor, row_weights: Tensor, columns: Tensor, column_weig
     return index.flatten(3).flatten(0, 2), weights.flatten(3).flatten(0, 2)
 
 
-def _list_bins(bins: Bins, width: int, most: tuple[int, int]) -> tuple[Tensor, Tensor]:
-    """Return the pixels of bins, line by line (bins, pixels): rows of the table, and which of them there are."""
+def _list_bins(bins: Bins, width: int, most: tuple[int, int], *, absent: int) -> Tensor:
+    """Return the pixels of bins, line by line, as rows of the table (bins, pixels); `absent` where there are fewer."""
     rows, row_counts, columns, column_counts = bins
     down, across = (torch.arange(count, device=rows.device) for count in most)
     lines, places = rows[..., None] + down, columns[..., None] + across
@@ -157,7 +158,7 @@ def _list_bins(bins: Bins, width: int, most: tuple[int, int]) -> tuple[Tensor, T
     there = (down < row_counts[..., None])[:, :, None, :, None] & (across < column_counts[..., None])[
         :, None, :, None, :
     ]
-    return index.flatten(3).flatten(0, 2), there.flatten(3).flatten(0, 2)
+    return torch.where(there, index, absent).flatten(3).flatten(0, 2)
 
 
 def _interpolate(start: Tensor, extent: Tensor, length: Tensor, *, side: int, samples: int) -> tuple[Tensor, Tensor]:

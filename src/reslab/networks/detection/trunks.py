@@ -11,7 +11,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from reslab.errors import UserError
 from reslab.networks.build import build
 from reslab.networks.checkpointing import run_checkpointed
-from reslab.networks.freezing import freeze
+from reslab.networks.freezing import BODY, freeze
 from reslab.networks.layers import FrozenBatchNorm
 from reslab.networks.network import Network
 from reslab.networks.resnet import ResidualNetwork
@@ -38,6 +38,14 @@ class Trunk(nn.Module, abc.ABC):
     def maps(self, x: Tensor) -> list[Tensor]:
         """Return the map of every stage, from the finest on."""
         raise NotImplementedError
+
+    @abc.abstractmethod
+    def region_layers(self) -> list[nn.Module]:
+        """Return what only regions go through, where they are cut from the shared map."""
+
+    @abc.abstractmethod
+    def drop_region_layers(self) -> None:
+        """Do without them: then it makes the shared map and no more."""
 
 
 class ResidualTrunk(Trunk):
@@ -70,6 +78,16 @@ class ResidualTrunk(Trunk):
             maps.append(x)
         return maps
 
+    def region_layers(self) -> list[nn.Module]:
+        """Return the last stage."""
+        return [*(self.blocks[name] for name in self.stages[-1]), self.final]
+
+    def drop_region_layers(self) -> None:
+        """Do without the last stage."""
+        for name in self.stages[-1]:
+            del self.blocks[name]
+        self.final = nn.Identity()
+
     def _run(self, stage: list[str], x: Tensor) -> Tensor:
         blocks = [self.blocks[name] for name in stage]
         if self.checkpointing and x.requires_grad:
@@ -98,6 +116,14 @@ class VggTrunk(Trunk):
         """Return the last fully-connected layer's output."""
         return self.model["classifier"](x.flatten(1))
 
+    def region_layers(self) -> list[nn.Module]:
+        """Return the fully-connected layers."""
+        return [self.model["classifier"]]
+
+    def drop_region_layers(self) -> None:
+        """Do without the fully-connected layers."""
+        del self.model["classifier"]
+
     def freeze(self, stages: int) -> None:
         """Leave the convolutions up to the end of a stage alone."""
         features = self.model["features"]
@@ -118,7 +144,7 @@ def make_trunk(spec: Spec, plan: SettledDetection) -> Trunk:
                 "layers take maps of 7x7; use task.head=c4 task.pooled_side=7"
             )
         trunk = VggTrunk(build(spec))
-        trunk.freeze(("none", "stem", "conv2", "conv3", "conv4").index(plan.freeze))
+        trunk.freeze(("none", "stem", "conv2", "conv3", "conv4", "shared").index(plan.freeze))
         return trunk
     if not isinstance(spec, NetworkSpec) or spec.dimensions != 2 or len(spec.stages) < 2:
         raise UserError(f"{name_of(spec)} cannot find objects; use a residual or plain network of images, or vgg-16")
@@ -137,8 +163,13 @@ def make_trunk(spec: Spec, plan: SettledDetection) -> Trunk:
     if plan.norm == "frozen":
         freeze_norms(network, epsilon=plan.norm_epsilon)
     if plan.freeze != "none":
-        freeze(network, plan.freeze)
+        freeze(network, _find_last_shared(network, plan) if plan.freeze == "shared" else plan.freeze)
     return ResidualTrunk(network)
+
+
+def _find_last_shared(network: Network, plan: SettledDetection) -> str:
+    """Return the last stage of the network that proposals and regions share: of a pyramid it is the whole body."""
+    return BODY if plan.head == "fpn" else [*network.stages][-2].removesuffix("_x")
 
 
 def freeze_norms(network: nn.Module, *, epsilon: float) -> None:

@@ -15,7 +15,7 @@ from reslab.networks.weights.reading import load_tensors
 from reslab.spec import NetworkSpec, find
 from reslab.spec.detection import Detection
 
-BODY = "body."
+BODY, SEPARATE = "body.", "separate."
 # Ours and torchvision's, for what is not the network itself.
 PARTS = {
     r"pyramid\.lateral\.(\d)": r"backbone.fpn.inner_blocks.\1.0",
@@ -41,6 +41,19 @@ def start_from_classifier(detector: Detector, weights: Weights, *, origin: str) 
     load_tensors(
         detector.body, {name: tensor for name, tensor in weights.tensors.items() if name not in head}, origin=origin
     )
+
+
+def fit_proposals(detector: Detector, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return what another detector has learnt as one with a detector's trunks has it.
+
+    What proposes with a trunk of its own is dropped where there is none; where there is one and the other has none,
+    it proposes as the other one does.
+    """
+    shared = {name: tensor for name, tensor in tensors.items() if not name.startswith(SEPARATE)}
+    if detector.separate is None or len(shared) < len(tensors):
+        return shared if detector.separate is None else dict(tensors)
+    own = {SEPARATE + name: tensors[name] for name in detector.separate.state_dict() if name in tensors}
+    return shared | own
 
 
 def torchvision_detector(*, classes: int, epsilon: float = 0.0) -> tuple[NetworkSpec, Detection]:
@@ -77,6 +90,8 @@ def _names(detector: Detector) -> dict[str, str]:
     """Map our names to torchvision's; counters have none there."""
     if detector.plan.head != "fpn" or not isinstance(detector.spec, NetworkSpec):
         raise UserError("torchvision has detectors with a pyramid only; use task.head=fpn")
+    if detector.separate is not None:
+        raise UserError("torchvision has detectors with one trunk only; use task.trunks=shared")
     names = {}
     for name in detector.state_dict():
         place = parse_place(name.removeprefix(BODY))

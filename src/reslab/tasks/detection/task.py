@@ -48,12 +48,13 @@ class DetectionTask(Task):
     def train_loss(
         self, network: Network, batch: tuple[Tensor, ...], *, execution: Execution, smoothing: float, weights: Weights
     ) -> tuple[Tensor, Tensor]:
-        """Return the sum of the four losses, and each of them, times the images."""
+        """Return the sum of the four losses, and each of them, times the images; what is not trained has zero."""
         images, targets = batch
         assert isinstance(network, Detector)
         with execution.autocast(images.device.type):
             losses = network.losses(images, targets, network.generator)
-        each = torch.stack([losses[name] for name in LOSSES.values()])
+        none = targets.new_zeros(())
+        each = torch.stack([losses.get(name, none) for name in LOSSES.values()])
         return each.sum(), each.detach().double() * len(images)
 
     def answer(self, network: Network, images: Tensor, targets: Tensor) -> Tensor:

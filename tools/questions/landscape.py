@@ -27,7 +27,7 @@ def _radius(found: Mapping[str, Any]) -> float:
 
 def _tell(material: Material) -> Answer:
     read = material.read
-    radii = {network: [_radius(found[network]) for found in read] for network in NETWORKS}
+    radii = {network: [_radius(found[network]) for found in read] for network in FOUR}
     means = {network: statistics.mean(values) for network, values in radii.items()}
     rows = {
         network: (
@@ -35,14 +35,14 @@ def _tell(material: Material) -> Answer:
             " ".join(f"{value:.3f}" for value in radii[network]),
             " ".join(f"{found[network]['loss']['maximum']['value']:.3g}" for found in read),
         )
-        for network in NETWORKS
+        for network in FOUR
     }
     return Answer(
         found=(
             "**Along random lines it is a bowl in all of them.** "
             f"The loss doubles at {means['plain-20']:.2f} of the filters' length in plain-20 and "
-            f"{means['plain-56']:.2f} in plain-56, at {means['resnet-20']:.2f}, {means['resnet-56']:.2f} and "
-            f"{means['resnet-110']:.2f} in ResNet-20, 56 and 110."
+            f"{means['plain-56']:.2f} in plain-56, at {means['resnet-20']:.2f} in ResNet-20 and "
+            f"{means['resnet-56']:.2f} in ResNet-56."
         ),
         sure=(
             f"{say_images(read[0])}, {len(read)} random directions each, both in the table; batch norm's statistics "
@@ -65,7 +65,7 @@ def _draw(material: Material) -> Figure:
         )
         for seed in SEEDS
     ]
-    arrays = {network: [one.read_arrays(network) for one in material.asked] for network in NETWORKS}
+    arrays = {network: [one.read_arrays(network) for one in material.asked] for network in FOUR}
     lines = [
         make_line(
             network,
@@ -85,7 +85,7 @@ QUESTION = Question(
     figure="says-landscape",
     caption="Loss along random lines through the trained weights",
     asked=tuple(
-        Asked(instrument="landscape", settings={"dimensions": 1, "points": 41, "images": 500, "seed": seed})
+        Asked(instrument="landscape", settings={"dimensions": 1, "points": 21, "images": 500, "seed": seed})
         for seed in SEEDS
     ),
     later=(

@@ -33,7 +33,7 @@ def read(instrument: str, **wanted: Any) -> dict[str, dict[str, Any]]:
 def quotes(name: str, *numbers: str) -> bool:
     """Whether sentences of an answer have these numbers, in this order."""
     prose = PROSE[name].partition("![")[0]
-    return re.search(r"\b.*?\b".join(map(re.escape, numbers)), prose) is not None
+    return re.search(".*?".join(rf"(?<![\d.]){re.escape(number)}(?!\d)" for number in numbers), prose) is not None
 
 
 def test_responses_of_residual_nets_are_smaller() -> None:

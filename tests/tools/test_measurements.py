@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tools.questions import asked as asked_module
 from tools.questions.asked import Asked, Later, fold
 
 from reslab.analysis.catalogue import list_instruments, list_panels
 from reslab.cli.analyze import _read_settings  # pyright: ignore[reportPrivateUsage]
 from reslab.spec.words import split_words
 from tools import RESULTS, measurements
+from tools.questions import asked as asked_module
 
 PAGE = measurements.PAGE.read_text(encoding="utf-8")
 ASKED = [one for question in measurements.QUESTIONS for one in question.asked]
@@ -68,6 +68,21 @@ def test_what_is_measured_by_now_is_told(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "analysis" / "found.json").write_text("{}")
     with pytest.raises(AssertionError, match="what nobody measured is measured"):
         measurements.write_page([])
+
+
+@pytest.mark.parametrize("name", ["gradients", "lesions", "identity", "shortcuts", "landscape"])
+def test_figures_have_a_line_for_each_network(name: str) -> None:
+    """Plain ones dashed, twins in one colour; views stand side by side."""
+    (question,) = (one for one in measurements.QUESTIONS if one.name == name)
+    assert question.draw
+    figure = question.draw(measurements.collect(question, []))
+    for axis in figure.axes:
+        assert [line.is_dashed() for line in axis.lines] == [
+            network.startswith("plain") for network in question.asked[0].networks
+        ]
+        colours = {str(line.get_label()).partition("-")[2]: line.get_color() for line in axis.lines}
+        assert all(line.get_color() == colours[str(line.get_label()).partition("-")[2]] for line in axis.lines)
+        assert len(set(colours.values())) == len(colours)
 
 
 def test_long_commands_are_folded() -> None:

@@ -43,12 +43,13 @@ def _tell(material: Material) -> Answer:
     return Answer(
         found=(
             "**They do not vanish. In a deep plain net they explode towards the input and shatter, where training "
-            "begins.** At the initialization the first layer's gradient is as long as that of the last convolution "
-            f"{_range(ratios['plain-56'])} times in plain-56, {_range(ratios['plain-20'])} times in plain-20 and "
-            f"{_range(ratios['resnet-56'])} times in ResNet-56, and gradients of neighbouring inputs have at the "
-            f"logits a cosine of {_write(cosines['plain-56'])}, {_write(cosines['plain-20'])} and "
-            f"{_write(cosines['resnet-56'])}. Trained, plain-56 has {first / last:.1f} times and {_write(cosine)}: "
-            "what has been trained is healthy."
+            "begins.** At the initialization the gradient of the first layer is "
+            f"{_range(ratios['plain-56'])} times as long as that of the last convolution in plain-56, "
+            f"{_range(ratios['plain-20'])} times in plain-20 and {_range(ratios['resnet-56'])} times in ResNet-56; the "
+            "gradients of neighbouring inputs have a cosine of "
+            f"{_write(cosines['plain-56'])}, {_write(cosines['plain-20'])} and {_write(cosines['resnet-56'])} at the "
+            f"logits. In the trained plain-56 it is {first / last:.1f} times, and the cosine {_write(cosine)}: "
+            "training heals both."
         ),
         sure=(
             f"{say_images(trained)} in {trained['plain-20']['batches']} batches, batch norm with the statistics of "

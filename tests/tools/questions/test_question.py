@@ -74,9 +74,11 @@ def test_gradients_of_deep_plain_nets_explode_and_shatter_at_first() -> None:
         assert abs(cosine(found["plain-56"])) < 0.01 < cosine(found["plain-20"]) < cosine(found["resnet-56"])
     assert all(0.5 < ratio(found) < 3 and cosine(found) > 0.8 for found in trained.values())
     ratios = sorted(ratio(found["plain-56"]) for found in begun)
-    assert quotes("gradients", f"{ratios[0]:,.0f} to {ratios[-1]:,.0f} times in plain-56")
-    assert quotes("gradients", f"{mean(cosine(found['resnet-56']) for found in begun):.2f}. Trained")
-    assert quotes("gradients", f"{ratio(trained['plain-56']):.1f} times and {cosine(trained['plain-56']):.2f}")
+    assert quotes("gradients", f"{ratios[0]:,.0f} to {ratios[-1]:,.0f} times as long")
+    assert quotes("gradients", f"{mean(cosine(found['resnet-56']) for found in begun):.2f} at the logits")
+    assert quotes(
+        "gradients", f"{ratio(trained['plain-56']):.1f} times", f"{cosine(trained['plain-56']):.2f}: training"
+    )
 
 
 def test_single_blocks_of_deep_residual_nets_are_worth_little() -> None:

@@ -27,29 +27,32 @@ def _radius(found: Mapping[str, Any]) -> float:
 
 def _tell(material: Material) -> Answer:
     read = material.read
-    radii = {network: [_radius(found[network]) for found in read] for network in FOUR}
+    radii = {network: [_radius(found[network]) for found in read] for network in NETWORKS}
     means = {network: statistics.mean(values) for network, values in radii.items()}
+    bent = {network: [100 * found[network]["nonconvex_share"] for found in read] for network in NETWORKS}
     rows = {
         network: (
             f"{read[0][network]['centre']['loss']:.3f}",
-            " ".join(f"{value:.3f}" for value in radii[network]),
+            " ".join(f"{value:.2f}" for value in radii[network]),
+            " ".join(f"{value:.0f}" for value in bent[network]),
             " ".join(f"{found[network]['loss']['maximum']['value']:.3g}" for found in read),
         )
-        for network in FOUR
+        for network in NETWORKS
     }
     return Answer(
         found=(
-            "**Along random lines it is a bowl in all of them.** "
-            f"The loss doubles at {means['plain-20']:.2f} of the filters' length in plain-20 and "
-            f"{means['plain-56']:.2f} in plain-56, at {means['resnet-20']:.2f} in ResNet-20 and "
-            f"{means['resnet-56']:.2f} in ResNet-56."
+            "**Around deep residual nets it is wider and more convex than around deep plain ones.** Along random lines "
+            f"the loss doubles at {means['plain-56']:.2f} of the filters' length in plain-56, at "
+            f"{means['resnet-56']:.2f} in ResNet-56 and {means['resnet-110']:.2f} in ResNet-110, and "
+            f"{statistics.mean(bent['plain-56']):.0f}, {statistics.mean(bent['resnet-56']):.0f} and "
+            f"{statistics.mean(bent['resnet-110']):.0f} % of the points are not convex; with 20 layers plain and "
+            f"residual nets are alike ({means['plain-20']:.2f} and {means['resnet-20']:.2f})."
         ),
         sure=(
-            f"{say_images(read[0])}, {len(read)} random directions each, both in the table; batch norm's statistics "
-            "fixed. "
-            "A line sees little of a surface: whether there are other valleys, it cannot say."
+            f"{say_images(read[0])}, {len(read)} random directions each, both in the table, of one trained network "
+            "each; batch norm's statistics fixed. Few lines see little of a surface."
         ),
-        table=tabulate(("loss of the weights", "radius of twice the loss", "largest loss"), rows),
+        table=tabulate(("loss of the weights", "radius of twice the loss", "not convex %", "largest loss"), rows),
     )
 
 
@@ -65,7 +68,7 @@ def _draw(material: Material) -> Figure:
         )
         for seed in SEEDS
     ]
-    arrays = {network: [one.read_arrays(network) for one in material.asked] for network in FOUR}
+    arrays = {network: [one.read_arrays(network) for one in material.asked] for network in NETWORKS}
     lines = [
         make_line(
             network,

@@ -143,16 +143,26 @@ def test_floors_of_plain_nets_rise_with_depth() -> None:
     assert quotes("convergence", *[f"{rows[key][0]:.1f}" for key in ends])
 
 
-def test_lines_are_bowls() -> None:
-    """The weights have nearly the smallest loss; it doubles well within the line."""
-    for seed in (0, 1):
-        for network, found in read("landscape", dimensions=1, seed=seed).items():
-            assert found["loss"]["minimum"]["value"] > 0.9 * found["centre"]["loss"], network
-            assert all(radius is not None and radius < 0.6 for radius in found["sharpness"].values())
+def test_the_loss_is_wider_around_deep_residual_nets() -> None:
+    """And more convex; the weights have nearly the smallest loss of every line."""
+    lines = [read("landscape", dimensions=1, seed=seed) for seed in (0, 1)]
+    assert all(
+        found["loss"]["minimum"]["value"] > 0.9 * found["centre"]["loss"] for one in lines for found in one.values()
+    )
+    radius, bent = {}, {}
+    for network in lines[0]:
+        radius[network] = mean(value for one in lines for value in one[network]["sharpness"].values())
+        bent[network] = 100 * mean(one[network]["nonconvex_share"] for one in lines)
+    assert radius["plain-56"] < radius["resnet-56"] < radius["resnet-110"]
+    assert bent["plain-56"] > 2 * max(bent[network] for network in (*RESIDUAL, "plain-20"))
+    assert abs(radius["plain-20"] - radius["resnet-20"]) < 0.03
+    deep = ("plain-56", "resnet-56", "resnet-110")
+    assert quotes("landscape", *[f"{radius[name]:.2f}" for name in deep], *[f"{bent[name]:.0f}" for name in deep])
 
 
 @pytest.mark.parametrize("name", ["gradients", "lesions", "identity", "shortcuts", "landscape"])
 def test_every_number_has_its_images(name: str) -> None:
     """As the records say."""
     images = {found["images"] for found in read(name).values()}
+    assert images
     assert all(f"{number:,} t" in PROSE[name] for number in images)

@@ -68,7 +68,7 @@ def _write(cosine: float) -> str:
 
 
 def _draw(material: Material) -> Figure:
-    return draw_views(material.read[0], "gradients", ("norm", "neighbours"))
+    return draw_views(material.read[0], "gradients", ("neighbours", "norm"))
 
 
 QUESTION = Question(
@@ -77,7 +77,7 @@ QUESTION = Question(
     tell=_tell,
     draw=_draw,
     figure="says-gradients",
-    caption="Norms by layer and cosines of neighbouring inputs by depth, at the initialization of seed 0",
+    caption="Cosines of neighbouring inputs by depth and norms by layer, at the initialization of seed 0",
     asked=(
         *(
             Asked(instrument="gradients", settings={"at": "initialization", "images": 512, "seed": seed})

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SEEDS = (0, 1)
-FOUR = NETWORKS[:4]  # a surface of ResNet-110 is for a GPU
-SURFACE = Asked(instrument="landscape", settings={"precision": "bf16"}, networks=FOUR)
+SURFACE = Asked(instrument="landscape", settings={"precision": "bf16"}, networks=NETWORKS[:4])
 
 
 def _radius(found: Mapping[str, Any]) -> float:

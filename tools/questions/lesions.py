@@ -60,7 +60,7 @@ def _tell(material: Material) -> Answer:
 
 
 def _draw(material: Material) -> Figure:
-    return draw_views(material.read[0], "lesions", ("single", "several"))
+    return draw_views(material.read[0], "lesions", ("several", "single"))
 
 
 QUESTION = Question(
@@ -69,7 +69,7 @@ QUESTION = Question(
     tell=_tell,
     draw=_draw,
     figure="says-lesions",
-    caption="Wrong images without one block, by block, and without several, by their number",
+    caption="Wrong images without several blocks, by their number, and without one, by block",
     asked=(
         Asked(
             instrument="lesions",

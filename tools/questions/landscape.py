@@ -96,7 +96,7 @@ QUESTION = Question(
             "the path of a training",
             (
                 "reslab train data=cifar10 network=resnet-56 --snapshots 0.05,0.1,0.2,0.4,0.6,0.8",
-                "reslab analyze landscape RUN directions=pca norm=anew",
+                "reslab analyze landscape RUN directions=pca norms=anew",
             ),
             "cifar10/*/analysis/landscape*.json",
         ),

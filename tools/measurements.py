@@ -14,7 +14,7 @@ from reslab.report.groups import group_runs
 from reslab.report.records import RunRecord, read_records
 from tools import REPOSITORY, RESULTS
 from tools.questions import convergence, curvature, gradients, identity, landscape, lesions, responses, shortcuts
-from tools.questions.asked import Later
+from tools.questions.asked import Later, fold
 from tools.questions.question import Material, Question
 
 DOCS = REPOSITORY / "docs"
@@ -84,7 +84,7 @@ def _write_answer(question: Question, material: Material) -> list[str]:
 
 def _write_later(question: Question, later: Later) -> str:
     assert not later.run, f"{later.what} is measured: let tools/questions/{question.name}.py tell it"
-    return "\n".join([f"Not run: {question.name}, {later.what}.", "", "```", *later.commands, "```"])
+    return "\n".join([_fold(f"Not run: {question.name}, {later.what}."), "", "```", *map(fold, later.commands), "```"])
 
 
 def _fold(text: str) -> str:

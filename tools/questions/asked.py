@@ -78,16 +78,16 @@ class Asked:
 
 @dataclass(frozen=True)
 class Later:
-    """What no record has: what it is, the commands for it, and a pattern that its records would match."""
+    """What no record has: what it is, the commands for it, and a pattern that its records would match, if any tells."""
 
     what: str
     commands: tuple[str, ...]
-    pattern: str
+    pattern: str = ""
 
     @property
     def run(self) -> bool:
         """Whether there is such a record by now."""
-        return any(RESULTS.glob(self.pattern))
+        return bool(self.pattern) and any(RESULTS.glob(self.pattern))
 
 
 def name_in_prose(network: str) -> str:

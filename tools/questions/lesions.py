@@ -86,9 +86,13 @@ QUESTION = Question(
             "cifar10/resnet-110-*/analysis/lesions*.json",
         ),
         Later(
-            "shortcuts removed after training, and fine-tuned",
-            ("reslab train data=cifar10 network=plain-20 weights=without.safetensors",),
-            "cifar10/plain-20-*-without/*",
+            "shortcuts removed after training, and fine-tuned "
+            "([how](../how-to/shortcuts.md#can-shortcuts-be-removed-later))",
+            (
+                "reslab evaluate without.safetensors data=cifar10",
+                "reslab train data=cifar10 network=plain-20 weights=without.safetensors "
+                "recipe.optimizer.learning_rate=0.01",
+            ),
         ),
     ),
 )

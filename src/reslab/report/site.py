@@ -64,7 +64,8 @@ def _render(records: Sequence[RunRecord], damages: list[Damage], verdicts: Seque
             sections = [section for made in found.values() for section in made]
             yield addresses[run.id], render_run(group, run, addresses=addresses, gallery=gallery, sections=sections)
             for name, made in found.items():
-                first = [replace(section, plots=section.plots[:1]) for section in made]  # the rest is large
+                # The rest is large.
+                first = [replace(section, plots=section.plots[:1]) for section in made if section.plots]
                 shown.setdefault(name, []).extend((group, run, section) for section in first)
     answered = bool(shown) or any(run.findings for group in groups for run in group.runs)
     if answered:

@@ -5,11 +5,11 @@ of what is not as by default, so that a field which is new in a later version le
 """
 
 import hashlib
-import json
 from dataclasses import dataclass
 from typing import Literal
 
 from reslab.errors import UserError
+from reslab.json_text import to_json
 from reslab.spec.codec import encode
 from reslab.spec.optimization import demand
 
@@ -40,5 +40,5 @@ class Settings:
     def digest(self) -> str:
         """Return what tells these settings from others; nothing where all are as by default."""
         changed = encode(self, sparse=True)
-        text = json.dumps(changed, sort_keys=True, separators=(",", ":"))
+        text = to_json(changed, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:DIGITS] if changed else ""

@@ -14,6 +14,7 @@ from reslab.experiments.costs import BATCHES, count_depths
 from reslab.files import write_text
 from reslab.networks import measure_cost
 from reslab.numbers import count, duration, percent, printed, write_size
+from reslab.paper.claims import CLAIMS
 from reslab.paper.tables import TABLE_6
 from reslab.report.markdown import write_remarks, write_rows, write_table, write_verdicts
 from reslab.report.notation import commit_words, ours, place
@@ -184,12 +185,19 @@ def _write_results(tables: Mapping[str, Sequence[Verdict]]) -> str:
     parts = [ABOUT_RESULTS, "## Summary", _write_summary(tables), _write_orders(tables)]
     parts += ["## Table 1", "`reslab reproduce table-1`", _write_table_1()]
     for name, verdicts in tables.items():
-        parts += [f"## {place(name)}", f"`reslab reproduce {name} --from results`", write_verdicts(verdicts)]
+        parts += [f"## {place(name)}", f"`{_command(name, verdicts)}`", write_verdicts(verdicts)]
         if name in FIGURES:
             parts += [f"![{place(name)} by our runs]({FIGURES[name]})"]
         if name == "table-6":
             parts += ["Parameters and multiply-adds of its networks (`reslab describe NAME`):", _write_counts()]
     return "\n\n".join(parts) + "\n"
+
+
+def _command(name: str, verdicts: Sequence[Verdict]) -> str:
+    """Return what prints the same; a table that was run on other images than the paper's has to be told of them."""
+    data = {setting.data.name for verdict in verdicts for setting in verdict.claim.settings}
+    papers = {setting.data.name for claim in CLAIMS[name] for setting in claim.settings}
+    return " ".join([f"reslab reproduce {name}", *[f"data={other}" for other in data - papers], "--from results"])
 
 
 def _write_speed() -> str:

@@ -22,7 +22,7 @@ from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import DataSpec, Trial
 from reslab.tasks.detection.meter import DetectionMeter
 from reslab.tasks.detection.task import TASK
-from reslab.tasks.detection.testing import PROTOCOLS, DetectionBench
+from reslab.tasks.detection.testing import PROTOCOLS, TOGETHER, DetectionBench
 from reslab.tasks.subject import Subject
 
 
@@ -78,6 +78,50 @@ def test_boxes_are_in_pixels_as_stored(protocol: str, dataset: ObjectsDataset) -
     assert there[:, 2].max() > 45  # further than the shorter side
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_images_of_one_shape_are_judged_together(
+    protocol: str, dataset: ObjectsDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a GPU; each has what it has alone, in the order in which they came."""
+    subject = make_subject(dataset)
+    bench = DetectionBench([subject], protocol=protocol, precision="fp32")
+    sizes = [(45, 60), (60, 45), (45, 60), (44, 60), (60, 45), (45, 60)]
+    images = [torch.randint(0, 256, (1, 3, *size), dtype=torch.uint8) for size in sizes]
+    (alone,), _ = bench.judge(images, 0)
+    assert list(bench._group([image[0] for image in images])) == [[0], [2], [3], [5], [1], [4]]
+    monkeypatch.setitem(TOGETHER, "cpu", 3)
+    assert list(bench._group([image[0] for image in images])) == [[0, 2, 3], [5], [1, 4]]
+    (together,), _ = bench.judge(images, 0)
+    torch.testing.assert_close(together, alone, rtol=1e-3, atol=1e-3)
+
+
+def test_bfloat16_differs_by_rounding(dataset: ObjectsDataset) -> None:
+    """Its scores are near those of float32, and not the same."""
+    subject = make_subject(dataset)
+    image = torch.randint(0, 256, (2, 3, 45, 60), dtype=torch.uint8)
+    exact, rounded = (
+        DetectionBench([subject], protocol="1-scale", precision=precision).judge([image], 0)[1][..., 4]
+        for precision in ("fp32", "bf16")
+    )
+    assert not torch.equal(exact, rounded)
+    torch.testing.assert_close(rounded[:, :3], exact[:, :3], rtol=0.05, atol=0.02)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_gpu_finds_what_a_cpu_finds(protocol: str, dataset: ObjectsDataset) -> None:
+    """The best of it; of what is less certain, rounding decides."""
+    sizes = [(45, 60), (60, 45), (45, 60), (45, 60), (60, 45), (45, 60)]
+    images = [torch.randint(0, 256, (1, 3, *size), dtype=torch.uint8) for size in sizes]
+    found = []
+    for device in ("cpu", "cuda"):
+        subject = choose_inputs(Trained(origin=device, network=make_finder(seed=0)), dataset, device=device)
+        bench = DetectionBench([subject], protocol=protocol, precision="fp32")
+        found.append(bench.judge([image.to(device) for image in images], 0)[1].cpu())
+    torch.testing.assert_close(found[1][:, :3, 4], found[0][:, :3, 4], rtol=0.02, atol=0.02)
+
+
 def test_several_are_an_ensemble(dataset: ObjectsDataset) -> None:
     """Scored each and together, if they are shown images alike; of one twice, the ensemble is itself."""
     one, other = make_subject(dataset), make_subject(dataset, seed=1)
@@ -91,8 +135,6 @@ def test_several_are_an_ensemble(dataset: ObjectsDataset) -> None:
     other.network.task = make_detector(shorter=80, longest=96).task
     with pytest.raises(UserError, match="shown images in different ways, so they are no ensemble"):
         DetectionBench([one, other], protocol="1-scale", precision="fp32")
-    with pytest.raises(UserError, match="precision=bf16 is for classifiers"):
-        DetectionBench([one], protocol="1-scale", precision="bf16")
 
 
 def test_other_protocols_are_refused(dataset: ObjectsDataset) -> None:

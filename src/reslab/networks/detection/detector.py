@@ -187,7 +187,10 @@ class Detector(Network, Drawing):
         return join_context(own, self._describe_own(maps, frames[:, None])) if self.plan.context else own
 
     def _describe_own(self, maps: list[Tensor], boxes: Tensor) -> Tensor:
-        pooled = self.pool(maps, boxes)
+        return self.describe_pooled(self.pool(maps, boxes))
+
+    def describe_pooled(self, pooled: Tensor) -> Tensor:
+        """Return the features of regions that are cut out already: a row for each, without the context's."""
         return self.body.of_regions(pooled) if self.hidden is None else self.hidden(pooled)
 
     def pool(self, maps: list[Tensor], boxes: Tensor) -> Tensor:

@@ -4,7 +4,8 @@ Regions are proposed at one scale. Of the scales, the one in which a region is n
 better of those beside it; where features differ, the larger value counts. The paper leaves the rule to another.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import reduce
 
 import torch
 from torch import Tensor
@@ -27,27 +28,36 @@ def judge_at_scales(detector: Detector, images: Tensor, factors: Sequence[float]
     exact = [images.new_tensor(each.shape[:1:-1]).repeat(2) / size for each in resized]
 
     def judge(boxes: Tensor, frames: Tensor) -> Judgement:
-        chosen = choose_scales(boxes, factors)
-        merged = None
-        for scale, (own, factor) in enumerate(zip(maps, exact, strict=True)):
-            features = detector.describe(own, boxes * factor, frames * factor)
-            features = features.masked_fill(~chosen[..., scale].flatten()[:, None], -torch.inf)
-            merged = features if merged is None else torch.maximum(merged, features)
-        assert merged is not None
-        return detector.read(merged, boxes, frames)
+        looks = choose_scales(boxes, factors).flatten(0, 1).unbind(-1)
+        # To cut out is little work beside what follows: it is done in all sizes, and the rest in those chosen.
+        cut = _pick_each(looks, (detector.pool(own, boxes * factor) for own, factor in zip(maps, exact, strict=True)))
+        features = reduce(torch.maximum, map(detector.describe_pooled, cut))
+        if detector.plan.context:
+            whole = [detector.pool(own, (frames * factor)[:, None]) for own, factor in zip(maps, exact, strict=True)]
+            rows = [detector.describe_pooled(each).repeat_interleave(boxes.shape[1], 0) for each in whole]
+            features = torch.cat([features, reduce(torch.maximum, _pick_each(looks, rows))], dim=1)
+        return detector.read(features, boxes, frames)
 
     return judge
 
 
 def choose_scales(boxes: Tensor, factors: Sequence[float]) -> Tensor:
-    """Return which two adjacent scales each box (..., 4) is looked at in (..., scales); all where there are no more."""
+    """Return which two adjacent scales each box (..., 4) is looked at in (..., 2); all where there are no more."""
     sides = (boxes[..., 2:] - boxes[..., :2]).clamp(min=1e-3).prod(-1).sqrt()
     distances = torch.stack([(sides * factor / USUAL_SIDE).log().abs() for factor in factors], dim=-1)
-    if len(factors) <= 2:
-        return torch.ones_like(distances, dtype=torch.bool)
     # Distances fall and rise again, so the two nearest scales are beside each other.
-    order = distances.sort(dim=-1, stable=True).indices[..., :2]
-    return torch.zeros_like(distances, dtype=torch.bool).scatter(-1, order, value=True)
+    return distances.sort(dim=-1, stable=True).indices[..., :2]
+
+
+def _pick_each(looks: Sequence[Tensor], by_scale: Iterable[Tensor]) -> list[Tensor]:
+    """Return, for each look, the rows at the scale it has for them. Scales come one by one: all are much memory."""
+    picked: list[Tensor] = []
+    for scale, rows in enumerate(by_scale):
+        there = [(look == scale).view(-1, *[1] * (rows.dim() - 1)) for look in looks]
+        picked = [
+            torch.where(mask, rows, before) for mask, before in zip(there, picked or [rows] * len(looks), strict=True)
+        ]
+    return picked
 
 
 def _resize(images: Tensor, factor: float) -> Tensor:

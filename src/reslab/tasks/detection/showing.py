@@ -30,6 +30,6 @@ def show_whole(image: Tensor, fitting: Fitting, preprocess: Preprocess, *, brigh
 
 
 def to_stored(rows: Tensor, targets: Tensor) -> Tensor:
-    """Return the detections in one image (1, kept, 6) with their boxes in pixels of the image as stored."""
-    scale = (targets[0, 0, [WIDTH, HEIGHT]] / targets[0, 0, [RIGHT, BOTTOM]]).repeat(2)
-    return torch.cat([rows[..., : BOTTOM + 1] * scale, rows[..., BOTTOM + 1 :]], dim=-1)
+    """Return the detections in images (images, kept, 6) with their boxes in pixels of the images as stored."""
+    scale = (targets[:, 0, [WIDTH, HEIGHT]] / targets[:, 0, [RIGHT, BOTTOM]]).repeat(1, 2)
+    return torch.cat([rows[..., : BOTTOM + 1] * scale[:, None], rows[..., BOTTOM + 1 :]], dim=-1)

@@ -1,6 +1,6 @@
 """How detectors are tested: on whole images, at one scale or at several, with boxes refined or not (appendix B)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -12,6 +12,7 @@ from reslab.networks.detection.detector import Detector
 from reslab.networks.detection.improved import Improvements, detect
 from reslab.networks.detection.several_scales import SIDES
 from reslab.networks.inference import Served
+from reslab.runtime.execution import FAST
 from reslab.tasks.detection.showing import show_whole, to_stored
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 ROUNDS, VOTING = 1, 0.5
 REFERENCE_SIDE = 600  # what the paper's scales belong to
 SCALES = tuple(side / REFERENCE_SIDE for side in SIDES)
+TOGETHER = {"cuda": 4}  # images; on a CPU one keeps all cores busy
 PROTOCOLS = {
     "1-scale": Improvements(),
     "refined": Improvements(rounds=ROUNDS, voting=VOTING),
@@ -34,9 +36,9 @@ class DetectionBench:
     most_images = 8
 
     def __init__(self, members: Sequence["Subject"], *, protocol: str, precision: Served) -> None:
-        if precision != "fp32":
-            raise UserError(f"precision={precision} is for classifiers; leave it out to test detectors in float32")
         self.members, self.improvements = members, PROTOCOLS[protocol]
+        self.execution = FAST if precision == "bf16" else members[0].execution
+        self.detectors = [_as_detector(member) for member in members]
         self.fittings = [Fitting(*_sides(member)) for member in members]
         if len({*self.fittings}) > 1 or len({member.preprocess for member in members}) > 1:
             raise UserError(
@@ -54,19 +56,35 @@ class DetectionBench:
     @torch.no_grad()
     def judge(self, images: Sequence[Tensor], question: int) -> tuple[list[Tensor], Tensor]:
         """Return the detections of each detector and of all together (images, kept, 6), in pixels as stored."""
-        rows = [self._judge(image[None]) for group in images for image in group]
-        columns = [torch.cat(column) for column in zip(*rows, strict=True)]
+        stored = [image for group in images for image in group]
+        rows: dict[int, list[Tensor]] = {}
+        for numbers in self._group(stored):
+            found = self._judge([stored[number] for number in numbers])
+            rows |= {number: [each[place] for each in found] for place, number in enumerate(numbers)}
+        columns = [torch.stack(column) for column in zip(*(rows[number] for number in range(len(stored))), strict=True)]
         return columns[:-1], columns[-1]
 
-    def _judge(self, image: Tensor) -> list[Tensor]:
-        """Return the detections of each detector in one image, and those of all together."""
+    def _group(self, stored: Sequence[Tensor]) -> Iterator[list[int]]:
+        """Yield the numbers of images that are shown in one shape, a few at a time."""
+        shapes = [self.fittings[0].find_shape(image.shape[2], image.shape[1]) for image in stored]
+        most = TOGETHER.get(stored[0].device.type, 1)
+        for shape in sorted({*shapes}):
+            numbers = [number for number, one in enumerate(shapes) if one == shape]
+            yield from (numbers[first : first + most] for first in range(0, len(numbers), most))
+
+    def _judge(self, stored: Sequence[Tensor]) -> list[Tensor]:
+        """Return the detections of each detector in images shown in one shape, and those of all together."""
         first = self.members[0]
-        prepared, targets = show_whole(image, self.fittings[0], first.preprocess, brightest=first.brightest)
-        prepared = first.execution.prepare(prepared)
-        detectors = [_as_detector(member) for member in self.members]
-        groups = [[detector] for detector in detectors] + ([detectors] if len(detectors) > 1 else [])
-        found = [to_stored(detect(group, prepared, targets, self.improvements), targets) for group in groups]
-        return found if len(detectors) > 1 else found * 2
+        shown = [
+            show_whole(image[None], self.fittings[0], first.preprocess, brightest=first.brightest) for image in stored
+        ]
+        prepared, targets = map(torch.cat, zip(*shown, strict=True))
+        prepared = self.execution.prepare(prepared)
+        groups = [[detector] for detector in self.detectors]
+        groups += [self.detectors] if len(self.detectors) > 1 else []
+        with self.execution.autocast(prepared.device.type):
+            found = [to_stored(detect(group, prepared, targets, self.improvements), targets) for group in groups]
+        return found if len(groups) > 1 else found * 2
 
 
 def _sides(subject: "Subject") -> tuple[int, int]:

@@ -45,7 +45,13 @@ IMAGENETTE = Photographs(
     "Imagenette's classes and photographs are ImageNet's, on which these weights were trained: its numbers say how "
     "well they are remembered, not how well they transfer.",
 )
-CIFAR = Photographs("cifar10", "CIFAR-10 at 224×224", "cifar10:100")
+CIFAR = Photographs(
+    "cifar10",
+    "CIFAR-10 at 224×224",
+    "cifar10:100",
+    "Of CIFAR-10, `cifar10:100` takes the first 100 images of each class for training and for tests, and writes them "
+    "into the folder cifar10-100.",
+)
 
 
 @dataclass(frozen=True)

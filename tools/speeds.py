@@ -14,9 +14,9 @@ from typing import Any
 
 from reslab.experiments.costs import write_largest
 from reslab.numbers import percent, write_size
-from reslab.paper.claims import CLAIMS
+from reslab.paper.release import RELEASED_TESTS
 from reslab.report.markdown import write_table
-from reslab.report.notation import place
+from reslab.report.release import judge_release
 from reslab.spec import name_of
 from reslab.spec.recipe import find_recipe
 from reslab.spec.trial import Trial, trial_from_dict
@@ -58,7 +58,7 @@ On one {device}, in bf16 ([all speeds](docs/paper/speed.md)):
   {peer_error} % with several views of each test image, {one_view} % with one view, as ours."""
 IN_AUTHORS = """\
 ImageNet: the authors' own ResNet-50, tested by `reslab reproduce release` on {images:,} of the 50,000 validation
-photographs (the standard error of so many is 0.6 and 0.4 points):
+photographs, in float32:
 
 {table}"""
 
@@ -121,17 +121,17 @@ def write_brief() -> str:
 
 
 def write_authors() -> str:
-    """Say what the authors' own ResNet-50 errs by here, beside what they published."""
-    tested = {(row["protocol"], row["precision"]): row for record in _read_testing() for row in record["rows"]}
-    named = {"1-crop": ("one crop (the authors' page)", "24.7 / 7.8")}
-    for protocol, table in (("10-crop", "table-3"), ("multi-scale", "table-4")):
-        named[protocol] = f"{protocol} ({place(table)})", _published(table, "ResNet-50")
-    rows = [
-        ("ResNet-50", f"top-1 / top-5 error %, {what}", published, _errors(tested[protocol, precision]), precision)
-        for (protocol, (what, published)), precision in zip(named.items(), ("fp32", "fp32", "bf16"), strict=True)
-    ]
-    table = write_table(("", "", "published", "ours", "precision"), rows, left=(0, 1, 4))
-    return IN_AUTHORS.format(images=_read_testing()[0]["photographs"], table=table)
+    """Say what the authors' own ResNet-50 errs by here, beside what they published, from the records of its tests."""
+    verdicts = judge_release(RESULTS)
+    rows = []
+    for test in RELEASED_TESTS:
+        both = [verdict for verdict in verdicts if verdict.test == test]
+        what = f"top-1 / top-5 error %, {test.protocol} ({test.source})"
+        published = " / ".join(f"{verdict.published:g}" for verdict in both)
+        ours = " / ".join(f"{percent(verdict.ours)} ± {percent(verdict.standard_error)}" for verdict in both)
+        rows.append(("ResNet-50", what, published, ours, " / ".join(dict.fromkeys(verdict.word for verdict in both))))
+    table = write_table(("", "", "published", "ours, ± standard error", "verdict"), rows, left=(0, 1, 4))
+    return IN_AUTHORS.format(images=verdicts[0].images, table=table)
 
 
 def write_training() -> str:
@@ -262,10 +262,6 @@ def _write_inference(record: dict[str, Any]) -> str:
 
 def _beside(speed: float, peer: float) -> str:
     return f"{speed:,.0f} ({speed / peer:.2f}×)"
-
-
-def _published(table: str, row: str) -> str:
-    return " / ".join(claim.published_words for claim in CLAIMS[table] if claim.row == row)
 
 
 def _errors(row: Mapping[str, float]) -> str:

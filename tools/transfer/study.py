@@ -7,12 +7,12 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reslab.numbers import percent
+from reslab.numbers import count, percent
 from reslab.report.markdown import write_table
 from reslab.spec.recipe import find_recipe
 from reslab.tasks.classification.scores import ERROR
 from tools.transfer import kept
-from tools.transfer.kept import ANTS_BEES, CIFAR, Data, Kept
+from tools.transfer.kept import ANTS_BEES, CIFAR, IMAGENETTE, Data, Kept
 
 FINETUNE, PHOTOS = find_recipe("finetune"), find_recipe("photos")
 CHOSEN = f"rate={FINETUNE.optimizer.learning_rate:g} length={FINETUNE.iterations}"
@@ -61,7 +61,7 @@ def write() -> list[str]:
     records = kept.read("study")
     told = [(one, name) for one in records for name in dict.fromkeys(row["data"] for row in one.data["settings"])]
     parts, missing = [ABOUT], []
-    for about, found in kept.sort_by_data(told, (ANTS_BEES, CIFAR)):
+    for about, found in kept.sort_by_data(told, (ANTS_BEES, CIFAR, IMAGENETTE)):
         if not found:
             parts.append(f"{about.words}: not run.")
             record = f"--json results/transfer/study-{about.saved}.json"
@@ -81,7 +81,7 @@ def write() -> list[str]:
             parts += [kept.fold_prose(judge(settings, images=held_out))]
     if len(told) > 1:
         parts += [kept.fold_prose(judge_together([list_settings(one, name) for one, name in told]))]
-    return [*parts, *kept.cite(records, missing)]
+    return [*parts, *kept.write_remarks((IMAGENETTE,)), *kept.cite(records, missing)]
 
 
 def list_settings(record: Kept, name: str) -> list[Setting]:
@@ -106,7 +106,8 @@ def judge(settings: Sequence[Setting], *, images: int) -> str:
     names = ", ".join(f"`{one.name}`" for one in best)
     said = (
         f"**{names} {'errs' if len(best) == 1 else 'err'} least on held-out images: {percent(least)} %.** The standard "
-        f"error of {tested} images is {percent(margin)} points; {len(near)} of {len(settings)} settings are within it."
+        f"error of {count(tested)} images is {percent(margin)} points; {len(near)} of {len(settings)} settings are "
+        "within it."
     )
     chosen = next((one for one in settings if one.name == CHOSEN), None)
     if chosen is None or not chosen.ended:

@@ -65,14 +65,15 @@ def reproduce(
     Parameters
     ----------
     words
-        table-1 to table-12, fig-1, fig-4, fig-6, fig-7, shortcuts or release. Give several if they train on the same
-        images. table-1 counts parameters and multiply-adds and trains nothing. release tests the authors' ImageNet
+        table-1 to table-12, fig-1, fig-4, fig-6, fig-7, shortcuts, norms or release. Give several if they train on the
+        same images. table-1 counts parameters and multiply-adds and trains nothing. release tests the authors' ImageNet
         weights on the photographs of data=FOLDER, or of --from DIR prints the records. Then fields to change, such as
         recipe.iterations=2000 (a reduced setting). For ImageNet tables: data=FOLDER is a folder
         with ImageNet, or with other photographs, and data=tiny-imagenet is a dataset (then the verdict is 'reduced
-        setting'). For table-7 to table-12: data=FOLDER has Pascal VOC, COCO, ImageNet's detection data, or other
-        annotated objects (then the verdict is 'reduced setting'), and weights=FILE|imagenet|torchvision are what
-        detectors start from. data.on_bad_image=skip skips images that cannot be read.
+        setting'). For table-7 to table-12 and norms, which compares frozen and trained batch norm: data=FOLDER has
+        Pascal VOC, COCO, ImageNet's detection data, or other annotated objects (then the verdict is 'reduced setting'),
+        and weights=FILE|imagenet|torchvision are what detectors start from. data.on_bad_image=skip skips images that
+        cannot be read.
     seeds
         Train with the seeds 1 to N. Default: seed 1.
     only

@@ -163,7 +163,9 @@ def test_a_class_has_a_number_of_its_own() -> None:
 
 
 TIMED = replace(
-    RECORD, devices=("NVIDIA H200",), timings={"images_per_second": 40.0, "peak_memory_bytes": 3 * 2**30, "seconds": 9}
+    RECORD,
+    devices={"NVIDIA H200": "AMD EPYC"},
+    timings={"images_per_second": 40.0, "peak_memory_bytes": 3 * 2**30, "seconds": 9},
 )
 
 
@@ -176,10 +178,11 @@ def test_what_a_training_took_is_told_in_gibibytes_and_milliseconds() -> None:
 
 def test_the_memory_of_a_process_is_not_that_of_a_training() -> None:
     """Nor is what several runs took that of one; the speed on a CPU is known."""
-    on_cpu = replace(TIMED, devices=("NVIDIA H200", "cpu"))
+    on_cpu = replace(TIMED, devices={"cpu": "AMD EPYC"})
     with pytest.raises(Unreadable, match="only known on a GPU, and it was trained on a CPU"):
         Timed("peak_memory_bytes").read(on_cpu)
     assert Timed("images_per_second").read(on_cpu) == 25
+    assert Timed("images_per_second").list_devices(on_cpu) == ("AMD EPYC",)
     for metric in ("peak_memory_bytes", "images_per_second"):
         with pytest.raises(Unreadable, match="it was not alone on its device"):
             Timed(metric).read(replace(TIMED, alone=False))

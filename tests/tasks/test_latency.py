@@ -40,7 +40,7 @@ def test_one_image_at_a_time_is_judged_as_in_a_test(norm: str, tmp_path: Path) -
     assert seen == [(False, 1)] * PASSES
     assert steps == [*range(1, PASSES + 1)]
     assert (found["data"], found["images"], found["passes"], found["batch"]) == ("toys", 3, COUNTED, 1)
-    assert (found["stored_sizes"], found["shorter_sides"]) == ([(45, 80), (60, 45)], [64])
+    assert (found["smallest_stored"], found["largest_stored"], found["shorter_sides"]) == ("60x45", "45x80", [64])
     assert found["threads"] == torch.get_num_threads() and found["device"]
     assert 0 < found["quartiles_milliseconds"][0] <= found["milliseconds"] <= found["quartiles_milliseconds"][1]
     assert all(torch.equal(tensor, before[name]) for name, tensor in network.state_dict().items())

@@ -28,7 +28,8 @@ class Record:
     """What a finished run left behind, as plain data.
 
     `analyses` has by name what instruments found in it, and its scores by other protocols than its own. `timings` are
-    what its training took, on `devices`; it was `alone` if no other run shared them, nor another process its batches.
+    what its training took, on `devices`, each with the processor beside it; it was `alone` if no other run shared them,
+    nor another process its batches.
     """
 
     data: str
@@ -38,7 +39,7 @@ class Record:
     log: Sequence[Mapping[str, float]]
     analyses: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     timings: Mapping[str, float | None] = field(default_factory=dict)
-    devices: tuple[str, ...] = ()
+    devices: Mapping[str, str] = field(default_factory=dict)
     alone: bool = True
 
 
@@ -190,7 +191,7 @@ class Timed:
 
     def list_devices(self, record: Record) -> tuple[str, ...]:
         """Return what it was trained on."""
-        return record.devices
+        return tuple(processor if device == CPU else device for device, processor in record.devices.items())
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,7 @@ class RunRecord:
             log=self.directory.log(),
             analyses={path.stem: self._analysis(path.stem) for path in self.directory.path.glob("analysis/*.json")},
             timings=asdict(self.timings),
-            devices=tuple(dict.fromkeys(sitting.device for sitting in self.sittings)),
+            devices={one.device: str(one.machine.get("processor") or one.device) for one in self.sittings},
             alone=self.together in (None, 1) and self.processes == 1,
         )
 

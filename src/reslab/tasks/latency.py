@@ -5,6 +5,7 @@ one, in float32. Their median counts, so that the first passes of a shape do not
 """
 
 import itertools
+import math
 import statistics
 from functools import partial
 from typing import Any
@@ -31,12 +32,14 @@ def measure_latency(subject: Subject, *, listener: Listener = DEAF) -> dict[str,
         listener.progress(len(seconds), {})
     milliseconds = [1000 * each for each in seconds[WARMUP:]]
     lower, median, upper = statistics.quantiles(milliseconds, n=4)
+    sizes = sorted((image.shape[-1:-3:-1] for images in stored for image in images), key=math.prod)
     (shown,) = bench.describe()
     threads = {"threads": torch.get_num_threads()} if subject.device == "cpu" else {}
     return {
         "data": subject.data,
         "images": len(stored),
-        "stored_sizes": sorted({(image.shape[3], image.shape[2]) for images in stored for image in images}),
+        "smallest_stored": "{}x{}".format(*sizes[0]),
+        "largest_stored": "{}x{}".format(*sizes[-1]),
         "passes": COUNTED,
         "milliseconds": median,
         "quartiles_milliseconds": [lower, upper],

@@ -286,7 +286,7 @@ def _devices(runs: Sequence[RunRecord], claim: Claim) -> list[str]:
     if not isinstance(asked, Timed | Latency):
         return []
     names = {name for run in runs if run.evidence for name in asked.list_devices(run.evidence)}
-    return [f"measured on {' and '.join(sorted(names))}"]
+    return [f"time and memory measured on {' and '.join(sorted(names))}"]
 
 
 def _normalizing(runs: Sequence[RunRecord]) -> list[str]:

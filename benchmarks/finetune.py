@@ -1,13 +1,13 @@
 """How to start from ImageNet weights: settings compared on held-out images, beside PyTorch's tutorial on it.
 
     python benchmarks/finetune.py study ants-bees cifar10:100 [--only rate,frozen] [--json FILE] [field=value ...]
-    python benchmarks/finetune.py beside ants-bees [--seeds 3] [--json FILE] [field=value ...]
+    python benchmarks/finetune.py beside ants-bees [--seeds 3] [--tutorial-epochs 25] [--json FILE] [field=value ...]
 
 `study` trains each of `SETTINGS` and looks at a part of the training images that seed draws and holds out; test images
-decide nothing. `beside` trains `recipe=finetune` on all training images and tests it, beside the tutorial's own loop
-with the same weights, prepared as these know images: batches of 4, SGD at 0.001, 25 epochs. Its error is told after
-each epoch with the seconds so far, so that both can be read at the same time. Data are folders; NAME:N is the
-folder NAME-N here, written first if need be: the first N images of each class of a dataset, for training and tests.
+decide nothing. `beside` trains `recipe=finetune` on all training images and tests it, beside the same network from
+random weights by `recipe=photos`, and beside the tutorial's own loop with the same weights (tutorial.py). Data are
+folders; NAME:N is the folder NAME-N here, written first if need be: the first N images of each class of a dataset, for
+training and tests.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,24 +30,19 @@ import torch
 from PIL import Image
 from rich.console import Console
 from rich.table import Table
-from torch.nn import functional as F
-from torch.utils.data import DataLoader
-from torchvision import transforms
-from torchvision.datasets import ImageFolder
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import reslab
 from benchmarks.arguments import whole
 from benchmarks.record import Record, describe_machine
-from reslab.data.catalogue import load_dataset
-from reslab.data.preprocessing import preprocess_images
+from benchmarks.tutorial import EPOCHS, follow_tutorial
+from reslab.data.catalogue import load_dataset, open_data
 from reslab.errors import UserError
 from reslab.runtime.execution import choose_device
 
-WEIGHTS = "imagenet"
+NETWORK, WEIGHTS = "resnet-50", "imagenet"
 HELD_OUT = 0.25  # of the training images
-TUTORIAL_EPOCHS, TUTORIAL_BATCH, TUTORIAL_WORKERS = 25, 4, 4
 RATE, BODY, DECAY = "recipe.optimizer.learning_rate", "recipe.optimizer.body_rate", "recipe.optimizer.stage_decay"
 KIND, LENGTH, FREEZE, NORM = "recipe.optimizer.kind", "recipe.iterations", "recipe.freeze", "network.norm"
 
@@ -76,13 +71,14 @@ SETTINGS: dict[str, dict[str, Fields]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One training: on which folder, with which fields and seed, and how much of its images are held out."""
+    """One training: on which folder, with which fields and seed, from which weights; `held_out` of its images."""
 
     data: Path
     fields: Fields
     seed: int
-    held_out: float
     recipe: str
+    held_out: float = 0.0
+    weights: str | None = WEIGHTS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +98,8 @@ def train(job: Job) -> Outcome:
     with tempfile.TemporaryDirectory() as runs:
         run = reslab.train(
             job.data,
-            weights=WEIGHTS,
+            NETWORK,
+            weights=job.weights,
             recipe=job.recipe,
             runs=runs,
             seed=job.seed,
@@ -130,42 +127,6 @@ def train_all(jobs: Sequence[Job], *, together: int) -> Iterator[Outcome | str]:
                 yield str(error)
 
 
-def follow_tutorial(data: Path, *, seed: int, device: str) -> dict[str, Any]:
-    """Train as https://pytorch.org/tutorials/beginner/transfer_learning_tutorial.html does; tell errors and seconds."""
-    torch.manual_seed(seed)
-    network = reslab.create_model("resnet-50", weights=WEIGHTS, num_classes=len(list((data / "train").iterdir())))
-    network = network.to(device)
-    known = network.preprocess
-    to_bytes = transforms.PILToTensor()
-    crops = [transforms.RandomResizedCrop(224), transforms.RandomHorizontalFlip(), to_bytes]
-    centre = [transforms.Resize(256), transforms.CenterCrop(224), to_bytes]
-    training, tested = (
-        ImageFolder(str(data / part), transforms.Compose(steps)) for part, steps in (("train", crops), ("val", centre))
-    )
-    shared = {"batch_size": TUTORIAL_BATCH, "num_workers": TUTORIAL_WORKERS, "persistent_workers": True}
-    batches, tests = DataLoader(training, shuffle=True, **shared), DataLoader(tested, **shared)
-    optimizer = torch.optim.SGD(network.parameters(), lr=0.001, momentum=0.9)
-    schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=7, gamma=0.1)
-    done = known.__class__(**{**vars(known), "resize": None, "crop": None})  # the transforms have resized and cropped
-    began, epochs = time.perf_counter(), []
-    for _ in range(TUTORIAL_EPOCHS):
-        network.train()
-        for images, labels in batches:
-            optimizer.zero_grad()
-            prepared = preprocess_images(images.to(device), done, brightest=255)
-            F.cross_entropy(network(prepared), labels.to(device)).backward()
-            optimizer.step()
-        schedule.step()
-        network.eval()
-        with torch.no_grad():
-            wrong = sum(
-                (network(preprocess_images(images.to(device), done, brightest=255)).argmax(1).cpu() != labels).sum()
-                for images, labels in tests
-            )
-        epochs.append((time.perf_counter() - began, 100 * float(wrong) / len(tested)))
-    return {"seed": seed, "epochs": [{"seconds": seconds, "error_percent": error} for seconds, error in epochs]}
-
-
 def open_folder(name: str) -> Path:
     """Return the folder of these photographs, written here first where a dataset is named."""
     folder = Path(name.replace(":", "-"))
@@ -182,6 +143,12 @@ def open_folder(name: str) -> Path:
     return folder
 
 
+def count_images(folders: Mapping[str, Path]) -> dict[str, dict[str, int]]:
+    """Return how many images there are for training and for tests."""
+    opened = {name: open_data(str(folder)) for name, folder in folders.items()}
+    return {name: {"train": len(data.train), "test": len(data.test)} for name, data in opened.items()}
+
+
 def describe(outcomes: Sequence[Outcome | str], metric: str) -> str:
     """Say the mean of an error over seeds."""
     if failed := [outcome for outcome in outcomes if isinstance(outcome, str)]:
@@ -191,7 +158,7 @@ def describe(outcomes: Sequence[Outcome | str], metric: str) -> str:
     return f"{statistics.mean(values):.1f}{spread}"
 
 
-def study(given: argparse.Namespace, record: Record, folders: Mapping[str, Path], about: str) -> Table:
+def study(given: argparse.Namespace, keep: Callable[..., None], folders: Mapping[str, Path]) -> Table:
     """Train every setting on every folder with every seed."""
     groups = given.only.split(",") if given.only else list(SETTINGS)
     settings = {name: fields for group in groups for name, fields in SETTINGS[group].items()}
@@ -213,37 +180,40 @@ def study(given: argparse.Namespace, record: Record, folders: Mapping[str, Path]
         outcomes = [next(ended) for _ in range(given.seeds)]
         told = [outcome if isinstance(outcome, str) else asdict(outcome) for outcome in outcomes]
         kept.append({"data": data, "setting": name, "fields": settings[name] | given.fields, "outcomes": told})
-        record.keep(about=about, together=given.together, settings=kept)
+        keep(together=given.together, held_out=HELD_OUT, settings=kept)
         errors = [describe(outcomes, metric) for metric in ("validation_error_percent", "error_percent", "seconds")]
         table.add_row(data, name, *errors)
         print(data, name, *errors, sep="   ", file=sys.stderr, flush=True)
     return table
 
 
-def beside(given: argparse.Namespace, record: Record, folders: Mapping[str, Path], about: str) -> Table:
-    """Train by our recipe and by the tutorial, one after the other, seed by seed."""
+def beside(given: argparse.Namespace, keep: Callable[..., None], folders: Mapping[str, Path]) -> Table:
+    """Train by our recipe, from random weights and by the tutorial, one after the other, seed by seed."""
     table = Table("data", "", "test %", "s", box=None, padding=(0, 3, 0, 0))
     kept: dict[str, Any] = {}
     device = choose_device()
     for data, folder in folders.items():
-        ours, tutorial = kept.setdefault(data, {"ours": [], "tutorial": []}).values()
+        classes = len(open_data(str(folder)).class_names)
+        ours, scratch, tutorial = kept.setdefault(data, {"ours": [], "scratch": [], "tutorial": []}).values()
         for seed in range(1, given.seeds + 1):
-            ours.append(asdict(train(Job(data=folder, fields=given.fields, seed=seed, held_out=0, recipe="finetune"))))
-            tutorial.append(follow_tutorial(folder, seed=seed, device=device))
-            record.keep(about=about, fields=given.fields, data=kept)
-        ends = [outcome["epochs"][-1] for outcome in tutorial]
-        soon = statistics.mean(outcome["seconds"] for outcome in ours)
-        then = [max((e for e in one["epochs"] if e["seconds"] <= soon), key=_seconds, default=None) for one in tutorial]
-        for label, outcomes in (("ours", ours), ("tutorial, all epochs", ends), ("tutorial, in our time", then)):
-            reached = [outcome for outcome in outcomes if outcome is not None]
-            if reached:
-                means = [statistics.mean(one[name] for one in reached) for name in ("error_percent", "seconds")]
-                table.add_row(data, label, *[f"{mean:.1f}" for mean in means])
+            job = Job(data=folder, fields=given.fields, seed=seed, recipe="finetune")
+            ours.append(asdict(train(job)))
+            scratch.append(asdict(train(replace(job, recipe="photos", weights=None))))
+            network = reslab.create_model(NETWORK, weights=WEIGHTS, num_classes=classes)
+            until, seconds = given.tutorial_epochs, ours[-1]["seconds"]
+            followed = follow_tutorial(network, folder, epochs=until, ours=seconds, seed=seed, device=device)
+            tutorial.append(followed)
+            keep(fields=given.fields, tutorial_epochs=until, data=kept)
+        rows = {
+            "ours": ours,
+            "from scratch": scratch,
+            "tutorial, in our time": [one["in_our_time"] for one in tutorial],
+            f"tutorial, epochs: {given.tutorial_epochs}": [one["epochs"][-1] for one in tutorial],
+        }
+        for label, outcomes in rows.items():
+            means = [statistics.mean(one[name] for one in outcomes) for name in ("error_percent", "seconds")]
+            table.add_row(data, label, *[f"{mean:.1f}" for mean in means])
     return table
-
-
-def _seconds(epoch: Mapping[str, float]) -> float:
-    return epoch["seconds"]
 
 
 def main() -> None:
@@ -254,12 +224,18 @@ def main() -> None:
     parser.add_argument("--seeds", type=whole, default=3)
     parser.add_argument("--only", help=f"groups of settings: {', '.join(SETTINGS)}")
     parser.add_argument("--together", type=whole, default=4 if torch.cuda.is_available() else 1)
+    parser.add_argument("--tutorial-epochs", type=whole, default=EPOCHS)
     parser.add_argument("--json", type=Path)
     given = parser.parse_intermixed_args()
     given.fields = dict(word.split("=", 1) for word in given.words if "=" in word)
-    record, about = Record(given.json), describe_machine(choose_device())
-    folders = {word: open_folder(word) for word in given.words if "=" not in word}
-    table = {"study": study, "beside": beside}[given.what](given, record, folders, about)
+    record, about, began = Record(given.json), describe_machine(choose_device()), time.perf_counter()
+    folders = {folder.name: folder for word in given.words if "=" not in word for folder in [open_folder(word)]}
+    images = count_images(folders)
+
+    def keep(**numbers: object) -> None:
+        record.keep(about=about, images=images, seconds=time.perf_counter() - began, **numbers)
+
+    table = {"study": study, "beside": beside}[given.what](given, keep, folders)
     Console(width=120).print(about)
     Console(width=120).print(table)
 

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from benchmarks import airbench_peer, cifar, detection, fast, instruments, kernel_times, normalization, resnet50
+from benchmarks import (
+    airbench_peer,
+    cifar,
+    detection,
+    fast,
+    finetune,
+    instruments,
+    kernel_times,
+    normalization,
+    resnet50,
+    tutorial,
+)
 from benchmarks.race import Advance, Contender
+from tests.photographs import make_photos
 from tests.trials import DIGITS
 
+import reslab
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
 from reslab.networks import build, measure_cost
 from reslab.spec import find
 from reslab.spec.detection import Detection
+from reslab.spec.preprocess import Preprocess
 
 SETTING = {"network": "cifar-resnet-8", "recipe": "digits", "recipe.iterations": "24", "recipe.average_decay": "0.9"}
 
@@ -263,6 +280,95 @@ def test_airbench_needs_to_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "airbench", None)
     with pytest.raises(UserError, match="install it with `pip install airbench`"):
         airbench_peer.measure("94", DIGITS, seeds=1)
+
+
+def test_the_tutorial_is_tested_when_ours_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After each epoch too; that test changes nothing, and where the tutorial is done before ours its end counts."""
+    monkeypatch.setattr(tutorial, "WORKERS", 0)
+    monkeypatch.setattr(tutorial, "SIDE", 32)
+    data = make_photos(tmp_path / "photos", train=6)
+    torch.manual_seed(0)
+    networks = [reslab.create_model("cifar-resnet-8", num_classes=2)]
+    networks[0].preprocess = Preprocess(resize=99, crop=99, mean=(0.5,), std=(0.25,))
+    networks += [copy.deepcopy(networks[0]) for _ in range(2)]
+    early, late = (
+        tutorial.follow_tutorial(network, data, epochs=2, ours=ours, seed=1, device="cpu")
+        for network, ours in zip(networks[1:], (0, 1e9), strict=True)
+    )
+    assert early["in_our_time"]["epochs"] == pytest.approx(1 / 3)
+    assert early["in_our_time"]["seconds"] < early["epochs"][0]["seconds"] < early["epochs"][1]["seconds"]
+    assert late["in_our_time"] == {**late["epochs"][-1], "epochs": 2}
+    begun, *ended = (network.state_dict() for network in networks)
+    assert all(torch.equal(ended[0][name], ended[1][name]) for name in begun)
+    assert not any(torch.equal(begun[name], ended[0][name]) for name in begun if name.endswith("running_mean"))
+
+
+def test_fine_tuning_stands_beside_random_weights_and_the_tutorial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the same seeds and fields; the tutorial is told when ours was done, and the record what all of it took."""
+    jobs: list[finetune.Job] = []
+    followed: list[dict[str, Any]] = []
+
+    def train(job: finetune.Job) -> finetune.Outcome:
+        jobs.append(job)
+        return finetune.Outcome(seed=job.seed, seconds=10.0 * len(jobs), error_percent=5.0)
+
+    def follow(_: object, data: Path, **words: Any) -> dict[str, Any]:
+        followed.append(words | {"data": data})
+        ends = [{"seconds": 20.0 * epoch, "error_percent": 9.0 - epoch} for epoch in (1, 2)]
+        return {"seed": words["seed"], "epochs": ends, "in_our_time": {**ends[0], "epochs": 0.5}}
+
+    monkeypatch.setattr(finetune, "train", train)
+    monkeypatch.setattr(finetune, "follow_tutorial", follow)
+    monkeypatch.setattr(finetune.reslab, "create_model", lambda *_, **__: None)
+    photos, out = make_photos(tmp_path / "photos"), tmp_path / "beside.json"
+    words = ["beside", str(photos), "recipe.batch=4", "--seeds", "2", "--tutorial-epochs", "2", "--json", str(out)]
+    monkeypatch.setattr(sys, "argv", ["finetune.py", *words])
+    finetune.main()
+    assert [(job.recipe, job.weights, job.seed) for job in jobs] == [
+        ("finetune", "imagenet", 1),
+        ("photos", None, 1),
+        ("finetune", "imagenet", 2),
+        ("photos", None, 2),
+    ]
+    assert {job.fields["recipe.batch"] for job in jobs} == {"4"}
+    assert [(one["seed"], one["epochs"], one["ours"]) for one in followed] == [(1, 2, 10.0), (2, 2, 30.0)]
+    record = json.loads(out.read_text())
+    assert list(record["data"]["photos"]) == ["ours", "scratch", "tutorial"]
+    assert record["images"] == {"photos": {"train": 16, "test": 6}}
+    assert record["tutorial_epochs"] == 2
+    assert record["seconds"] > 0
+    assert "tutorial, in our time   8.0      20.0" in capsys.readouterr().out
+
+
+def test_a_study_says_which_settings_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And goes on with the others."""
+
+    def train_all(jobs: Sequence[finetune.Job], **_: object) -> Iterator[finetune.Outcome | str]:
+        for job in jobs:
+            assert (job.held_out, job.recipe) == (finetune.HELD_OUT, "photos")
+            failed = job.fields[finetune.LENGTH] == "100"
+            yield (
+                "it diverged"
+                if failed
+                else finetune.Outcome(
+                    seed=job.seed, seconds=1.0, error_percent=5.0, validation_error_percent=4.0 + job.seed
+                )
+            )
+
+    monkeypatch.setattr(finetune, "train_all", train_all)
+    photos, out = make_photos(tmp_path / "photos"), tmp_path / "study.json"
+    words = ["study", str(photos), "--only", "length", "--seeds", "2", "--json", str(out)]
+    monkeypatch.setattr(sys, "argv", ["finetune.py", *words])
+    finetune.main()
+    record = json.loads(out.read_text())
+    assert [row["setting"] for row in record["settings"]] == ["rate=0.005 length=100", "rate=0.005 length=200"]
+    assert record["settings"][0]["outcomes"] == ["it diverged"] * 2
+    assert record["held_out"] == 0.25
+    assert "5.5 ± 0.7" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

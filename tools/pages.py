@@ -1,7 +1,7 @@
 """Tell the records and the shipped weights: `make results`, or `python -m tools.pages`.
 
-Writes what README and docs say of them: differences.md, results.md, models.md, measurements.md, and the errors of
-exported files. No number in these is typed by hand, and a test compares them with what the records say.
+Writes what README and docs say of them: differences.md, results.md, models.md, measurements.md, transfer.md, and the
+errors of exported files. No number in these is typed by hand, and a test compares them with what the records say.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from reslab.report.reporting import judge_runs, tables_about
 from reslab.report.verdicts import Verdict
 from reslab.spec import find, name_of
 from tools import REPOSITORY, RESULTS, exported, measurements, models, speeds
+from tools.transfer import page as transfer
 
 REDUCED, NOT_RUN = "reduced setting", "not run"
 PAPER = REPOSITORY / "docs" / "paper"
@@ -36,7 +37,7 @@ Every claim of the paper that we have runs for. [Claims and verdicts](claims.md)
 [Numbers that differ](differences.md) explains what deviates. Tables 2 and 3 and Fig. 4 are about ImageNet; our runs are
 on Tiny-ImageNet, so their numbers differ and only their orders can be compared. Tables 4 and 5, the tables of detection
 and `reslab reproduce norms` (frozen against trained batch norm of a detector) have commands but no results yet.
-[Speed](speed.md) and [all runs](runs.md) have pages of their own.
+[Speed](speed.md), [transfer](transfer.md) and [all runs](runs.md) have pages of their own.
 
 `make results` writes this page from the records in `results/`."""
 ABOUT_SPEED = """\
@@ -92,6 +93,7 @@ def render() -> dict[Path, str]:
         PAPER / "runs.md": _write_runs(tables, records),
         PAPER / "models.md": models.write_cards(),
         measurements.PAGE: measurements.write_page(records),
+        transfer.PAGE: transfer.write_page(records),
     }
 
 

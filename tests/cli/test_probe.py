@@ -40,6 +40,10 @@ def test_json_of_one_layer_of_a_dataset(reslab, here: Path) -> None:
     assert (told["data"], list(told["layers"])) == ("digits", ["conv4_x"])
     assert told["layers"]["conv4_x"]["linear"] > 50
     assert list(told["layers"]["conv4_x"]["neighbours"]) == ["1", "5", "20"]
+    assert told["images"]["test"] == told["layers"]["conv4_x"]["images"]
+    assert {"commit", "versions", "machine", "started"} <= told.keys()
+    assert told["device"]
+    assert told["seconds"] > 0
 
 
 def test_bad_images_stop_or_are_named(reslab, here: Path) -> None:

@@ -1,5 +1,6 @@
 """`reslab probe RUN|WEIGHTS-FILE|NAME data=NAME|FOLDER [weights=FILE] [--layer NAME] [--json]`."""
 
+import time
 from dataclasses import asdict
 
 from reslab.cli.terminal.show import (
@@ -16,6 +17,7 @@ from reslab.cli.words.subjects import Json, RunsFolder, SubjectWord, runs_root
 from reslab.cli.words.trained import image_bar, note_bad
 from reslab.errors import UserError
 from reslab.numbers import count
+from reslab.runs.provenance import describe_surroundings, name_device
 from reslab.spec import name_of
 from reslab.spec.trial import read_seed
 from reslab.spec.words import preprocess_fields, refuse_unknown, split_words
@@ -41,6 +43,7 @@ def probe(
     refuse_unknown("probe", fields, ("weights", "data", "seed", "data.on_bad_image"))
     if names or "data" not in fields:
         raise UserError(f"probe takes one network and its data; write data={names[0] if names else 'NAME|FOLDER'}")
+    began = time.perf_counter()
     with progress_console.status("loading") as status, note_bad(fields) as on_bad:
         from reslab.data.catalogue import open_data
         from reslab.delivery.pictures import label_pictures
@@ -49,9 +52,9 @@ def probe(
         from reslab.experiments.subjects import load_trained
         from reslab.runtime.execution import choose_device
 
-        seed = read_seed(fields.get("seed", 0))
+        seed, device = read_seed(fields.get("seed", 0)), choose_device()
         trained = load_trained(subject, fields, runs_root(runs))
-        extractor = open_extractor(trained, preprocess_fields(fields), device=choose_device())
+        extractor = open_extractor(trained, preprocess_fields(fields), device=device)
         dataset = open_data(fields["data"], known=trained.data, listener=SPEAKING)
         if overlap := describe_overlap(trained.seen, dataset, dataset.test, weights=trained.origin):
             warn(overlap)
@@ -60,9 +63,10 @@ def probe(
         with image_bar("probing", len(data.train) + len(data.test)) as listener:
             found = probe_layers(extractor, data, layer=layer, seed=seed, listener=listener)
     if json:
-        print_json(
-            {"subject": trained.origin, "data": data.name, "layers": {name: asdict(one) for name, one in found.items()}}
-        )
+        about = describe_surroundings() | {"device": name_device(device), "seconds": time.perf_counter() - began}
+        images = {"train": len(data.train), "test": len(data.test)}
+        layers = {name: asdict(one) for name, one in found.items()}
+        print_json({"subject": trained.origin, "data": data.name, "images": images, "layers": layers, **about})
         return
     print_heading(trained.origin, f"{name_of(trained.network.spec)}, {extractor.intake.preprocess.describe()}")
     first = next(iter(found.values()))

@@ -19,7 +19,7 @@ from typing import get_args
 from reslab.analysis.catalogue import list_instruments
 from reslab.errors import UserError
 from reslab.files import atomic_write
-from reslab.paper.measurements import ENSEMBLE, OtherProtocol
+from reslab.paper.measurements import ENSEMBLE, LATENCY, OtherProtocol
 from reslab.report.agreement import split_copies
 from reslab.report.records import read_record
 from reslab.runs.directory import RunDirectory, list_runs
@@ -31,7 +31,7 @@ FILES = (
     "metrics.jsonl",
     "timings.jsonl",
     "skipped.json",
-    *[f"analysis/{name}.json" for name in (*get_args(OtherProtocol), ENSEMBLE)],
+    *[f"analysis/{name}.json" for name in (*get_args(OtherProtocol), ENSEMBLE, LATENCY)],
 )
 
 LARGE = 100_000  # bytes: a number on a line of its own takes four times its room

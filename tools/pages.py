@@ -35,9 +35,9 @@ ABOUT_RESULTS = """\
 
 Every claim of the paper that we have runs for. [Claims and verdicts](claims.md) explains the tolerances and the words;
 [Numbers that differ](differences.md) explains what deviates. Tables 2 and 3 and Fig. 4 are about ImageNet; our runs are
-on Tiny-ImageNet, so their numbers differ and only their orders can be compared. Tables 4 and 5 and the tables of
-detection have commands but no results yet. [Speed](speed.md), [transfer](transfer.md) and [all runs](runs.md) have
-pages of their own.
+on Tiny-ImageNet, so their numbers differ and only their orders can be compared. Tables 4 and 5, the tables of detection
+and `reslab reproduce norms` (frozen against trained batch norm of a detector) have commands but no results yet.
+[Speed](speed.md), [transfer](transfer.md) and [all runs](runs.md) have pages of their own.
 
 `make results` writes this page from the records in `results/`."""
 ABOUT_SPEED = """\

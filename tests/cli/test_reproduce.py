@@ -184,7 +184,7 @@ def test_what_is_to_be_measured_is_planned_too(reslab, tmp_path: Path, monkeypat
     monkeypatch.setattr(asking, "LONG", 0)
     outcome = reslab(*words)
     assert outcome.code == 2
-    assert "to measure: 10-crop of resnet-8 " in outcome.err
+    assert "to measure: 10-crop of resnet-8;" in outcome.err
     assert "testing takes" in outcome.err and "add --yes to start it" in outcome.err
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from reslab.data.arrays.split import ArraySplit
 from reslab.data.photos import folder
 from reslab.data.photos.folder import PhotoDataset, read_folder
 from reslab.errors import UserError
-from reslab.experiments.evaluate import evaluate_ensemble, evaluate_subject, score_run
+from reslab.experiments.evaluate import evaluate_ensemble, evaluate_subject, score_run, time_run
 from reslab.experiments.run import run_trial
 from reslab.experiments.trained import Trained, choose_inputs, load_file, load_run
 from reslab.networks import create_model
@@ -288,6 +289,19 @@ def test_a_run_is_scored_by_a_protocol_once(tmp_path: Path) -> None:
     others = read_folder(make_photos(tmp_path / "others", train=3, val=2))
     with pytest.raises(UserError, match="was not trained on others"):
         score_run(run, others, "10-crop")
+
+
+def test_a_run_is_timed_once(tmp_path: Path) -> None:
+    """On its own data only; what is kept is not measured again, wherever it was measured."""
+    run = run_trial(make_digits_trial(iterations=1, batch=8), DIGITS, tmp_path)
+    found = time_run(run, DIGITS)
+    assert found["milliseconds"] > 0 and found["batch"] == 1
+    assert run.read("analysis/latency") == json.loads(json.dumps(found))
+    run.keep("latency", found | {"device": "elsewhere"})
+    assert time_run(run, DIGITS)["device"] == "elsewhere"
+    (run.path / "analysis" / "latency.json").unlink()
+    with pytest.raises(UserError, match="was not trained on others"):
+        time_run(run, replace(DIGITS, name="others"))
 
 
 def test_a_member_that_gives_no_numbers_is_named() -> None:

@@ -7,7 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from reslab.paper.measurements import AtTheEnd, ByProtocol, Logged, Record, ResponseStd, Unreadable
+from reslab.paper.measurements import (
+    AtTheEnd,
+    ByProtocol,
+    Latency,
+    Logged,
+    Record,
+    ResponseStd,
+    Timed,
+    Unreadable,
+)
 
 RECORD = Record(
     data="cifar10",
@@ -151,3 +160,48 @@ def test_a_class_has_a_number_of_its_own() -> None:
         refined.read(replace(record, analyses=fewer))
     with pytest.raises(Unreadable, match="used 9 images of cars"):
         refined.read(replace(record, analyses={"refined": test | {"data": "cars"}}))
+
+
+TIMED = replace(
+    RECORD,
+    devices={"NVIDIA H200": "AMD EPYC"},
+    timings={"images_per_second": 40.0, "peak_memory_bytes": 3 * 2**30, "seconds": 9},
+)
+
+
+def test_what_a_training_took_is_told_in_gibibytes_and_milliseconds() -> None:
+    """With what it was trained on."""
+    assert Timed("peak_memory_bytes").read(TIMED) == 3
+    assert Timed("images_per_second").read(TIMED) == 25
+    assert Timed("images_per_second").list_devices(TIMED) == ("NVIDIA H200",)
+
+
+def test_the_memory_of_a_process_is_not_that_of_a_training() -> None:
+    """Nor is what several runs took that of one; the speed on a CPU is known."""
+    on_cpu = replace(TIMED, devices={"cpu": "AMD EPYC"})
+    with pytest.raises(Unreadable, match="only known on a GPU, and it was trained on a CPU"):
+        Timed("peak_memory_bytes").read(on_cpu)
+    assert Timed("images_per_second").read(on_cpu) == 25
+    assert Timed("images_per_second").list_devices(on_cpu) == ("AMD EPYC",)
+    for metric in ("peak_memory_bytes", "images_per_second"):
+        with pytest.raises(Unreadable, match="it was not alone on its device"):
+            Timed(metric).read(replace(TIMED, alone=False))
+        for timings in ({}, {metric: None}, {metric: math.nan}, {metric: 0.0}):
+            with pytest.raises(Unreadable, match=f"its log of timings has no {metric}"):
+                Timed(metric).read(replace(TIMED, timings=timings))
+
+
+def test_a_latency_is_read_where_it_was_measured() -> None:
+    """On images of the run's own data."""
+    found = {"data": "cifar10", "milliseconds": 12.5, "device": "NVIDIA H200"}
+    record = replace(RECORD, analyses={"latency": found})
+    assert Latency().read(record) == 12.5
+    assert Latency().list_devices(record) == ("NVIDIA H200",)
+    for analyses, why in (
+        ({}, "its latency was not measured; run `reslab reproduce` without --from"),
+        ({"latency": {}}, "its latency cannot be read"),
+        ({"latency": found | {"milliseconds": None}}, "its latency cannot be read"),
+        ({"latency": found | {"data": "cifar100"}}, "its latency was measured on images of cifar100"),
+    ):
+        with pytest.raises(Unreadable, match=why):
+            Latency().read(replace(RECORD, analyses=analyses))

@@ -17,6 +17,7 @@ from reslab.report.groups import Spread
         (notation.short_commit(""), ""),
         (notation.place("table-6"), "Table 6"),
         (notation.place("fig-7"), "Fig. 7"),
+        (notation.place("norms"), "Beyond the paper: frozen and trained batch norm of a detector"),
         (notation.place("elsewhere"), "elsewhere"),
         (notation.moment("2026-11-15T13:25:07+00:00"), "2026-11-15 13:25"),
     ],

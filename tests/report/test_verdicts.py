@@ -575,9 +575,11 @@ def test_the_runs_own_test_does_not_stand_in_for_ten_crops(tmp_path: Path) -> No
     )
 
 
-def write_detector(root: Path, *, weights: str, precision: float, seed: int = 1, **task: bool) -> RunDirectory:
-    """Write a run of Table 7's ResNet-101 on all of VOC, started from weights of this name."""
-    (setting,) = find_claim("table-7", "ResNet-101", "VOC 2007 test").settings
+def write_detector(
+    root: Path, *, weights: str, precision: float, seed: int = 1, row: str = "ResNet-101", **task: Any
+) -> RunDirectory:
+    """Write a run of a row of Table 7 on all of VOC, started from weights of this name."""
+    (setting,) = find_claim("table-7", row, "VOC 2007 test").settings
     trial = setting.trial(seed)
     trial = replace(trial, start="5" * 64, preprocess=AUTHORS, task=replace(trial.task, **task))
     run = RunDirectory.of(trial, root)
@@ -608,3 +610,31 @@ def test_another_detector_is_no_reduced_setting(tmp_path: Path) -> None:
     write_detector(tmp_path, weights="imagenet", precision=76.0, context=True)
     (verdict,) = judge([find_claim("table-7", "ResNet-101", "VOC 2007 test")], read_records(tmp_path)[0])
     assert verdict.word == "not run"
+
+
+def test_times_and_memory_are_told_with_their_device(tmp_path: Path) -> None:
+    """Of a run on a GPU all is measured; one on a CPU has no memory of its own, nor is it another norm's."""
+    for norm, device, precision in (("frozen", "NVIDIA H200", 70.0), ("trained", "cpu", 50.0)):
+        run = write_detector(tmp_path, weights="imagenet", precision=precision, row="ResNet-50", norm=norm)
+        run.write("provenance", {"sittings": [SITTING | {"weights": "imagenet", "device": device}]})
+        entry = {"seconds": 9.0, "images_per_second": 50.0, "peak_memory_bytes": 2**31}
+        StepLog(run.path / "timings.jsonl").append({"step": run.trial().recipe.iterations, **entry})
+    run.write("analysis/latency", {"data": "voc-2007", "milliseconds": 80.5, "device": "AMD EPYC"})
+    frozen, trained = (
+        {
+            verdict.claim.quantity: verdict
+            for verdict in judge(CLAIMS["norms"], read_records(tmp_path)[0])
+            if verdict.claim.row == f"{norm} batch norm"
+        }
+        for norm in ("frozen", "trained")
+    )
+    assert [frozen["mAP@.5 %, eleven points"].values, trained["mAP@.5 %, eleven points"].values] == [(70.0,), (50.0,)]
+    memory, latency = "peak memory of training, GiB", "test of one image, ms"
+    assert (frozen[memory].word, frozen[memory].values) == ("measured", (2.0,))
+    assert "measured on NVIDIA H200" in frozen[memory].remarks
+    assert "measured on" not in frozen["mAP@.5 %, eleven points"].remarks
+    assert (trained[memory].word, trained[memory].values) == ("not run", ())
+    assert "only known on a GPU" in trained[memory].remarks
+    assert trained["training, ms per image"].values == (20.0,)
+    assert trained[latency].values == (80.5,) and "measured on AMD EPYC" in trained[latency].remarks
+    assert "its latency was not measured" in frozen[latency].remarks

@@ -9,7 +9,7 @@ from torch import nn
 from reslab.networks import create_model
 from reslab.runtime import timing as timing_module
 from reslab.runtime.execution import FAST
-from reslab.runtime.timing import Timing, measure_fastest, measure_time, measure_usual
+from reslab.runtime.timing import Timing, measure_fastest, measure_time, measure_usual, time_once
 
 TIMES = ("forward_seconds", "step_seconds")
 
@@ -65,3 +65,10 @@ def test_the_first_is_enough_where_it_takes_long(monkeypatch: pytest.MonkeyPatch
     )
     usual = measure_usual(nn.Identity(), torch.zeros(1), execution=FAST, seconds=1.0, most=3)
     assert (usual.forward_seconds, usual.step_seconds) == (6.0, 12.0)
+
+
+def test_once_is_from_beginning_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that the work itself moves."""
+    clock = [100.0]
+    monkeypatch.setattr(timing_module.time, "perf_counter", lambda: clock[0])
+    assert time_once(lambda: clock.__setitem__(0, 102.5), "cpu") == 2.5

@@ -20,12 +20,14 @@ from reslab.data.photos.resizing import crop_stages
 from reslab.experiments.sizes import MOMENTS, count_copies, measure_sizes, part_of, telling_of_memory, trial_bytes
 from reslab.networks import Network, build
 from reslab.networks.freezing import freeze
+from reslab.paper.measurements import LATENCY
 from reslab.runs.directory import RunDirectory
 from reslab.runtime.execution import Execution
 from reslab.runtime.memory import used_memory
 from reslab.runtime.timing import Timing, measure_usual
 from reslab.spec.recipe import Recipe
 from reslab.spec.trial import Trial
+from reslab.tasks.latency import PASSES
 from reslab.tasks.task import find_task
 from reslab.tasks.trial_task import make_task
 from reslab.training.checkpoint import KEPT, newest_step
@@ -142,12 +144,14 @@ def estimate_set(trials: Sequence[Trial], dataset: Dataset, root: Path, *, toget
 def estimate_tests(tests: Sequence[tuple[str, Trial]], dataset: Dataset, *, device: str) -> float:
     """Estimate the seconds of tests, each of a trial's network on all test images, by a protocol or an instrument.
 
-    The smallest network is timed, and the others are taken to be slower as their multiply-adds are more.
+    The latency is that of a few images. The smallest network is timed, and the others are taken to be slower as their
+    multiply-adds are more.
     """
     work = {trial: measure_sizes(trial).multiply_adds for _, trial in tests}
     smallest = min(work, key=work.__getitem__)
-    looks = sum(work[trial] / work[smallest] * find_task(trial.task).count_looks(by) for by, trial in tests)
-    return looks * len(dataset.test) * measure_speed(smallest, device=device).test_seconds
+    images = {by: PASSES if by == LATENCY else len(dataset.test) for by, _ in tests}
+    looks = sum(images[by] * find_task(trial.task).count_looks(by) * work[trial] for by, trial in tests)
+    return looks / work[smallest] * measure_speed(smallest, device=device).test_seconds
 
 
 def _kind(recipe: Recipe) -> object:

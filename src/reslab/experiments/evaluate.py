@@ -16,12 +16,14 @@ from reslab.experiments.subjects import Given, load_inputs, load_trained, read_f
 from reslab.experiments.trained import choose_inputs, load_run
 from reslab.networks.finite import tell_not_finite
 from reslab.networks.inference import Served
+from reslab.paper.measurements import LATENCY
 from reslab.runs.directory import RunDirectory
 from reslab.runtime.listener import DEAF, Listener
 from reslab.spec import name_of
 from reslab.spec.codec import convert
 from reslab.tasks.bench import Bench
 from reslab.tasks.catalogue import find_shown
+from reslab.tasks.latency import measure_latency
 from reslab.tasks.subject import Subject
 from reslab.tasks.task import Meter, Scores, Task, find_task
 
@@ -95,15 +97,29 @@ def score_run(
     run: RunDirectory, dataset: Dataset, protocol: str, *, device: str = "cpu", listener: Listener = DEAF
 ) -> dict[str, Any]:
     """Return the scores of a run by a protocol on all it is tested on, kept in its `analysis/`, measured once."""
-    subject = choose_inputs(load_run(run), dataset, device=device)
-    if not subject.own:
-        raise UserError(f"{run.path} was not trained on {dataset.name}; give the data it was trained on")
+    subject = _load_own(run, dataset, device=device)
     kept = run.kept(protocol)
     if subject.covered_by(kept):
         return kept
     kept = _without_large(evaluate_subject(subject, protocol=protocol, listener=listener), subject)
     run.keep(protocol, kept)
     return kept
+
+
+def time_run(run: RunDirectory, dataset: Dataset, *, device: str = "cpu", listener: Listener = DEAF) -> dict[str, Any]:
+    """Return how long a run's network takes for one image, kept in its `analysis/`, measured once, on any device."""
+    if not (kept := run.kept(LATENCY)):
+        kept = measure_latency(_load_own(run, dataset, device=device), listener=listener)
+        run.keep(LATENCY, kept)
+    return kept
+
+
+def _load_own(run: RunDirectory, dataset: Dataset, *, device: str) -> Subject:
+    """Return the network of a run with the images it is tested on."""
+    subject = choose_inputs(load_run(run), dataset, device=device)
+    if not subject.own:
+        raise UserError(f"{run.path} was not trained on {dataset.name}; give the data it was trained on")
+    return subject
 
 
 def score_ensemble(

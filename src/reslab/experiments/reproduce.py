@@ -18,19 +18,20 @@ from reslab.data.photos.label_list import find_list
 from reslab.data.photos.reader import read_photos
 from reslab.errors import UserError
 from reslab.experiments.analyze import analyze_run
-from reslab.experiments.evaluate import score_ensemble, score_run
+from reslab.experiments.evaluate import score_ensemble, score_run, time_run
 from reslab.experiments.paper_objects import find_asked
 from reslab.experiments.paper_starts import start_trials
 from reslab.experiments.together import most_together, refuse_failures, run_together
 from reslab.experiments.trials import refuse_without_files, take_epochs, with_epochs
 from reslab.files import data_root
 from reslab.paper.claim import IMAGENET, Claim, Setting, Substitute
-from reslab.paper.measurements import ENSEMBLE, ByEnsemble, ByProtocol, Logged, ResponseStd
+from reslab.paper.measurements import ENSEMBLE, LATENCY, ByEnsemble, ByProtocol, Latency, Logged, ResponseStd
 from reslab.runs.directory import RunDirectory, list_runs
 from reslab.runtime.execution import choose_device
 from reslab.runtime.listener import ALOUD, Listener
 from reslab.spec.task import tasks_for
 from reslab.spec.trial import DataSpec, Trial, change_trial
+from reslab.tasks.latency import PASSES
 
 RESPONSES = "responses"  # the instrument of Fig. 7
 FREE_FIELDS = ("data.split", "data.on_bad_image", "network.checkpointing")
@@ -40,6 +41,7 @@ FIXED_FIELDS = (
     "task.context",
     "task.trains",
     "task.trunks",
+    "task.norm",
 )  # which make another detector, or half of one
 
 
@@ -80,7 +82,8 @@ class Plan:
         asked = [claim.measurement for claim in self.claims if setting in claim.settings]
         of_layers = any(isinstance(one, ResponseStd) for one in asked) and not self.dataset.has_files
         protocols = [one.protocol for one in asked if isinstance(one, ByProtocol)]
-        return list(dict.fromkeys([*([RESPONSES] if of_layers else []), *protocols]))
+        latency = [LATENCY] if any(isinstance(one, Latency) for one in asked) else []
+        return list(dict.fromkeys([*([RESPONSES] if of_layers else []), *protocols, *latency]))
 
     def ensembles(self) -> list[tuple[str, list[Trial]]]:
         """Return by which protocols claims ask about trials together, those of each seed."""
@@ -162,6 +165,10 @@ def _measure(plan: Plan, run: RunDirectory, setting: Setting, listener: Listener
     for name in plan.measurements(setting):
         if name == RESPONSES:
             analyze_run(run, plan.dataset, name, device=plan.device)
+            continue
+        if name == LATENCY:
+            with listener.enter(f"{run.path.name}: {name}", PASSES) as progress:
+                time_run(run, plan.dataset, device=plan.device, listener=Listener(progress=progress))
             continue
         with listener.enter(f"{run.path.name}: {name}", len(plan.dataset.test)) as progress:
             score_run(run, plan.dataset, name, device=plan.device, listener=Listener(progress=progress))

@@ -13,6 +13,8 @@ from typing import Any, Literal, TypeAlias, TypeGuard
 ITERATIONS = 64_000
 LOG_EVERY = 1_000
 ENSEMBLE = "ensemble"
+LATENCY = "latency"  # of a test of one image, as it is kept beside what instruments found
+CPU = "cpu"  # the device of a run without a GPU
 OBJECTS = "class_objects"  # of a detector's test, for each class
 OtherProtocol: TypeAlias = Literal["10-crop", "multi-scale", "refined", "refined-several-scales"]
 
@@ -25,7 +27,9 @@ class Unreadable(Exception):
 class Record:
     """What a finished run left behind, as plain data.
 
-    `analyses` has by name what instruments found in it, and its scores by other protocols than its own.
+    `analyses` has by name what instruments found in it, and its scores by other protocols than its own. `timings` are
+    what its training took, on `devices`, each with the processor beside it; it was `alone` if no other run shared them,
+    nor another process its batches.
     """
 
     data: str
@@ -34,6 +38,9 @@ class Record:
     result: Mapping[str, Any]
     log: Sequence[Mapping[str, float]]
     analyses: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    timings: Mapping[str, float | None] = field(default_factory=dict)
+    devices: Mapping[str, str] = field(default_factory=dict)
+    alone: bool = True
 
 
 @dataclass(frozen=True)
@@ -161,6 +168,52 @@ class ByEnsemble:
         return _read_test(record, found, self.metric, name=ENSEMBLE)
 
 
+@dataclass(frozen=True)
+class Timed:
+    """What a training took by its log of timings: the most memory in GiB, or, by its median speed, ms for an image.
+
+    On a CPU the log has the memory of the whole process, other work and libraries included, which says little of a run.
+    """
+
+    metric: Literal["peak_memory_bytes", "images_per_second"]
+
+    def read(self, record: Record) -> float:
+        """Return the number."""
+        of_memory = self.metric == "peak_memory_bytes"
+        if of_memory and CPU in record.devices:
+            raise Unreadable("the memory of a training is only known on a GPU, and it was trained on a CPU")
+        if not record.alone:
+            raise Unreadable("it was not alone on its device, so that its time and memory are not those of one run")
+        value = record.timings.get(self.metric)
+        if not _is_number(value) or value <= 0:
+            raise Unreadable(f"its log of timings has no {self.metric}")
+        return value / 2**30 if of_memory else 1000 / value
+
+    def list_devices(self, record: Record) -> tuple[str, ...]:
+        """Return what it was trained on."""
+        return tuple(processor if device == CPU else device for device, processor in record.devices.items())
+
+
+@dataclass(frozen=True)
+class Latency:
+    """The milliseconds that a test takes for one image, as a median, where the run was measured."""
+
+    def read(self, record: Record) -> float:
+        """Return the milliseconds."""
+        found = record.analyses.get(LATENCY)
+        if found is None:
+            raise Unreadable("its latency was not measured; run `reslab reproduce` without --from")
+        if not _is_number(value := found.get("milliseconds")):
+            raise Unreadable("its latency cannot be read")
+        if found.get("data") != record.data:
+            raise Unreadable(f"its latency was measured on images of {found.get('data')}")
+        return value
+
+    def list_devices(self, record: Record) -> tuple[str, ...]:
+        """Return what it was measured on."""
+        return (str(record.analyses[LATENCY].get("device", "unknown")),)
+
+
 def _read_test(record: Record, found: Mapping[str, Any], metric: str, *, of_class: str = "", name: str) -> float:
     """Return a number of a test of all the images a run is tested on."""
     try:
@@ -200,4 +253,4 @@ def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and math.isfinite(value)
 
 
-Measurement: TypeAlias = AtTheEnd | Logged | ResponseStd | ByProtocol | ByEnsemble
+Measurement: TypeAlias = AtTheEnd | Logged | ResponseStd | ByProtocol | ByEnsemble | Timed | Latency

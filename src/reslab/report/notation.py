@@ -14,7 +14,10 @@ from reslab.report.verdicts import Verdict
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-PLACES = {"shortcuts": "Beyond the paper: shortcuts and order on CIFAR-10"}
+PLACES = {
+    "shortcuts": "Beyond the paper: shortcuts and order on CIFAR-10",
+    "norms": "Beyond the paper: frozen and trained batch norm of a detector",
+}
 
 
 def spread_words(value: Spread | None) -> str:

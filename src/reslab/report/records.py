@@ -6,7 +6,7 @@ So does one that contradicts itself (agreement.py): verdicts, pages, lists and c
 import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -47,8 +47,7 @@ class Point:
 class Result:
     """What a finished run came to: its scores by name, and what its task has beyond them.
 
-    Costs are of one image; runs of early versions lack some. Where the best weights were kept, they are those of
-    `best_step`; the run went on to `step`.
+    Costs are of one image; early runs lack some. Where the best weights were kept, they are of `best_step`, not `step`.
     """
 
     values: Mapping[str, float | None] = field(default_factory=dict)
@@ -67,8 +66,7 @@ class Result:
 class Sitting:
     """Where and how a part of a run ran; a run that was resumed has several.
 
-    `processes` shared its batches, and `together` is how many trials at most shared the device: early versions wrote
-    down neither.
+    `processes` shared its batches, and at most `together` trials the device: early versions wrote down neither.
     """
 
     command: str
@@ -160,6 +158,9 @@ class RunRecord:
             result=self.directory.result(),
             log=self.directory.log(),
             analyses={path.stem: self._analysis(path.stem) for path in self.directory.path.glob("analysis/*.json")},
+            timings=asdict(self.timings),
+            devices={one.device: str(one.machine.get("processor") or one.device) for one in self.sittings},
+            alone=self.together in (None, 1) and self.processes == 1,
         )
 
     def _analysis(self, name: str) -> dict[str, Any]:
@@ -311,8 +312,7 @@ def _describe(trial: Trial, result: Mapping[str, Any] | None) -> tuple[Score, ..
 def _result(data: Mapping[str, Any], trial: Trial, scores: Sequence[Score]) -> Result:
     """Return a result that has its headline score, and whose task tells of as many classes as it names."""
     result = decode_known(Result, data)
-    missing = [name for name in scores[0].columns if name not in data]
-    if missing:
+    if missing := [name for name in scores[0].columns if name not in data]:
         raise UserError(f"Result lacks {choices(missing)}")
     panel = find_shown(trial).panel.read(data)
     void = [score.name for score in panel.list_void()]

@@ -14,7 +14,7 @@ from itertools import islice, pairwise
 from typing import Any, Literal, TypeAlias
 
 from reslab.paper.claim import IMAGENET, Claim, Setting
-from reslab.paper.measurements import Unreadable
+from reslab.paper.measurements import Latency, Timed, Unreadable
 from reslab.report.records import RunRecord
 from reslab.runs.origins import name_start
 from reslab.spec.trial import PREPARED, START, Trial, trial_differences
@@ -31,7 +31,7 @@ IMMATERIAL = {
     "recipe.sync_norms",
 }
 # A run that differs in one of these, or in a field of its network, is another experiment and no reduced setting.
-OTHER = ("data.name", "task", "task.name", "task.head", "task.context")
+OTHER = ("data.name", "task", "task.name", "task.head", "task.context", "task.norm")
 A_RUN = re.compile(r".+-[0-9a-f]{12}(@\d+)?")  # that trained the weights which another starts from
 DIGEST = re.compile(r"[0-9a-f]{16,}")
 PRECISIONS = ("fp32", "fp16", "bf16")  # the finest first
@@ -138,6 +138,7 @@ def _judge(claim: Claim, records: Sequence[RunRecord]) -> Verdict:
                 *lacks,
                 *[f"{field} is {_written(ours)} instead of {_written(asked)}" for field, ours, asked in kind],
                 *_starts(runs, claim),
+                *_devices(runs, claim),
                 *_precisions(runs),
                 *_normalizing(runs),
                 *_skipping(runs),
@@ -277,6 +278,15 @@ def _precisions(runs: Sequence[RunRecord]) -> list[str]:
     """Name the precisions other than fp32: they do not decide, but they are told."""
     names = sorted({run.trial.recipe.precision for run in runs} - {"fp32"})
     return [f"trained in {' and '.join(sorted(names))}"] if names else []
+
+
+def _devices(runs: Sequence[RunRecord], claim: Claim) -> list[str]:
+    """Name what times and memory were measured on: elsewhere they are others."""
+    asked = claim.measurement
+    if not isinstance(asked, Timed | Latency):
+        return []
+    names = {name for run in runs if run.evidence for name in asked.list_devices(run.evidence)}
+    return [f"time and memory measured on {' and '.join(sorted(names))}"]
 
 
 def _normalizing(runs: Sequence[RunRecord]) -> list[str]:

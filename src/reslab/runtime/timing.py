@@ -15,6 +15,15 @@ from reslab.spec.recipe import Precision
 LONG = 5  # times what was to be spent in all
 
 
+def time_once(run: Callable[[], object], device: torch.device | str) -> float:
+    """Return the seconds that `run` takes, until the device is through with it."""
+    start = time.perf_counter()
+    run()
+    if torch.device(device).type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter() - start
+
+
 @dataclass(frozen=True, kw_only=True)
 class Timing:
     """Seconds a batch."""
@@ -56,13 +65,7 @@ def measure_time(
         network.zero_grad(set_to_none=True)
 
     def median_seconds(run: Callable[[], None]) -> float:
-        seconds = []
-        for _ in range(warmup + repeats):
-            start = time.perf_counter()
-            run()
-            if device.type == "cuda":
-                torch.cuda.synchronize(device)
-            seconds.append(time.perf_counter() - start)
+        seconds = [time_once(run, device) for _ in range(warmup + repeats)]
         return statistics.median(seconds[warmup:])
 
     try:

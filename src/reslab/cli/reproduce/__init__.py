@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +18,7 @@ from reslab.cli.terminal.asking import ask_before
 from reslab.cli.terminal.checked_records import warn_of
 from reslab.cli.terminal.progress import StopSignals, TrialBars, make_bars
 from reslab.cli.terminal.show import console, make_table, note, print_json, progress_console, say
-from reslab.cli.train.trial_set import print_runs, refuse_numbers, tell_needs
+from reslab.cli.train.trial_set import label_runs, print_runs, refuse_numbers, tell_needs
 from reslab.cli.words.subjects import WHOLE, Compile, Json, RunsFolder, runs_root, writable_root
 from reslab.errors import UserError, choices, suggest
 from reslab.numbers import about, signed
@@ -36,6 +36,7 @@ from reslab.spec.words import split_words
 if TYPE_CHECKING:
     from reslab.experiments.estimate import Estimate
     from reslab.experiments.reproduce import Plan
+    from reslab.spec.trial import Trial
 
 COUNTED, RELEASE = "table-1", "release"
 PLACES = (COUNTED, *CLAIMS, RELEASE)
@@ -65,14 +66,15 @@ def reproduce(
     Parameters
     ----------
     words
-        table-1 to table-12, fig-1, fig-4, fig-6, fig-7, shortcuts or release. Give several if they train on the same
-        images. table-1 counts parameters and multiply-adds and trains nothing. release tests the authors' ImageNet
+        table-1 to table-12, fig-1, fig-4, fig-6, fig-7, shortcuts, norms or release. Give several if they train on the
+        same images. table-1 counts parameters and multiply-adds and trains nothing. release tests the authors' ImageNet
         weights on the photographs of data=FOLDER, or of --from DIR prints the records. Then fields to change, such as
         recipe.iterations=2000 (a reduced setting). For ImageNet tables: data=FOLDER is a folder
         with ImageNet, or with other photographs, and data=tiny-imagenet is a dataset (then the verdict is 'reduced
-        setting'). For table-7 to table-12: data=FOLDER has Pascal VOC, COCO, ImageNet's detection data, or other
-        annotated objects (then the verdict is 'reduced setting'), and weights=FILE|imagenet|torchvision are what
-        detectors start from. data.on_bad_image=skip skips images that cannot be read.
+        setting'). For table-7 to table-12 and norms, which compares frozen and trained batch norm: data=FOLDER has
+        Pascal VOC, COCO, ImageNet's detection data, or other annotated objects (then the verdict is 'reduced setting'),
+        and weights=FILE|imagenet|torchvision are what detectors start from. data.on_bad_image=skip skips images that
+        cannot be read.
     seeds
         Train with the seeds 1 to N. Default: seed 1.
     only
@@ -186,23 +188,28 @@ def _means(name: str, network: str) -> bool:
 
 def _tell_plan(plan: Plan, *, refusing: bool) -> tuple[Estimate | None, float]:
     """Print what a plan trains and tests; return what training takes, None if no run is missing, and testing."""
-    missing = plan.missing
-    if networks := dict.fromkeys(name_of(trial.network).removeprefix("cifar-") for trial in missing):
+    missing, labels = plan.missing, _label_trials(plan)
+    if networks := dict.fromkeys(labels[trial] for trial in missing):
         numbers = sorted({trial.seed for trial in missing})
         seeds = f"seeds {numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"seed {numbers[0]}"
         note(f"to train: {', '.join(networks)}; {seeds}")
     where = {"together": plan.together, "device": plan.device}
     estimate = tell_needs(list(plan.trials), missing, plan.dataset, plan.root, **where, refusing=refusing)
-    return estimate, _tell_tests(plan)
+    return estimate, _tell_tests(plan, labels)
 
 
-def _tell_tests(plan: Plan) -> float:
+def _label_trials(plan: Plan) -> dict[Trial, str]:
+    """Name the trials of a plan by what tells them apart."""
+    return label_runs({trial: plan.run_of(trial) for trial in plan.trials}, plan.weights)
+
+
+def _tell_tests(plan: Plan, labels: Mapping[Trial, str]) -> float:
     """Print by what a plan tests which networks, besides the test at the end of each run; return the seconds."""
     from reslab.experiments.estimate import estimate_tests
 
     named: dict[str, dict[str, None]] = {}
     for by, trials in plan.unmeasured:
-        names = " + ".join(name_of(trial.network).removeprefix("cifar-") for trial in trials)
+        names = " + ".join(labels[trial] for trial in trials)
         named.setdefault(by, {})[names] = None
     if not named:
         return 0
@@ -217,7 +224,7 @@ def _tell_tests(plan: Plan) -> float:
 def _print_plan(plan: Plan, estimate: Estimate | None, test_seconds: float, *, json: bool) -> None:
     runs = {trial: plan.run_of(trial) for trial in plan.trials}
     if not json:
-        print_runs(runs, plan.root)
+        print_runs(runs, plan.root, weights=plan.weights)
         return
     trials = [
         {"id": trial.id, "network": name_of(trial.network), "seed": trial.seed, "state": run.state}
@@ -232,8 +239,9 @@ def _run(plan: Plan, *, compile: bool) -> None:
     """Run the missing trials of a plan."""
     from reslab.experiments.reproduce import reproduce as run_plan
 
+    labels = _label_trials(plan)
     with StopSignals() as stop, make_bars() as progress:
-        run_plan(plan, compile=compile, listener=TrialBars(progress, plan.missing).listener(stop))
+        run_plan(plan, compile=compile, listener=TrialBars(progress, plan.missing, labels=labels).listener(stop))
 
 
 def _print(judged: Judgement, root: Path) -> None:

@@ -68,7 +68,7 @@ def train_several(
     tell_needs(trials, list(missing), dataset, root, together=together, device=device, refusing=not dry_run)
     failures = {}
     if missing and not dry_run:
-        labels = label_each(trials, _name_origins(runs, weights))
+        labels = label_runs(runs, weights)
         with StopSignals() as stop, make_bars() as progress:
             failures = run_together(
                 list(missing),
@@ -160,15 +160,15 @@ def _refuse_unfit(missing: Mapping[Trial, RunDirectory], dataset: Dataset, weigh
             raise UserError(f"{trial.id}: {error}") from error
 
 
-def _name_origins(runs: Mapping[Trial, RunDirectory], weights: str | Path | None) -> dict[str, str]:
-    """Return what weights and data are called; what has not begun starts from the `weights` given."""
+def label_runs(runs: Mapping[Trial, RunDirectory], weights: str | Path | None) -> dict[Trial, str]:
+    """Name each trial by what tells it from the others; what has not begun starts from the `weights` given."""
     given = {trial.start: f"weights={name_weights(weights, {})}" for trial in runs if trial.start and weights}
-    return given | name_origins(runs.items())
+    return label_each(list(runs), given | name_origins(runs.items()))
 
 
 def print_runs(runs: Mapping[Trial, RunDirectory], root: Path, *, weights: str | Path | None = None) -> None:
     """Print a row for each run, a mean under runs that differ only in the seed, and the runs left out."""
-    labels, results = label_each(list(runs), _name_origins(runs, weights)), _read_results(runs)
+    labels, results = label_runs(runs, weights), _read_results(runs)
     damaged = [trial for trial, run in runs.items() if run.state == "finished" and trial not in results]
     shown = list_columns(score for trial in results for score in find_shown(trial).scores)
     stands = ["state<"] if len(results) < len(runs) else []

@@ -10,7 +10,7 @@ import torch
 from tests.analysis.subjects import make_subject, with_weights
 from torch import nn
 
-from reslab.analysis.identity.measure import INSTRUMENT, compare
+from reslab.analysis.identity.measure import INSTRUMENT
 from reslab.analysis.identity.settings import Identity
 from reslab.analysis.workbench import Workbench
 from reslab.networks.deepening import deepen
@@ -62,11 +62,3 @@ def test_where_there_is_no_addition_there_is_no_branch() -> None:
         found = INSTRUMENT.measure(make_subject(name, **fields), FEW, Workbench())
         assert all(row["branch"] is None and row["branch_error"] is None for row in found["blocks"])
         assert all(np.isfinite(row["change"]) for row in found["blocks"])
-
-
-def test_equal_maps_are_equal() -> None:
-    """Where both are zero too; opposite ones have the cosine -1."""
-    x = torch.tensor([[1.0, 2.0], [0.0, 0.0], [1.0, 0.0], [3.0, 4.0]])
-    change, cosine = compare(x, torch.tensor([[1.0, 2.0], [0.0, 0.0], [-1.0, 0.0], [6.0, 8.0]]))
-    assert change.tolist() == [0, 0, 2, 1]
-    assert cosine.tolist() == pytest.approx([1, 1, -1, 1])

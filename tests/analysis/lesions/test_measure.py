@@ -114,7 +114,7 @@ def test_blocks_are_set_back_to_the_weights_that_training_began_with(tmp_path: P
     assert origin == "step 4" and all(torch.equal(trained[name], value) for name, value in last.state_dict().items())
     found = INSTRUMENT.measure(at_end, replace(FEW, reset_step=4, pairs=0, several=0, swaps=0, paths=0), Workbench())
     assert all(row["more_loss"] == row["loss_error"] == 0 for row in found["reset"])
-    with pytest.raises(UserError, match="there is no snapshot of iteration 3; there are: 4"):
+    with pytest.raises(UserError, match="has no snapshot of iteration 3; it has 4"):
         find_initial(at_end, replace(FEW, reset_step=3))
 
 

@@ -14,7 +14,6 @@ from reslab.analysis.identity.departure import compare_weights
 from reslab.analysis.identity.measure import INSTRUMENT
 from reslab.analysis.identity.settings import Identity
 from reslab.analysis.workbench import Workbench
-from reslab.errors import UserError
 from reslab.networks import save_model
 from reslab.tasks.subject import Subject
 
@@ -78,12 +77,6 @@ def test_mistakes_that_come_and_go_are_counted(tmp_path: Path) -> None:
 def _answer(subject: Subject) -> tuple[torch.Tensor, torch.Tensor]:
     images, targets = next(iter(subject.batches(40, images=40)))
     return subject.network(images), targets
-
-
-def test_what_was_not_kept_is_refused() -> None:
-    """With what there is."""
-    with pytest.raises(UserError, match="has no snapshot of iteration 0; it has none; train a run with --snapshots"):
-        INSTRUMENT.measure(make_subject("cifar-resnet-8"), FEW, Workbench())
 
 
 def test_weights_of_nothing_have_not_moved() -> None:

@@ -38,20 +38,26 @@ WIDEST = 512  # channels for which a linear map is fitted: its sums are the squa
 def compare_blocks(anatomy: Anatomy, images: Tensor, *, linear: bool = False) -> dict[str, Tensor]:
     """Return the sums over a batch: of each quantity and its square, (blocks, 3, 2), and what linear maps need.
 
-    With them come the logits.
+    With them come the logits, and for how many images each block is given nothing but zeros and makes something of
+    them: relative to that nothing can be said, and they are not in the sums.
     """
     x = anatomy.before(images)
     quantities: list[Tensor] = []
+    left_out: list[Tensor] = []
     products: dict[str, Tensor] = {}
     for index, part in enumerate(anatomy.parts):
         x = anatomy.enter(index, x)
         without, y = part.bypass(x), part.module(x)
         values = torch.stack([*compare(without, y), _branch_ratio(part, x)])
+        void = (without.flatten(1) == 0).all(1) & values[0].isinf()
+        values[:2, void] = 0.0
+        left_out.append(void.sum())
         quantities.append(torch.stack([values.sum(1), values.square().sum(1)], 1))
         if linear and y.shape[1] <= WIDEST:
             products[f"{part.name}.products"] = multiply(without, y - without)
         x = y
-    return {"quantities": torch.stack(quantities), **products, LOGITS: anatomy.after(x)}
+    sums = {"quantities": torch.stack(quantities), "left_out": torch.stack(left_out)}
+    return {**sums, **products, LOGITS: anatomy.after(x)}
 
 
 def _branch_ratio(part: Part, x: Tensor) -> Tensor:
@@ -84,14 +90,19 @@ def _measure(subject: Subject, settings: Identity, workbench: Workbench) -> dict
     if not np.isfinite(quantities[:, :2]).all():
         raise tell_not_finite(network, "for some images", what="activations")
     width = NormalDist().inv_cdf((1 + settings.confidence) / 2)
-    means, errors = mean_and_error(quantities[..., 0], quantities[..., 1], images, width=width)
+    told_of = [images - int(number) for number in sums["left_out"]]
+    spreads = [
+        mean_and_error(rows[:, 0], rows[:, 1], max(1, number), width=width)
+        for rows, number in zip(quantities, told_of, strict=True)
+    ]
     moved = [None] * len(anatomy.parts) if then is None else compare_parts(anatomy, take_apart(then))
     blocks = [
         {
             "name": part.name,
             "stage": part.stage,
             "compared_with": part.left,
-            **_tell(means[index], errors[index]),
+            **_tell(*spreads[index]),
+            **({} if told_of[index] == images else {"left_out": images - told_of[index]}),
             **(explain_linearly(sums[key]) if (key := f"{part.name}.products") in sums else UNEXPLAINED),
             **({} if then is None else {"weights_moved": moved[index]}),
         }

@@ -79,8 +79,7 @@ def test_a_deep_plain_net_from_random_weights_does_not_find_it() -> None:
 
 def test_gates_are_hardly_more_open_than_they_began() -> None:
     """Of both networks."""
-    for network, fields in (("highway-19", {"dropout": 0.0}), ("gated-resnet-20", {})):
-        (run,) = find_runs(network, **fields)
+    for (run,) in (find_runs("highway-19", dropout=0.0), find_runs("gated-resnet-20")):
         means = [row["gate_mean"] for row in run.read("analysis/shortcuts")["additions"]]
         assert min(means) > 0.119 and max(means) < 0.2
         assert f"from {min(means):.2f} to {max(means):.2f} by block" in part_of(gates.BESIDE)

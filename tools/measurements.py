@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 
 from reslab.files import write_text
 from reslab.report.figures import STYLE, write_svg
@@ -15,7 +16,7 @@ from reslab.report.records import RunRecord, read_records
 from tools import REPOSITORY, RESULTS
 from tools.questions import convergence, curvature, gradients, identity, landscape, lesions, responses, shortcuts
 from tools.questions.asked import Later, fold
-from tools.questions.question import Material, Question
+from tools.questions.question import Beside, Material, Question
 
 DOCS = REPOSITORY / "docs"
 PAGE = DOCS / "paper" / "measurements.md"
@@ -31,7 +32,8 @@ ABOUT = """\
 Why residual nets train, asked of networks that are trained on CIFAR-10: the [weights that ship](models.md) and the
 [runs](runs.md). Numbers are read off the records, in tables and sentences alike. What no record shows reads *not run*,
 with its command. [Instruments](../how-to/analyze.md) have a page each. `reslab report` writes such a page for your own
-runs. In the figures plain networks are dashed, and a plain network and its residual twin have one colour."""
+runs. In the figures plain networks are dashed, and a plain network and its residual twin have one colour. *Small runs
+on digits* are of the 8×8 digits that come with the package, minutes on one CPU core each: signs, not proof."""
 
 
 def main() -> None:
@@ -78,8 +80,23 @@ def _write_answer(question: Question, material: Material) -> list[str]:
         answer.table,
         block,
         _fold(f"Records: {' '.join(records)}"),
+        *(_write_beside(question.beside) if question.beside else []),
     ]
     return [part for part in parts if part]
+
+
+def _write_beside(beside: Beside) -> list[str]:
+    answer = beside.tell()
+    paths = [run.path.relative_to(REPOSITORY).as_posix() for run in beside.runs()]
+    links = ", ".join(f"[{Path(path).name}](../../{path})" for path in paths)
+    return [
+        f"### Small runs on digits: {beside.title}",
+        _fold(answer.found),
+        _fold(f"How sure: {answer.sure}"),
+        answer.table,
+        "\n".join(["```", *map(fold, beside.commands), "```"]),
+        _fold(f"Records: {links}."),
+    ]
 
 
 def _write_later(question: Question, later: Later) -> str:

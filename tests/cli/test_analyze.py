@@ -56,6 +56,8 @@ def test_a_run_is_looked_into_at_a_step(reslab, run: Path) -> None:
     assert (run / "analysis" / "responses@6.json").exists()
     outcome = reslab("analyze", f"{run}@7")
     assert (outcome.code, "has no snapshot of step 7; it has those of steps 6" in outcome.err) == (2, True)
+    outcome = reslab("analyze", "convergence", f"{run}@6")
+    assert (outcome.code, "reads the whole log of a run, which has no steps; leave out @6" in outcome.err) == (2, True)
 
 
 def test_findings_about_a_file_are_kept_where_that_is_asked(reslab, run: Path, tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ def test_weights_are_kept_along_the_way(more: list[str], reslab, tmp_path: Path)
     words = ["train", "network=cifar-resnet-8", *SHORT, *more, "--runs", str(tmp_path)]
     refused = reslab(*words, "--snapshots", "0.5,13.0")
     assert (refused.code, list(tmp_path.iterdir())) == (2, [])
-    assert "snapshots are '0.5,13.0'; give steps from 1 to 12" in refused.err
+    assert "snapshots are '0.5,13.0'; give steps from 0 to 12" in refused.err
     assert reslab(*words, "--snapshots", "3,6").code == 0
     for run in tmp_path.iterdir():
         assert [RunDirectory(run).snapshot(step).exists() for step in (3, 6, 12)] == [True, True, False]

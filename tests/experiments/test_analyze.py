@@ -56,6 +56,16 @@ def test_responses_are_kept_in_the_run(run: RunDirectory) -> None:
     assert [layer["name"] for layer in found["layers"]][:3] == ["conv1", "conv2_1.1", "conv2_1.2"]
 
 
+def test_a_setting_that_came_later_leaves_what_was_found_before(run: RunDirectory, calls: list[int]) -> None:
+    """As by default it is what was measured, else it is not."""
+    kept = analyze_run(run, DIGITS, "responses")
+    settings = {name: value for name, value in kept["settings"].items() if name != "resamples"}
+    run.keep("responses", {**kept, "settings": settings})
+    assert analyze_run(run, DIGITS, "responses") == kept and len(calls) == 1
+    run.keep("responses", {**kept, "settings": settings | {"confidence": 0.5}})
+    assert analyze_run(run, DIGITS, "responses") == kept and len(calls) == 2
+
+
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """One more for each time that responses are measured."""

@@ -53,6 +53,14 @@ def test_a_run_is_pointed_at_with_a_step(tmp_path: Path) -> None:
         load_trained(f"{runs[1].path.name}@2", {}, tmp_path)
 
 
+def test_a_step_is_that_of_a_run(tmp_path: Path) -> None:
+    """A network's name has none, with weights or without; the sentence says what to do instead."""
+    with pytest.raises(UserError, match=r"'resnet-20@640' is a step of a run, .* weights=cifar10 .*; leave out @640"):
+        load_trained("resnet-20@640", {"weights": "cifar10"}, tmp_path)
+    with pytest.raises(UserError, match="only runs have steps; give a run id with @640, or leave out @640 and pass"):
+        load_trained("resnet-20@640", {}, tmp_path)
+
+
 def test_what_is_read_is_never_written_over(tmp_path: Path) -> None:
     """By whatever the subject is given: its file, the file's name with a network's, a run."""
     run = RunDirectory(tmp_path / "run 1")

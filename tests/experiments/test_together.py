@@ -242,6 +242,6 @@ def test_each_keeps_weights_along_its_own_way(tmp_path: Path) -> None:
     run_together([TRIALS[2], short], DIGITS, tmp_path, device="cpu", snapshots="0.5")
     for trial, step in ((TRIALS[2], 6), (short, 3)):
         assert RunDirectory.of(trial, tmp_path).snapshot(step).exists()
-    with pytest.raises(UserError, match="snapshots are '7'; give steps from 1 to 6"):
+    with pytest.raises(UserError, match="snapshots are '7'; give steps from 0 to 6"):
         run_together([TRIALS[2], short], DIGITS, tmp_path / "others", device="cpu", snapshots="7")
     assert not (tmp_path / "others").exists()

@@ -133,7 +133,7 @@ def test_mistakes_are_told_as_on_the_command_line(tmp_path: Path) -> None:
 def test_weights_are_kept_along_the_way(tmp_path: Path) -> None:
     """After iterations, or parts of the run; what is neither is told before anything is trained."""
     options = {"runs": tmp_path, "fields": {"recipe.iterations": 4, "recipe.batch": 8}}
-    with pytest.raises(UserError, match="snapshots are '5'; give steps from 1 to 4"):
+    with pytest.raises(UserError, match="snapshots are '5'; give steps from 0 to 4"):
         reslab.train("digits", "cifar-resnet-8", snapshots="5", **options)
     assert not list(tmp_path.iterdir())
     run = reslab.train("digits", "cifar-resnet-8", snapshots="0.25,0.5", **options)

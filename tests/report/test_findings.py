@@ -73,3 +73,20 @@ def test_the_page_of_a_run_shows_them(tmp_path: Path) -> None:
     assert '"landscape-contours":{"kind":"contours"' in text
     assert len(told) == 1
     assert "the run is shown without it" in index.read_text()
+
+
+def test_steps_of_a_run_are_lines_along_its_training(tmp_path: Path) -> None:
+    """With the last weights, by the same settings; a step alone, or a damaged one, makes none."""
+    run = write_run(tmp_path)
+    layers = [{"name": name, "std": 1.0, "low": 0.9, "high": 1.1} for name in ("conv1", "fc")]
+    found = {"data": "cifar10", "images": 100, "confidence": 0.95, "layers": layers}
+    for name in ("responses", "responses@0", "responses@100", "responses-0a1b2c3d@100"):
+        run.keep(name, found)
+    record = read(tmp_path)
+    sections, damages = read_sections(record)
+    (section,) = sections["responses"]
+    assert not damages and section.plots[0].content["x"] == [0, 100, record.step]
+    run.keep("responses@100", {"data": "cifar10"})
+    sections, damages = read_sections(record)
+    assert sections["responses"][0].plots[0].content["x"] == [0, record.step]
+    assert len(damages) == 1 and "responses@100.json is damaged" in damages[0].sentence

@@ -277,6 +277,17 @@ def test_landscapes_are_drawn(visit, tmp_path: Path) -> None:
     assert page.locator("[data-plot=landscape-0a1b2c3d-loss] .scatterlayer .trace").count() == 1
 
 
+def test_steps_are_lines_with_a_band(visit, tmp_path: Path) -> None:
+    """The median, and the first and the last layer beside it."""
+    run = write_run(tmp_path / "runs")
+    run.keep("responses@1", run.read("analysis/responses"))
+    page = visit(write(tmp_path / "runs", tmp_path / "site").parent / "runs" / f"{run.path.name}.html")
+    draw(page)
+    canvas = "document.querySelector('[data-plot=responses-along-original] .canvas').data"
+    assert page.evaluate(f"{canvas}.map((one) => one.mode)") == ["lines", "lines+markers", "lines", "lines"]
+    assert page.evaluate(f"{canvas}.map((one) => one.showlegend !== false)") == [False, True, True, True]
+
+
 def test_measurements_have_a_page(visit, tmp_path: Path) -> None:
     """A question each: lines of all networks, landscapes side by side, and how to measure what was not."""
     for network in ("plain-20", "resnet-20"):

@@ -79,6 +79,19 @@ def test_photographs_come_as_they_are_and_are_cropped_alike(photos: PhotoDataset
     assert torch.equal(prepared, expected)
 
 
+def test_fewer_images_of_a_folder_are_spread_over_it(photos: PhotoDataset) -> None:
+    """Evenly, of every class, and the same ones each time; of arrays they are the first, and all are all."""
+    subject = replace(make_subject(photos, CENTRE), spread=True)
+    assert photos.test.targets.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    targets = {count: torch.cat([targets for _, targets in subject.batches(3, images=count)]) for count in (2, 4, 5, 8)}
+    assert {count: those.tolist() for count, those in targets.items()} == {
+        2: [0, 1], 4: [0, 0, 1, 1], 5: [0, 0, 0, 1, 1], 8: [0, 0, 0, 0, 1, 1, 1, 1],
+    }  # fmt: skip
+    (first,) = replace(subject, spread=False).batches(3, images=2)
+    assert first[1].tolist() == [0, 0]
+    assert [subject.takes_evenly("test", count) for count in (0, 2, 8)] == [False, True, False]
+
+
 def test_a_bad_photograph_stops_or_is_passed_over(photos: PhotoDataset) -> None:
     """As whoever takes note of them says; its target goes with it."""
     photos.test.path(1).write_bytes(b"")

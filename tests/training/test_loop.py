@@ -326,6 +326,17 @@ def test_snapshots_are_of_what_is_judged_and_change_nothing(averaged: bool, tmp_
     assert_same(early.snapshots[0][1], journal.snapshots[0][1])
 
 
+def test_the_snapshot_of_step_0_is_what_training_starts_from(tmp_path: Path) -> None:
+    """Shown once, by the sitting that starts there."""
+    journal, toy = Journal(tmp_path, snapshot_at=frozenset({0, 3}), stop_at=4), Toy(WRONGS)
+    begun = {name: tensor.clone() for name, tensor in make_learner().state_dict().items()}
+    sit(toy, journal)
+    journal.stop_at = None
+    sit(Toy(WRONGS), journal)
+    assert [step for step, _ in journal.snapshots] == [0, 3]
+    assert_same(journal.snapshots[0][1], begun)
+
+
 def test_a_snapshot_comes_before_the_run_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run killed in between shows it again, the same; one that is saved there does not."""
     monkeypatch.setattr(Stepper, "waiting_is_free", False)

@@ -91,6 +91,7 @@ def test_one_cycle_ends_where_it_is_told(fall: str) -> None:
     [
         ("1000,2000", {1000, 2000}),
         ("1", {1}),
+        ("0,100", {0, 100}),
         (" 7 , 64000", {7, 64_000}),
         ("0.1,0.5,1", {6400, 32_000, 64_000}),
         ("1.0", {64_000}),
@@ -102,10 +103,8 @@ def test_snapshots_are_steps_or_parts_of_the_run(text: str, steps: set[int]) -> 
     assert read_snapshots(text, 64_000) == steps
 
 
-@pytest.mark.parametrize(
-    "text", ["", "0", "0.0", "64001", "1.5", "0.5,1000", "-1", "every:10", "1e3", "1,,2", "nan", "."]
-)
+@pytest.mark.parametrize("text", ["", "64001", "1.5", "0.5,1000", "-1", "every:10", "1e3", "1,,2", "nan", "."])
 def test_other_snapshots_are_refused(text: str) -> None:
     """What is no number, and what no iteration is."""
-    with pytest.raises(UserError, match=r"snapshots are .* give steps from 1 to 64000"):
+    with pytest.raises(UserError, match=r"snapshots are .* give steps from 0 to 64000"):
         read_snapshots(text, 64_000)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING
 
+from tools.questions import constructed
 from tools.questions.asked import Asked, Later
 from tools.questions.question import Answer, Material, Question, draw_views, panel_title, say_images, tabulate
 
@@ -64,12 +65,14 @@ QUESTION = Question(
     figure="says-identity",
     caption="Relative length of what each block changes, and the share of its output that is linear in its input",
     asked=(Asked(instrument="identity", settings={"images": 500}),),
+    beside=constructed.BESIDE,
     later=(
         Later(
-            "SGD started at the constructed deep solution ([how](../how-to/identity.md#constructed-solutions))",
+            "SGD started at the constructed deep solution of CIFAR-10 "
+            "([how](../how-to/identity.md#constructed-solutions))",
             (
-                "reslab train data=cifar10 network=plain-56 weights=constructed-56.safetensors --snapshots 0.02,0.5",
-                "reslab analyze identity RUN@1280 RUN@32000",
+                "reslab train data=cifar10 network=plain-56 weights=constructed-56.safetensors --snapshots 0,0.02,0.5",
+                "reslab analyze identity RUN@1280 RUN@32000 since=0",
             ),
             "cifar10/*/analysis/identity*@*.json",
         ),

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tools.questions import preactivation
 from tools.questions.asked import Asked, Later
 from tools.questions.question import Answer, Material, Question, draw_views, panel_title, say_images, tabulate
 
@@ -76,9 +77,10 @@ QUESTION = Question(
             settings={"images": 1000, "pairs": 0, "several": 10, "draws": 5, "swaps": 0, "reset": False, "paths": 0},
         ),
     ),
+    beside=preactivation.BESIDE,
     later=(
         Later(
-            "pre-activation",
+            "pre-activation on CIFAR-10",
             (
                 "reslab train data=cifar10 network=resnet-110 network.order=pre",
                 "reslab analyze lesions RUN",

@@ -12,6 +12,7 @@ from reslab.numbers import count
 from reslab.report.figures import Line, draw_lines
 from reslab.report.groups import Group
 from reslab.report.markdown import write_table
+from reslab.runs.directory import RunDirectory
 from tools.questions.asked import Asked, Found, Later, name_in_prose
 
 if TYPE_CHECKING:
@@ -43,6 +44,16 @@ class Answer:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Beside:
+    """What small runs on digits answer beside a question: their commands, and the folders of their records."""
+
+    title: str
+    tell: Callable[[], Answer]
+    commands: tuple[str, ...]
+    runs: Callable[[], Sequence[RunDirectory]]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Question:
     """A question with its answer, its figure and that one's caption; what it needs and no record has, comes `later`.
 
@@ -58,6 +69,7 @@ class Question:
     asked: tuple[Asked, ...] = ()
     commands: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
+    beside: Beside | None = None
     later: tuple[Later, ...] = ()
 
     @property

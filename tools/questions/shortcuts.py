@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING
 
+from tools.questions import gates
 from tools.questions.asked import RESIDUAL, Asked, Later
 from tools.questions.question import Answer, Material, Question, draw_views, panel_title, say_images, tabulate
 
@@ -37,8 +38,7 @@ def _tell(material: Material) -> Answer:
             f"block the branch has {forward['resnet-20']:.0f} % of the energy at the addition in ResNet-20, "
             f"{forward['resnet-56']:.0f} % in ResNet-56 and {forward['resnet-110']:.0f} % in ResNet-110, and of "
             f"that of the gradient that comes back {backward['resnet-20']:.0f}, {backward['resnet-56']:.0f} and "
-            f"{backward['resnet-110']:.0f} %. Whether gates are open is not run: Highway "
-            "networks left no weights."
+            f"{backward['resnet-110']:.0f} %. Of gates there are small runs on digits alone, below."
         ),
         sure=(
             f"{say_images(found)}; 95 % intervals of the shares are at most ± {error:.1f} points. One trained network "
@@ -60,9 +60,10 @@ QUESTION = Question(
     figure="says-shortcuts",
     caption="The branch's share in the energy at each addition, and in that of the gradient that comes back",
     asked=(Asked(instrument="shortcuts", settings={"images": 500}, networks=RESIDUAL),),
+    beside=gates.BESIDE,
     later=(
         Later(
-            "gates of Highway networks",
+            "gates of Highway networks on CIFAR-10",
             ("reslab train data=cifar10 network=highway-19", "reslab analyze shortcuts RUN"),
             "cifar10/highway-*/analysis/shortcuts*.json",
         ),

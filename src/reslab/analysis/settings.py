@@ -21,7 +21,7 @@ class Settings:
     """What every instrument can be told.
 
     Fields:
-        images: Measure on the first so many images; 0 takes all.
+        images: Measure on the first so many images, or, of a folder, on so many spread evenly over it; 0 takes all.
         on: The images that networks are tested on, or trained on, neither augmented.
         seed: The seed of whatever is drawn.
     """

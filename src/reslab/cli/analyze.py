@@ -21,7 +21,7 @@ from reslab.cli.words.subjects import Json, RunsFolder, runs_root
 from reslab.cli.words.trained import instrument_bars
 from reslab.errors import UserError, suggest
 from reslab.files import exists, refuse_closed_place
-from reslab.runs.directory import find_run
+from reslab.runs.directory import find_run, split_step
 from reslab.spec import is_network, name_of
 from reslab.spec.codec import decode
 from reslab.spec.words import refuse_unknown, split_words
@@ -33,7 +33,8 @@ WORDS = (
     "An instrument, then one or more of: a run (its id, the start of its id, or its folder), a run at the step of a "
     "snapshot (RUN@STEP), a weight file, or a network's name with weights=FILE|cifar10|imagenet. Then fields: "
     "data=NAME|FOLDER, data.split=full|tuning, data.on_bad_image=stop|skip, preprocess.FIELD=value, and those of the "
-    "instrument, such as images=N (use the first N images), on=test|train, seed=N. "
+    "instrument, such as images=N (use the first N images; of a folder, N spread evenly over it), on=test|train, "
+    "seed=N. "
     f"Without an instrument, it is {USUAL}. The instruments:\n\n{LISTED}"
 )
 
@@ -101,6 +102,8 @@ def _analyze_one(
         from reslab.experiments.subjects import load_inputs, load_trained
 
         if isinstance(find_instrument(instrument), LogInstrument):
+            if (step := split_step(subject)[1]) is not None:
+                raise UserError(f"{instrument} reads the whole log of a run, which has no steps; leave out @{step}")
             run = find_run(subject, root)
             refuse_unknown(f"analyze {instrument}", fields, ())
             found = analyze_log(run, instrument, settings, out=out)

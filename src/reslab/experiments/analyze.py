@@ -101,7 +101,8 @@ def _name(instrument: str, settings: Settings, step: int | None) -> str:
 def _describe(subject: Subject, settings: Settings, *, weights: bool) -> dict[str, Any]:
     """Say what is measured: whoever resumes a measurement, or takes one for another, goes by this.
 
-    A digest of the `weights` is in it where something is kept that may be compared.
+    A digest of the `weights` is in it where something is kept that may be compared. Early versions took the first
+    images of folders, and did not say so.
     """
     about = {
         "subject": subject.origin,
@@ -111,6 +112,8 @@ def _describe(subject: Subject, settings: Settings, *, weights: bool) -> dict[st
         "preprocess": encode(subject.preprocess),
         "settings": encode(settings),
     }
+    if subject.takes_evenly(settings.on, settings.images):
+        about["taken"] = "evenly"
     return about | ({"weights": seal({}, subject.network.state_dict())} if weights else {})
 
 
@@ -120,11 +123,12 @@ def _surroundings(device: str) -> dict[str, Any]:
 
 
 def _answers(kept: Mapping[str, Any], subject: Subject, settings: Settings, about: Mapping[str, Any]) -> bool:
-    """Whether what is kept is what would be measured.
+    """Whether what is kept is what would be measured; a setting that came later was as it is by default.
 
     Versions without settings had responses alone, always of all test images, and their settings among what was found.
     """
     if "settings" in kept:
-        return about.items() <= kept.items()
+        known = {**encode(type(settings)()), **kept["settings"]}
+        return about.items() <= {**kept, "settings": known}.items()
     told = {name: value for name, value in encode(settings).items() if name in kept and name != "images"}
     return subject.covered_by(kept) and told.items() <= kept.items()

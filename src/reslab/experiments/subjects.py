@@ -84,12 +84,15 @@ def load_trained(subject: Given, fields: Fields, runs: str | Path | None = None)
                 f"{name} is an ONNX file, which only `reslab predict` takes; give the weights it was exported from"
             )
         return load_file(name, overrides=own)
+    named, step = split_step(name)
     if weights is not None:
+        if step is not None and is_network(named):
+            raise UserError(f"'{name}' is a step of a run, and weights={weights} are of none; leave out @{step}")
         return load_file(weights, name=name, overrides=own)
-    name, step = split_step(name)
+    name = named
     matching = match_runs(name, root)
     if not matching:
-        raise UserError(_unknown(name, root))
+        raise UserError(_unknown(name, root, step))
     if own:
         raise UserError(f"a run already has its network; leave {choices(own)} out")
     if step is not None:
@@ -148,12 +151,17 @@ def refuse_overwriting(
         raise UserError(f"{out} belongs to a run; write to another file")
 
 
-def _unknown(subject: str, root: Path) -> str:
+def _unknown(subject: str, root: Path, step: int | None) -> str:
     if not is_network(subject):
         folder = is_folder(Path(subject))
         hint = f"give a run or a weight file, and data={subject}" if folder else "`reslab runs` lists the runs"
         if is_network(small := f"cifar-{subject}"):  # as tables and charts call it, which leave out what data implies
             hint = f"did you mean {small}?"
         return f"'{subject}' is not a weight file, a run in {root} or a network; {hint}"
+    if step is not None:
+        return (
+            f"no run in {root} starts with '{subject}', and only runs have steps; give a run id with @{step}, or leave "
+            f"out @{step} and pass weights=FILE"
+        )
     shipped = [f"weights={weights}" for weights in sets_of(name_of(find(subject)))]
     return f"no run in {root} starts with '{subject}'; pass {', '.join(['weights=FILE', *shipped])} or a run id"

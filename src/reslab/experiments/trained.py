@@ -187,6 +187,7 @@ def choose_inputs(
         trained_on=hold_back(trained_on, data)[0] if data else trained_on,
         class_names=network.task.name_outputs(dataset.class_names),
         brightest=dataset.brightest,
+        spread=dataset.has_files,
         preprocess=prepared,
         side=prepared.crop or network.spec.input_size,
         execution=execution,

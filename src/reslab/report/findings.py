@@ -1,4 +1,4 @@
-"""What instruments found in a run and its page shows in sections of their own, for all settings; no torch.
+"""What instruments found in a run and its page shows in sections of their own, for all settings and steps; no torch.
 
 Arrays are large, so nobody keeps them: they are read when the page is written.
 """
@@ -15,28 +15,49 @@ from numpy.typing import NDArray
 from reslab.analysis.catalogue import InstrumentPanel, list_panels
 from reslab.errors import UserError
 from reslab.report.records import Damage, RunRecord, naming
+from reslab.report.steps import show_steps, split_step
 from reslab.runs.directory import RunDirectory
 from reslab.tasks.display import Section
 
 
 def read_sections(record: RunRecord) -> tuple[dict[str, list[Section]], list[Damage]]:
-    """Return each instrument's sections, those of default settings first, and what of them is damaged."""
+    """Return each instrument's sections, those of default settings first, and what of them is damaged.
+
+    Where a run was measured at several steps, lines along its training come after the rest.
+    """
     run = RunDirectory(record.directory.path)  # not the one that remembers
     sections: dict[str, list[Section]] = {}
     damages: list[Damage] = []
-    shown = {name: panel for name, panel in list_panels().items() if panel.sections is not InstrumentPanel.sections}
-    for name, panel in shown.items():
-        for path in _list_settings(run, name):
+    for name, panel in list_panels().items():
+        along: dict[str, dict[int, InstrumentPanel]] = {}
+        for path, kind, step in _list_shown(run, name, panel):
             try:
                 found = run.read(f"analysis/{path.stem}")
                 with naming(f"analysis/{path.name}"):
-                    key = re.sub(r"\W", "-", path.stem)
-                    made = panel.read(found).sections(_read_arrays(path.with_suffix(".npz")), key=key)
-                    sections.setdefault(name, []).extend(made)
+                    read = panel.read(found)
+                    made = read.sections(_read_arrays(path.with_suffix(".npz")), key=_key(path.stem))
             except UserError as error:
-                said = f"{error}; the run is shown without it"
-                damages.append(Damage(record.directory.path.name, said, ""))
-    return sections, damages
+                if not panel.views or path.stem != name:  # that one is told where runs are read
+                    said = f"{error}; the run is shown without it"
+                    damages.append(Damage(record.directory.path.name, said, ""))
+                continue
+            sections.setdefault(name, []).extend(made)
+            along.setdefault(kind, {})[record.step if step is None else step] = read
+        for kind, panels in along.items() if panel.views else ():
+            sections.setdefault(name, []).extend(show_steps(panels, key=_key(f"{kind}-along")))
+    return {name: made for name, made in sections.items() if made}, damages
+
+
+def _key(stem: str) -> str:
+    return re.sub(r"\W", "-", stem)
+
+
+def _list_shown(run: RunDirectory, name: str, panel: type[InstrumentPanel]) -> list[tuple[Path, str, int | None]]:
+    """Return what is shown in sections, with its settings and step: all, or of lines those that have steps."""
+    found = [(path, *split_step(path.stem)) for path in _list_settings(run, name)]
+    stepped = {kind for _, kind, step in found if step is not None}
+    own = panel.sections is not InstrumentPanel.sections
+    return [one for one in found if own or one[1] in stepped]
 
 
 def _list_settings(run: RunDirectory, instrument: str) -> Sequence[Path]:

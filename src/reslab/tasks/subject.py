@@ -29,9 +29,10 @@ class Subject:
     """A network on a device, and images in batches as they are stored, or as its preprocessing wants them.
 
     `own` is true for all the images a network's own training tested it on, prepared as then; `trained_on` are those
-    of the same data that are trained on. `side` is that of the crops the network was made for; `bad` takes note of
-    images that cannot be read. A run has its `trial` and `snapshots`, its weights along the training by step; `step` is
-    that of the weights where they are one of these.
+    of the same data that are trained on. Where images may be sorted by class, as folders are, they are `spread`: fewer
+    of them are taken evenly from all over their split, and not from its beginning. `side` is that of the crops the
+    network was made for; `bad` takes note of images that cannot be read. A run has its `trial` and `snapshots`, its
+    weights along the training by step; `step` is that of the weights where they are one of these.
     """
 
     origin: str
@@ -48,6 +49,7 @@ class Subject:
     execution: Execution
     device: str
     bad: BadImages | None
+    spread: bool = False
     trial: Trial | None = None
     step: int | None = None
     snapshots: Mapping[int, Path] = field(default_factory=dict)
@@ -65,6 +67,10 @@ class Subject:
                 "them"
             )
         return images or there
+
+    def takes_evenly(self, on: Part, images: int) -> bool:
+        """Whether so many images are not the first ones, but spread over all there are."""
+        return self.spread and 0 < images < self.count(on)
 
     def _choose(self, on: Part) -> Split:
         return self.images if on == "test" else self.trained_on
@@ -93,11 +99,14 @@ class Subject:
     ) -> Iterator[tuple[list[Tensor], Tensor]]:
         """Yield images as they are stored, tensors of one size each, and targets; every image once, in order.
 
-        They are the first so many `images` (0: all), or so many `drawn` by a seed. Training images are not augmented.
+        They are the first so many `images` (0: all), or such as are spread, or so many `drawn` by a seed. Training
+        images are not augmented.
         """
         split, count = self._choose(on), self.count(on, images)
         if drawn is not None:
             split = split.take(np.random.default_rng(drawn).permutation(len(split))[:count])
+        elif self.takes_evenly(on, images):
+            split = split.take(np.arange(count) * len(split) // count)
         elif images:
             split = split.take(slice(count))
         on_bad = stop_at_bad if self.bad is None else self.bad.noting(on)

@@ -49,8 +49,8 @@ class Surroundings:
     """What a run is given besides the trial: where to write, whom to tell, when to stop.
 
     `rewind` is told the step a run goes on from, and the step of its last evaluation; `trial` is the run's id, which
-    its checkpoints bear. `snapshot` is shown the network to be judged after the iterations `snapshot_at`, before the
-    run is saved there; a run that goes on shows those again that came after what was saved.
+    its checkpoints bear. `snapshot` is shown the network to be judged after the iterations `snapshot_at`, 0 among them,
+    before the run is saved there; a run that goes on shows those again that came after what was saved.
     """
 
     checkpoints: Path
@@ -87,6 +87,8 @@ def _advance_to_the_end(stepper: Stepper, position: Position, around: Surroundin
     metrics: dict[str, float] = {}
     tally = Tally()
     saved_at = time.monotonic()
+    if position.step == 0 and 0 in around.snapshot_at and state.processes.first:
+        around.snapshot(0, state.judged)
     while not position.is_over(recipe):
         stepper.advance(position.step, warmed_at=position.warmed_at)
         position.step += 1

@@ -50,14 +50,17 @@ def is_warm(recipe: Recipe, recent_errors_percent: list[float]) -> bool:
 
 
 def read_snapshots(text: str, iterations: int) -> frozenset[int]:
-    """Return the steps after which snapshots are wanted: "1000,2000" are steps, "0.1,0.5,1" parts of the run."""
+    """Return the steps after which snapshots are wanted: "1000,2000" are steps, "0.1,0.5,1" parts of the run.
+
+    That of step 0 is what the training starts from.
+    """
     words = [word.strip() for word in text.split(",")]
     parts = any("." in word for word in words)
     if all(re.fullmatch(r"\d+\.?\d*|\.\d+", word) for word in words):
         steps = frozenset(round(float(word) * iterations) if parts else int(word) for word in words)
-        if min(steps) >= 1 and max(steps) <= iterations:
+        if max(steps) <= iterations:
             return steps
     raise UserError(
-        f"snapshots are {text!r}; give steps from 1 to {iterations}, such as 1000,2000, "
+        f"snapshots are {text!r}; give steps from 0 to {iterations}, such as 1000,2000, "
         "or fractions of the run, such as 0.1,0.5,1"
     )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 import pytest
 import torch
 from tests.analysis.subjects import make_subject, with_weights
-from torch import nn
+from torch import Tensor, nn
 
-from reslab.analysis.identity.measure import INSTRUMENT, compare
+from reslab.analysis.anatomy import take_apart
+from reslab.analysis.identity.measure import INSTRUMENT, compare_blocks
 from reslab.analysis.identity.settings import Identity
 from reslab.analysis.workbench import Workbench
 from reslab.networks.deepening import deepen
@@ -64,9 +66,28 @@ def test_where_there_is_no_addition_there_is_no_branch() -> None:
         assert all(np.isfinite(row["change"]) for row in found["blocks"])
 
 
-def test_equal_maps_are_equal() -> None:
-    """Where both are zero too; opposite ones have the cosine -1."""
-    x = torch.tensor([[1.0, 2.0], [0.0, 0.0], [1.0, 0.0], [3.0, 4.0]])
-    change, cosine = compare(x, torch.tensor([[1.0, 2.0], [0.0, 0.0], [-1.0, 0.0], [6.0, 8.0]]))
-    assert change.tolist() == [0, 0, 2, 1]
-    assert cosine.tolist() == pytest.approx([1, 1, -1, 1])
+def test_images_that_reach_a_block_as_zeros_are_left_out() -> None:
+    """Of that block's means, and counted; the rest of them is as it was."""
+    subject = make_subject("cifar-plain-8")
+    images, _ = next(iter(subject.batches(3, images=3)))
+    anatomy = take_apart(subject.network)
+    sums = compare_blocks(anatomy, images)
+    first = anatomy.parts[0]
+    dying = replace(first, module=Dying(first.module))
+    partly = compare_blocks(replace(anatomy, parts=(dying, *anatomy.parts[1:])), images)
+    assert partly["left_out"].tolist() == [0, 1, 0] and sums["left_out"].tolist() == [0, 0, 0]
+    assert partly["quantities"][:, :2].isfinite().all()
+    second = compare_blocks(anatomy, images[1:])["quantities"]
+    assert partly["quantities"][1, :2] == pytest.approx(second[1, :2])
+
+
+class Dying(nn.Module):
+    """A block that gives zeros of the first image."""
+
+    def __init__(self, block: nn.Module) -> None:
+        super().__init__()
+        self.block = block
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.block(x)
+        return torch.cat([torch.zeros_like(y[:1]), y[1:]])

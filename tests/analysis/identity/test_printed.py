@@ -49,3 +49,15 @@ def test_a_table_has_a_row_for_each_block() -> None:
     assert table.rows[0] == ("conv2_1", "identity", "0.5000", "0.0100", "0.9000", "0.6000", "25.0", "50.0")
     assert table.rows[2][-3:] == ("", "", "")
     assert len(table.headings) == len(table.rows[0])
+
+
+def test_what_moved_since_a_snapshot_is_said() -> None:
+    """In the sentence, and block by block."""
+    gone = {"step": 0, "weights": 0.0123, "outputs": 0.5, "judged_otherwise": 0.02, "wrong_then": 0.1, "wrong": 0.08}
+    found = FOUND | {"since": gone, "blocks": [row | {"weights_moved": 0.031} for row in FOUND["blocks"]]}
+    assert PRINTED.sentence(found).endswith(
+        "; since step 0 the weights moved by 1.2 % of their length and the outputs by 50 %, 2.0 % of the images are "
+        "judged otherwise, and 10.0 % wrong became 8.0 %"
+    )
+    table = PRINTED.table(found)
+    assert table.headings[-1] == "weights moved %" and [row[-1] for row in table.rows] == ["3.1"] * 3

@@ -14,3 +14,5 @@ def test_what_cannot_be_is_refused() -> None:
         Identity(batch=0)
     with pytest.raises(UserError, match="confidence is 1; it must be below 1"):
         Identity(confidence=1)
+    with pytest.raises(UserError, match="since is -1; give the step of a snapshot"):
+        Identity(since=-1)

@@ -9,17 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.analysis.subjects import make_subject
+from tests.analysis.subjects import make_subject, subject_of
 from tests.trials import DIGITS, make_digits_trial
 
 from reslab.analysis.anatomy import take_apart
 from reslab.analysis.lesions.measure import INSTRUMENT, find_initial, plan_lesions
 from reslab.analysis.lesions.settings import Lesions
 from reslab.analysis.workbench import Workbench
+from reslab.data.arrays.split import ArraySplit
 from reslab.errors import UserError
 from reslab.experiments.run import run_trial
 from reslab.experiments.starting import initialize
 from reslab.experiments.trained import choose_inputs, load_run
+from reslab.networks import create_model
 from reslab.runtime.listener import Listener
 
 FEW = Lesions(images=60, batch=25, pairs=5, several=3, swaps=3, draws=2, paths=2, path_images=8)
@@ -55,6 +57,31 @@ def test_without_two_ways_there_are_no_paths(name: str, fields: dict[str, str]) 
     found = INSTRUMENT.measure(make_subject(name, **fields), replace(FEW, swaps=0), Workbench())
     assert found["paths_by_length"] is None and found["shuffled"] == []
     assert len(found["single"]) == 3 and len(found["pairs"]) == 3
+
+
+def test_preactivation_networks_have_all_lesions() -> None:
+    """Paths too; the first block, which alone is given an activated map, is exchanged with no other."""
+    subject = make_subject("cifar-resnet-20", order="pre")
+    found = INSTRUMENT.measure(subject, FEW, Workbench())
+    images, targets = next(iter(subject.batches(60, images=60)))
+    with torch.no_grad():
+        wrong = subject.wrong(subject.network(images), targets).mean().item()
+    assert found["intact"]["wrong"] == pytest.approx(wrong) and found["blocks"] == 9
+    assert len(found["single"]) == len(found["reset"]) == 9 and len(found["shuffled"]) == 3
+    assert len(found["paths_by_length"]["lengths"]) == 10
+    assert any(row["more_loss"] != 0 for row in found["single"])
+
+
+def test_vggs_lose_convolutions() -> None:
+    """By name, with whatever weights; they have one way through every convolution, so no paths."""
+    numbers = np.random.default_rng(0)
+    images = ArraySplit(numbers.integers(0, 256, (4, 3, 32, 32), np.uint8), numbers.integers(0, 10, 4, np.uint8))
+    network = create_model("vgg-16", num_classes=10)
+    subject = replace(subject_of(network), images=images, brightest=255, side=32)
+    found = INSTRUMENT.measure(subject, replace(FEW, images=4, pairs=1, several=1, draws=1, reset=False), Workbench())
+    assert found["blocks"] == len(found["single"]) == 12 and found["paths_by_length"] is None
+    assert [row["left"] for row in found["single"]][:2] == ["identity", "zero-padding"]
+    assert all(np.isfinite(row["loss"]) for row in found["single"])
 
 
 def test_statistics_of_batches_change_the_numbers_and_leave_no_trace() -> None:
@@ -114,7 +141,7 @@ def test_blocks_are_set_back_to_the_weights_that_training_began_with(tmp_path: P
     assert origin == "step 4" and all(torch.equal(trained[name], value) for name, value in last.state_dict().items())
     found = INSTRUMENT.measure(at_end, replace(FEW, reset_step=4, pairs=0, several=0, swaps=0, paths=0), Workbench())
     assert all(row["more_loss"] == row["loss_error"] == 0 for row in found["reset"])
-    with pytest.raises(UserError, match="there is no snapshot of iteration 3; there are: 4"):
+    with pytest.raises(UserError, match="has no snapshot of iteration 3; it has 4"):
         find_initial(at_end, replace(FEW, reset_step=3))
 
 

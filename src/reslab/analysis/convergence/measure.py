@@ -5,11 +5,14 @@ t), and floor + amplitude * t^-rate.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from reslab.analysis.catalogue import LogInstrument
 from reslab.analysis.convergence.fitting import fit_phases, last_value
+from reslab.analysis.convergence.laws import Floats
 from reslab.analysis.convergence.phases import Phase, find_phases
 from reslab.analysis.convergence.settings import Convergence
 from reslab.analysis.workbench import Workbench
@@ -29,7 +32,6 @@ def list_curves(trial: Trial) -> list[Score]:
 
 
 def _measure(run: RunDirectory, settings: Convergence, workbench: Workbench) -> dict[str, Any]:
-    del workbench
     trial, log = run.trial(), run.log()
     if not find_phases(log, least=settings.least):
         raise UserError(
@@ -37,6 +39,7 @@ def _measure(run: RunDirectory, settings: Convergence, workbench: Workbench) -> 
             "run with a constant or stepwise schedule"
         )
     network, curves = trial.network, list_curves(trial)
+    workbench.store(_list_points(log, curves))
     rival = find_run(settings.against, run.path.parent) if settings.against else None
     return {
         "images": 0,
@@ -61,6 +64,14 @@ def _measure(run: RunDirectory, settings: Convergence, workbench: Workbench) -> 
             for score in curves
         ],
     }
+
+
+def _list_points(log: Sequence[Mapping[str, float]], curves: Sequence[Score]) -> dict[str, Floats]:
+    """Return what was fitted to, for whoever draws it: each score, and the middles of the intervals it is a mean of."""
+    steps = np.array([0, *[entry["step"] for entry in log]], np.float64)
+    names = [score.key("train") for score in curves]
+    values = {name: np.array([entry.get(name, math.nan) for entry in log], np.float64) for name in names}
+    return {"at": (steps[:-1] + steps[1:]) / 2, **values}
 
 
 def _find_target(settings: Convergence, score: Score, rival: RunDirectory | None, *, first: bool) -> Target:

@@ -16,7 +16,7 @@ class Curvature(Settings):
     """Which matrix, on which images, and how closely its spectrum is looked at.
 
     Fields:
-        images: Measure on the first so many images; 0 takes all.
+        images: Measure on the first so many images, or, of a folder, on so many spread evenly over it; 0 takes all.
         on: The images that the network was trained on, not augmented, or those it is tested on.
         matrix: The Hessian of the mean loss, or its Gauss-Newton matrix.
         norms: Normalize by the running statistics (fixed), or by those of each batch, differentiated through.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
+from reslab.analysis.curvature.density import smear
 from reslab.analysis.curvature.lanczos import Floats, Tridiagonal
 from reslab.analysis.curvature.panel import Estimate
 
@@ -77,5 +78,4 @@ def estimate_density(ritz: list[Ritz], *, broadening: float) -> tuple[Floats, Fl
     weights = np.concatenate([one.weights for one in ritz]) / len(ritz)
     width = broadening * float(np.ptp(nodes)) or broadening
     points = np.linspace(nodes.min() - 5 * width, nodes.max() + 5 * width, POINTS)
-    bells = np.exp(-0.5 * ((points[:, None] - nodes) / width) ** 2) / (width * math.sqrt(2 * math.pi))
-    return points, bells @ weights, width
+    return points, smear(points, nodes, weights, width=width), width

@@ -2,9 +2,11 @@
 
 A block is compared with what it would give without its branch: the identity, or what is left where dimensions change.
 For each image: how long what the block changes is, relative to that; the cosine of both; and how long the branch F(x)
-itself is, relative to the shortcut. Over all images: how much a linear map of the channels explains.
+itself is, relative to the shortcut. Over all images: how much a linear map of the channels explains. Beside an earlier
+network of the run: how far weights and outputs have gone from it.
 """
 
+import contextlib
 from statistics import NormalDist
 from typing import Any
 
@@ -14,9 +16,12 @@ from torch import Tensor
 
 from reslab.analysis.anatomy import Anatomy, Part, take_apart
 from reslab.analysis.catalogue import Instrument
+from reslab.analysis.identity.comparing import compare
+from reslab.analysis.identity.departure import compare_outputs, compare_parts, compare_weights, tell_departure
 from reslab.analysis.identity.linearity import explain_linearly, multiply
 from reslab.analysis.identity.settings import Identity
 from reslab.analysis.norms import normalizing
+from reslab.analysis.snapshots import load_snapshot
 from reslab.analysis.streaming import Floats, mean_and_error, sum_over_images
 from reslab.analysis.workbench import Workbench
 from reslab.networks.blocks import Block
@@ -25,37 +30,34 @@ from reslab.tasks.subject import Subject
 
 QUANTITIES = ("change", "cosine", "branch")
 UNEXPLAINED: dict[str, float | None] = {"linear_share": None, "output_linear_share": None}
+LOGITS = "logits"
 WIDEST = 512  # channels for which a linear map is fitted: its sums are the square of that
 
 
 @torch.no_grad()
 def compare_blocks(anatomy: Anatomy, images: Tensor, *, linear: bool = False) -> dict[str, Tensor]:
-    """Return the sums over a batch: of each quantity and its square, (blocks, 3, 2), and what linear maps need."""
+    """Return the sums over a batch: of each quantity and its square, (blocks, 3, 2), and what linear maps need.
+
+    With them come the logits, and for how many images each block is given nothing but zeros and makes something of
+    them: relative to that nothing can be said, and they are not in the sums.
+    """
     x = anatomy.before(images)
     quantities: list[Tensor] = []
+    left_out: list[Tensor] = []
     products: dict[str, Tensor] = {}
     for index, part in enumerate(anatomy.parts):
         x = anatomy.enter(index, x)
         without, y = part.bypass(x), part.module(x)
         values = torch.stack([*compare(without, y), _branch_ratio(part, x)])
+        void = (without.flatten(1) == 0).all(1) & values[0].isinf()
+        values[:2, void] = 0.0
+        left_out.append(void.sum())
         quantities.append(torch.stack([values.sum(1), values.square().sum(1)], 1))
         if linear and y.shape[1] <= WIDEST:
             products[f"{part.name}.products"] = multiply(without, y - without)
         x = y
-    return {"quantities": torch.stack(quantities), **products}
-
-
-def compare(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Return for each image the length of y - x relative to x, and the cosine of x and y, in float64.
-
-    Maps that are equal differ by nothing and have the cosine one, even where both are zero.
-    """
-    x, y = x.double().flatten(1), y.double().flatten(1)
-    length, other = x.norm(dim=1), y.norm(dim=1)
-    difference = (y - x).norm(dim=1)
-    same = difference == 0
-    change = torch.where(same, 0.0, difference / length)
-    return change, torch.where(same, 1.0, (x * y).sum(1) / (length * other))
+    sums = {"quantities": torch.stack(quantities), "left_out": torch.stack(left_out)}
+    return {**sums, **products, LOGITS: anatomy.after(x)}
 
 
 def _branch_ratio(part: Part, x: Tensor) -> Tensor:
@@ -72,35 +74,49 @@ def _branch_ratio(part: Part, x: Tensor) -> Tensor:
 def _measure(subject: Subject, settings: Identity, workbench: Workbench) -> dict[str, Any]:
     network = subject.network.eval()
     anatomy = take_apart(network)
-    with normalizing(network, settings.norms):
-        sums, images = sum_over_images(
-            subject,
-            settings,
-            workbench,
-            lambda inputs, _: compare_blocks(anatomy, inputs, linear=settings.linear),
-            batch=settings.batch,
-            part="blocks",
-        )
+    then = None if settings.since is None else load_snapshot(subject, settings.since)
+
+    @torch.no_grad()
+    def add(inputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        sums = compare_blocks(anatomy, inputs, linear=settings.linear)
+        logits = sums.pop(LOGITS)
+        return sums if then is None else sums | {"since": compare_outputs(subject, logits, then(inputs), targets)}
+
+    with normalizing(network, settings.norms), contextlib.ExitStack() as stack:
+        if then is not None:
+            stack.enter_context(normalizing(then, settings.norms))
+        sums, images = sum_over_images(subject, settings, workbench, add, batch=settings.batch, part="blocks")
     quantities = sums["quantities"]
     if not np.isfinite(quantities[:, :2]).all():
         raise tell_not_finite(network, "for some images", what="activations")
     width = NormalDist().inv_cdf((1 + settings.confidence) / 2)
-    means, errors = mean_and_error(quantities[..., 0], quantities[..., 1], images, width=width)
+    told_of = [images - int(number) for number in sums["left_out"]]
+    spreads = [
+        mean_and_error(rows[:, 0], rows[:, 1], max(1, number), width=width)
+        for rows, number in zip(quantities, told_of, strict=True)
+    ]
+    moved = [None] * len(anatomy.parts) if then is None else compare_parts(anatomy, take_apart(then))
     blocks = [
         {
             "name": part.name,
             "stage": part.stage,
             "compared_with": part.left,
-            **_tell(means[index], errors[index]),
+            **_tell(*spreads[index]),
+            **({} if told_of[index] == images else {"left_out": images - told_of[index]}),
             **(explain_linearly(sums[key]) if (key := f"{part.name}.products") in sums else UNEXPLAINED),
+            **({} if then is None else {"weights_moved": moved[index]}),
         }
         for index, part in enumerate(anatomy.parts)
     ]
-    return {
+    found = {
         "images": images,
         "skipped_images": subject.count(settings.on, settings.images) - images,
         "blocks": blocks,
     }
+    if then is None or settings.since is None:
+        return found
+    gone = compare_weights(network, then)
+    return found | {"since": tell_departure(sums["since"], images, step=settings.since, weights=gone, width=width)}
 
 
 def _tell(means: Floats, errors: Floats) -> dict[str, float | None]:

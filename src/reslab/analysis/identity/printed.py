@@ -8,6 +8,8 @@ from reslab.analysis.catalogue import PrintedInstrument
 from reslab.numbers import count
 from reslab.tasks.display import PrintedTable
 
+HEADINGS = ("block", "beside<", "change", "±", "cosine", "branch", "linear %", "output linear %")
+
 
 def _say(found: Mapping[str, Any]) -> str:
     settings = found["settings"]
@@ -21,14 +23,26 @@ def _say(found: Mapping[str, Any]) -> str:
             f"; of {len(changes)} blocks that keep dimensions {exact} are exactly the identity, and in the median one "
             f"what it changes is {statistics.median(changes):.3f} times as long as its input"
         )
-    return told
+    return told + _say_since(found)
+
+
+def _say_since(found: Mapping[str, Any]) -> str:
+    if "since" not in found:
+        return ""
+    gone = found["since"]
+    return (
+        f"; since step {count(gone['step'])} the weights moved by {100 * gone['weights']:.2g} % of their length and "
+        f"the outputs by {100 * gone['outputs']:.2g} %, {100 * gone['judged_otherwise']:.1f} % of the images are "
+        f"judged otherwise, and {100 * gone['wrong_then']:.1f} % wrong became {100 * gone['wrong']:.1f} %"
+    )
 
 
 def _tabulate(found: Mapping[str, Any]) -> PrintedTable:
+    since = "since" in found
     percent = f"{100 * found['settings']['confidence']:g} %"
     return PrintedTable(
         title=f"Blocks beside the identity, with {percent} intervals over images",
-        headings=("block", "beside<", "change", "±", "cosine", "branch", "linear %", "output linear %"),
+        headings=(*HEADINGS, "weights moved %") if since else HEADINGS,
         rows=tuple(
             (
                 row["name"],
@@ -41,6 +55,7 @@ def _tabulate(found: Mapping[str, Any]) -> PrintedTable:
                     "" if row[share] is None else f"{100 * row[share]:.1f}"
                     for share in ("linear_share", "output_linear_share")
                 ),
+                *([f"{100 * row['weights_moved']:.2g}"] if since else []),
             )
             for row in found["blocks"]
         ),

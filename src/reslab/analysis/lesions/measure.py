@@ -22,13 +22,12 @@ from reslab.analysis.lesions.plans import Deed, Lesion
 from reslab.analysis.lesions.settings import Lesions
 from reslab.analysis.lesions.surgery import Damage, Surgeon, sum_batch, sum_up
 from reslab.analysis.norms import normalizing
+from reslab.analysis.snapshots import load_snapshot
 from reslab.analysis.streaming import Floats, computing_exactly, sum_over_images
 from reslab.analysis.workbench import Workbench
-from reslab.errors import UserError
-from reslab.networks import Network, read_weights
+from reslab.networks import Network
 from reslab.networks.build import build_seeded
 from reslab.networks.finite import tell_not_finite
-from reslab.networks.weights.reading import load_tensors
 from reslab.runtime.execution import Execution
 from reslab.tasks.subject import Subject
 
@@ -58,17 +57,12 @@ def find_initial(subject: Subject, settings: Lesions) -> tuple[str, Network]:
     They are those of a snapshot, or those that the run's seed drew; where no run is known, or it did not start from
     random weights, others are drawn.
     """
+    if settings.reset_step:
+        return f"step {settings.reset_step}", load_snapshot(subject, settings.reset_step)
     spec, task, trial = subject.network.spec, subject.network.task, subject.trial
     seed = trial.seed if trial is not None and trial.start is None else None
     network = build_seeded(spec, task=task, seed=settings.seed if seed is None else seed)
     origin = "drawn" if seed is None else "initial"
-    if settings.reset_step:
-        origin = f"step {settings.reset_step}"
-        path = subject.snapshots.get(settings.reset_step)
-        if path is None:
-            there = ", ".join(map(str, sorted(subject.snapshots))) or "none"
-            raise UserError(f"there is no snapshot of iteration {settings.reset_step}; there are: {there}")
-        load_tensors(network, read_weights(path).tensors, origin=str(path))
     subject.execution.prepare_network(network.to(subject.device))
     return origin, network.eval()
 

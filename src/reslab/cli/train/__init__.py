@@ -76,7 +76,7 @@ def train(
         `torchrun -m reslab train`.
     snapshots
         Also keep the weights after these iterations (1000,2000) or fractions of the run (0.1,0.5), in the run's folder
-        'snapshots'. This does not change the training.
+        'snapshots'. 0 keeps those that training starts from. This does not change the training.
     find_rate
         Do not train: try rising learning rates for 100 iterations, print the losses, suggest a rate, and write a plot
         to the current folder.

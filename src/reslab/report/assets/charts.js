@@ -218,16 +218,28 @@
         }),
       ];
     },
-    profile: (plot) => [
-      [{
-        x: plot.x, y: plot.y, mode: "lines+markers", line: { color: shade(0), width: 1.8 }, marker: { size: 4 },
-        hovertemplate: "%{y:.4g} at %{x:.3g}<extra></extra>",
-      }],
-      layout({
-        hovermode: "closest", xaxis: { title: { text: plot.axes[0] } },
-        yaxis: { title: { text: plain(plot.words) }, type: plot.log ? "log" : "linear" },
-      }),
-    ],
+    // One line, with the band around it and other lines beside it, where there are any: these have a legend of plotly's.
+    profile: (plot) => {
+      const band = plot.band && {
+        x: [...plot.x, ...[...plot.x].reverse()], y: [...plot.band.high, ...[...plot.band.low].reverse()], fill: "toself",
+        fillcolor: faint(shade(0), 0.18), line: { width: 0 }, mode: "lines", hoverinfo: "skip", showlegend: false,
+      };
+      const beside = (plot.lines ?? []).map((one) => ({
+        x: one.x, y: one.y, mode: "lines", name: plain(one.name), hovertemplate: "%{fullData.name}: %{y:.4g} at %{x:.4g}<extra></extra>",
+        line: { color: shade(one.shade), width: 1.8, dash: one.dashed ? "5px,3px" : "solid" }, showlegend: !one.again,
+      }));
+      return [
+        [...(band ? [band] : []), {
+          x: plot.x, y: plot.y, mode: plot.mode ?? "lines+markers", line: { color: shade(0), width: 1.8 }, marker: { size: 4, color: shade(0) },
+          name: plain(plot.name ?? plot.words), hovertemplate: "%{y:.4g} at %{x:.4g}<extra></extra>",
+        }, ...beside],
+        layout({
+          hovermode: "closest", showlegend: beside.length > 0, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
+          margin: { l: 44, r: 8, t: beside.length ? 44 : 8, b: 40 }, xaxis: { title: { text: plain(plot.axes[0]) } },
+          yaxis: { title: { text: plain(plot.words) }, type: plot.log ? "log" : "linear" },
+        }),
+      ];
+    },
     precision: (plot) => {
       const x = plot.mean.map((_, i) => i / (plot.mean.length - 1));
       const curve = (name, y, line) => ({

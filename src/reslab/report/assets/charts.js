@@ -132,7 +132,7 @@
       }),
       layout({
         xaxis: { title: { text: plot.views[view] } },
-        yaxis: { title: { text: (plot.own[view] ?? plot.axis).words }, type: plot.own[view]?.log ? "log" : "linear" },
+        yaxis: { title: { text: (plot.own[view] ?? plot.axis).words }, type: plot.own[view]?.log ? "log" : "linear", exponentformat: "power" },
       }),
     ],
     classes: (plot, _, room, width) => [
@@ -236,7 +236,7 @@
         layout({
           hovermode: "closest", showlegend: beside.length > 0, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
           margin: { l: 44, r: 8, t: beside.length ? 44 : 8, b: 40 }, xaxis: { title: { text: plain(plot.axes[0]) } },
-          yaxis: { title: { text: plain(plot.words) }, type: plot.log ? "log" : "linear" },
+          yaxis: { title: { text: plain(plot.words) }, type: plot.log ? "log" : "linear", exponentformat: "power" },
         }),
       ];
     },

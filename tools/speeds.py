@@ -58,7 +58,7 @@ On one {device}, in bf16 ([all speeds](docs/paper/speed.md)):
   {peer_error} % with several views of each test image, {one_view} % with one view, as ours."""
 IN_AUTHORS = """\
 ImageNet: the authors' own ResNet-50, tested by `reslab reproduce release` on {images:,} of the 50,000 validation
-photographs, in float32:
+photographs, in {precision}:
 
 {table}"""
 
@@ -131,7 +131,8 @@ def write_authors() -> str:
         ours = " / ".join(f"{percent(verdict.ours)} ± {percent(verdict.standard_error)}" for verdict in both)
         rows.append(("ResNet-50", what, published, ours, " / ".join(dict.fromkeys(verdict.word for verdict in both))))
     table = write_table(("", "", "published", "ours, ± standard error", "verdict"), rows, left=(0, 1, 4))
-    return IN_AUTHORS.format(images=verdicts[0].images, table=table)
+    precision = " and ".join(dict.fromkeys(verdict.precision for verdict in verdicts))
+    return IN_AUTHORS.format(images=verdicts[0].images, precision=precision, table=table)
 
 
 def write_training() -> str:

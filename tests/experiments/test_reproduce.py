@@ -223,5 +223,5 @@ def test_detectors_are_planned_as_far_as_weights_and_images_go(tmp_path: Path) -
     asked = [(name, trials) for name, trials in plan.unmeasured]
     assert asked == [("refined", [baseline]), ("refined", [context]), ("refined-several-scales", [context])]
     for field, value in (("task.context", "true"), ("task.trains", "proposals"), ("task.norm", "trained")):
-        with pytest.raises(UserError, match=f"not '{field}'"):
+        with pytest.raises(UserError, match=f"does not take {field}, which makes another detector"):
             plan_runs(claims, dataset, tmp_path, weights=weights, fields={field: value})

@@ -576,12 +576,20 @@ def test_the_runs_own_test_does_not_stand_in_for_ten_crops(tmp_path: Path) -> No
 
 
 def write_detector(
-    root: Path, *, weights: str, precision: float, seed: int = 1, row: str = "ResNet-101", **task: Any
+    root: Path,
+    *,
+    weights: str,
+    precision: float,
+    seed: int = 1,
+    row: str = "ResNet-101",
+    channels_last: bool = True,
+    **task: Any,
 ) -> RunDirectory:
     """Write a run of a row of Table 7 on all of VOC, started from weights of this name."""
     (setting,) = find_claim("table-7", row, "VOC 2007 test").settings
     trial = setting.trial(seed)
     trial = replace(trial, start="5" * 64, preprocess=AUTHORS, task=replace(trial.task, **task))
+    trial = replace(trial, recipe=replace(trial.recipe, channels_last=channels_last))
     run = RunDirectory.of(trial, root)
     run.begin(trial, SITTING | {"weights": weights})
     finish_run(
@@ -638,3 +646,19 @@ def test_times_and_memory_are_told_with_their_device(tmp_path: Path) -> None:
     assert trained["training, ms per image"].values == (20.0,)
     assert trained[latency].values == (80.5,) and "measured on AMD EPYC" in trained[latency].remarks
     assert "its latency was not measured" in frozen[latency].remarks
+
+
+def test_what_changes_time_and_memory_is_a_reduced_setting_of_them(tmp_path: Path) -> None:
+    """Another order of channels takes other memory: such a run counts with the others for its precision alone."""
+    for seed, last in ((1, True), (2, False)):
+        run = write_detector(
+            tmp_path, weights="imagenet", precision=70.0, row="ResNet-50", seed=seed, channels_last=last
+        )
+        run.write("provenance", {"sittings": [SITTING | {"weights": "imagenet", "device": "NVIDIA H200"}]})
+        entry = {"seconds": 9.0, "images_per_second": 50.0, "peak_memory_bytes": (1 + 3 * last) << 30}
+        StepLog(run.path / "timings.jsonl").append({"step": run.trial().recipe.iterations, **entry})
+    frozen = {verdict.claim.quantity: verdict for verdict in judge(CLAIMS["norms"][:5], read_records(tmp_path)[0])}
+    memory = frozen["peak memory of training, GiB"]
+    assert (memory.word, memory.values) == ("measured", (4.0,))
+    assert "left out: 1 run in another setting" in memory.remarks
+    assert frozen["mAP@.5 %, eleven points"].n == 2

@@ -16,7 +16,7 @@ from reslab.networks.detection.detector import Detector
 from reslab.networks.layers import FrozenBatchNorm
 from reslab.runtime.listener import Listener
 from reslab.tasks import latency
-from reslab.tasks.latency import COUNTED, PASSES, WARMUP, measure_latency
+from reslab.tasks.latency import COUNTED, PASSES, measure_latency
 from reslab.tasks.subject import Subject
 
 
@@ -48,7 +48,7 @@ def test_one_image_at_a_time_is_judged_as_in_a_test(norm: str, tmp_path: Path) -
 
 def test_the_median_counts_without_the_warm_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In milliseconds, with the quartiles."""
-    seconds = itertools.chain([9.0] * WARMUP, (number / 1000 for number in range(1, COUNTED + 1)))
+    seconds = itertools.chain([9.0] * COUNTED, (number / 1000 for number in range(1, COUNTED + 1)))
     monkeypatch.setattr(latency, "time_once", lambda run, device: next(seconds))
     found = measure_latency(subject_of("frozen", tmp_path))
     assert found["milliseconds"] == pytest.approx(10.5)

@@ -42,7 +42,7 @@ def write() -> list[str]:
             sentences.append(compare(about.words, list(ways.values())))
     parts = [ABOUT, write_table(("photographs", "training", "test error %, mean ± std (n)", "time"), rows, left=(0, 1))]
     parts += [kept.list_items(sentences)] if sentences else []
-    return [*parts, *kept.write_remarks(about for about, _ in photographs), *kept.cite(records, missing)]
+    return [*parts, *kept.cite(records, missing)]
 
 
 def list_ways(record: Kept, name: str) -> dict[str, Sequence[Data]]:

@@ -29,7 +29,6 @@ class Photographs:
     folder: str
     words: str
     given: str
-    remark: str = ""
 
     @property
     def saved(self) -> str:
@@ -38,20 +37,8 @@ class Photographs:
 
 
 ANTS_BEES = Photographs("ants-bees", "Ants and bees", "ants-bees")
-IMAGENETTE = Photographs(
-    "imagenette",
-    "Imagenette, from ImageNet itself",
-    "imagenette-160",
-    "Imagenette's classes and photographs are ImageNet's, on which these weights were trained: its numbers say how "
-    "well they are remembered, not how well they transfer.",
-)
-CIFAR = Photographs(
-    "cifar10",
-    "CIFAR-10 at 224×224",
-    "cifar10:100",
-    "Of CIFAR-10, `cifar10:100` takes the first 100 images of each class for training and for tests, and writes them "
-    "into the folder cifar10-100.",
-)
+IMAGENETTE = Photographs("imagenette", "Imagenette, from ImageNet itself", "imagenette-160")
+CIFAR = Photographs("cifar10", "CIFAR-10 at 224×224", "cifar10:100")
 
 
 @dataclass(frozen=True)
@@ -110,11 +97,6 @@ def cite(records: Iterable[Kept], missing: Sequence[str]) -> list[str]:
     if missing:
         parts += ["Not run:", write_block(missing)]
     return parts
-
-
-def write_remarks(all_told: Iterable[Photographs]) -> list[str]:
-    """Write what is to be known of photographs."""
-    return [fold_prose(about.remark) for about in all_told if about.remark]
 
 
 def write_block(commands: Iterable[str]) -> str:

@@ -19,7 +19,12 @@ ABOUT = """\
 What the authors' ImageNet features are worth on other photographs. Everything here starts from `weights=imagenet`, the
 [authors' ResNet-50](../how-to/weights.md#the-authors-resnet-50), unless it says *from scratch*.
 [Fine-tune](../how-to/fine-tune.md) says how to do it with your photographs. Numbers are read off the records, in tables
-and sentences alike; `make results` writes this page. What no record shows reads *not run*, with its command."""
+and sentences alike; `make results` writes this page. What no record shows reads *not run*, with its command.
+
+`ants-bees` is the [folder of PyTorch's tutorial](../tutorials/classifier.md), `imagenette-160` is fast.ai's
+imagenette2-160, and `cifar10:100` is the first 100 images of each class of CIFAR-10, for training and for tests, which
+`benchmarks/finetune.py` writes into the folder cifar10-100. Imagenette's classes and photographs are ImageNet's, on
+which these weights were trained: its numbers say how well they are remembered, not how well they transfer."""
 
 
 def write_page(records: Sequence[RunRecord]) -> str:

@@ -42,7 +42,7 @@ def write() -> list[str]:
     heads = ("photographs", "layer", "linear", *[f"{number} neighbour{'s' * (number != '1')}" for number in NEIGHBOURS])
     parts = [ABOUT, write_table(heads, rows, left=(0, 1))]
     parts += [kept.list_items(sentences)] if sentences else []
-    return [*parts, *kept.write_remarks(about for about, _ in photographs), *kept.cite(records, missing)]
+    return [*parts, *kept.cite(records, missing)]
 
 
 def compare(words: str, layers: dict[str, Data]) -> str:

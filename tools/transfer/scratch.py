@@ -21,7 +21,8 @@ NETWORKS = ("resnet-18", "resnet-34", "resnet-50")
 FIELDS = "recipe=photos recipe.epochs=40 recipe.batch=128 recipe.optimizer.learning_rate=0.2"
 ABOUT = f"""\
 Imagenette is ten classes of ImageNet that are easy to tell apart. These networks begin with random weights and see
-{SIDE}×{SIDE} pixels. [Runs](runs.md) lists each run."""
+{SIDE}×{SIDE} pixels. [Runs](runs.md) lists each run. Those of ResNet-18 and -34 shared the
+machine with other trainings, so the times are not comparable."""
 HEADS = ("network", "epochs", "iterations", "test error %, mean ± std (n)", "time of each", "device", "commits")
 
 

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reslab.numbers import count, percent
+from reslab.numbers import percent
 from reslab.report.markdown import write_table
 from reslab.spec.recipe import find_recipe
 from reslab.tasks.classification.scores import ERROR
@@ -18,11 +18,12 @@ FINETUNE, PHOTOS = find_recipe("finetune"), find_recipe("photos")
 CHOSEN = f"rate={FINETUNE.optimizer.learning_rate:g} length={FINETUNE.iterations}"
 HELD_OUT_ERROR = f"validation_{ERROR.name}"
 ABOUT = f"""\
-One thing at a time, from `recipe=photos` with its {PHOTOS.iterations} iterations at a rate of \
+One or two fields at a time, from `recipe=photos` with its {PHOTOS.iterations} iterations at a rate of \
 {PHOTOS.optimizer.learning_rate:g}. Of the words,
 `rate` is `recipe.optimizer.learning_rate`, `length` is `recipe.iterations`, `freeze` is `recipe.freeze`, `body` is
 `recipe.optimizer.body_rate`, `decay` is `recipe.optimizer.stage_decay`, `norm` is `network.norm`, and `kind` is
-`recipe.optimizer.kind`. Training images that each seed draws are held out and decide; test errors stand beside them."""
+`recipe.optimizer.kind`. Training images that each seed draws are held out and decide; test errors stand beside them.
+Trainings ran beside each other and other work, so their seconds say little about speed."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,13 @@ class Setting:
     def held_out(self) -> float:
         """The mean error on images that were held out."""
         return kept.mean(self.ended, HELD_OUT_ERROR) if self.ended else math.inf
+
+    def standard_error(self, images: int) -> float:
+        """Return how far chance moves the mean: by its seeds, and at the least by so many images held out for each."""
+        wrong = [outcome[HELD_OUT_ERROR] for outcome in self.ended]
+        by_images = self.held_out * (100 - self.held_out) / (images * len(wrong))
+        by_seeds = statistics.variance(wrong) / len(wrong) if len(wrong) > 1 else 0.0
+        return math.sqrt(max(by_images, by_seeds))
 
     def row(self, *, best: bool) -> list[str]:
         """Write it, the best in bold."""
@@ -73,7 +81,7 @@ def write() -> list[str]:
             heads = ("setting", "held-out error %, mean ± std (n)", "test error %", "s")
             together = one.data["together"]
             words = f"{kept.name_images(about, one, name)}; {100 * one.data['held_out']:.0f} % of those for training "
-            words += "are held out. " + (f"{together} ran at once, which the seconds include." if together > 1 else "")
+            words += "are held out. " + (f"{together} ran at once." if together > 1 else "")
             parts += [kept.fold_prose(words.strip())]
             parts += [write_table(heads, [setting.row(best=setting in best) for setting in settings])]
             parts += [kept.list_items(failed)] if failed else []
@@ -81,7 +89,7 @@ def write() -> list[str]:
             parts += [kept.fold_prose(judge(settings, images=held_out))]
     if len(told) > 1:
         parts += [kept.fold_prose(judge_together([list_settings(one, name) for one, name in told]))]
-    return [*parts, *kept.write_remarks((IMAGENETTE,)), *kept.cite(records, missing)]
+    return [*parts, *kept.cite(records, missing)]
 
 
 def list_settings(record: Kept, name: str) -> list[Setting]:
@@ -100,14 +108,16 @@ def judge(settings: Sequence[Setting], *, images: int) -> str:
     best = find_best(settings)
     if not best:
         return "No setting ended, so no recipe follows."
-    least, tested = best[0].held_out, images * len(best[0].ended)
-    margin = 100 * math.sqrt(least / 100 * (1 - least / 100) / tested)
-    near = [one for one in settings if one in best or one.held_out <= least + margin]
-    names = ", ".join(f"`{one.name}`" for one in best)
+    least, error = best[0].held_out, best[0].standard_error(images)
+
+    def is_near(one: Setting) -> bool:
+        return bool(one.ended) and one.held_out - least <= math.hypot(error, one.standard_error(images))
+
+    near = [one for one in settings if one in best or is_near(one)]
+    names = " and ".join(f"`{one.name}`" for one in best)
     said = (
-        f"**{names} {'errs' if len(best) == 1 else 'err'} least on held-out images: {percent(least)} %.** The standard "
-        f"error of {count(tested)} images is {percent(margin)} points; {len(near)} of {len(settings)} settings are "
-        "within it."
+        f"**{names} {'errs' if len(best) == 1 else 'err'} least on held-out images: {percent(least)} %.** "
+        f"{len(near)} of {len(settings)} settings are within one standard error of the difference, by seeds and images."
     )
     chosen = next((one for one in settings if one.name == CHOSEN), None)
     if chosen is None or not chosen.ended:

@@ -284,8 +284,11 @@ def _with_readable_log(trial: Trial, claims: Iterable[Claim], *, given: bool) ->
 
 def _overridden(trial: Trial, overrides: Mapping[str, Any]) -> Trial:
     for field in overrides:
+        if field in FIXED_FIELDS:
+            other = "`reslab reproduce norms` compares both" if field == "task.norm" else "use `reslab train` for it"
+            raise UserError(f"reproduce does not take {field}, which makes another detector; {other}")
         group, _, rest = field.partition(".")
-        if field not in FREE_FIELDS and (group not in FREE_GROUPS or not rest or field in FIXED_FIELDS):
+        if field not in FREE_FIELDS and (group not in FREE_GROUPS or not rest):
             raise UserError(
                 f"reproduce takes recipe.FIELD, task.FIELD, {', '.join(FREE_FIELDS[:-1])} and {FREE_FIELDS[-1]}, "
                 f"not '{field}'; "

@@ -30,6 +30,8 @@ IMMATERIAL = {
     "recipe.evaluate_every",
     "recipe.sync_norms",
 }
+# Of these, what changes time and memory. Precisions are named in remarks.
+COSTLY = ("network.checkpointing", "recipe.channels_last")
 # A run that differs in one of these, or in a field of its network, is another experiment and no reduced setting.
 OTHER = ("data.name", "task", "task.name", "task.head", "task.context", "task.norm")
 A_RUN = re.compile(r".+-[0-9a-f]{12}(@\d+)?")  # that trained the weights which another starts from
@@ -156,6 +158,9 @@ def _sample(claim: Claim, setting: Setting, records: Sequence[RunRecord]) -> _Sa
     # Of one seed one run counts, be it copied or trained again in another precision: the one nearest the paper's.
     for run in sorted(records, key=lambda run: (PRECISIONS.index(run.trial.recipe.precision), run.id)):
         kind = _differences(run, setting, asked)
+        if isinstance(claim.measurement, Timed | Latency):
+            costly = trial_differences(run.trial, asked)
+            kind += tuple((field, *costly[field]) for field in COSTLY if field in costly)
         if any(field in OTHER or field.startswith("network.") for field, *_ in kind):
             continue
         if run.evidence is None:
@@ -286,7 +291,8 @@ def _devices(runs: Sequence[RunRecord], claim: Claim) -> list[str]:
     if not isinstance(asked, Timed | Latency):
         return []
     names = {name for run in runs if run.evidence for name in asked.list_devices(run.evidence)}
-    return [f"time and memory measured on {' and '.join(sorted(names))}"]
+    mixed = "; means over different devices" if len(names) > 1 else ""
+    return [f"time and memory measured on {' and '.join(sorted(names))}{mixed}"]
 
 
 def _normalizing(runs: Sequence[RunRecord]) -> list[str]:

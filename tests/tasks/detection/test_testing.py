@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from tests.finders import KNOWN, make_finder
 from tests.networks.detection.scenes import make_detector
 from tests.objects import make_scenes, write_voc
+from torch import Tensor
 
 from reslab.data.objects.dataset import ObjectsDataset, read_objects
 from reslab.data.objects.feed import make_feed
@@ -93,6 +95,27 @@ def test_images_of_one_shape_are_judged_together(
     assert list(bench._group([image[0] for image in images])) == [[0, 2, 3], [5], [1, 4]]
     (together,), _ = bench.judge(images, 0)
     torch.testing.assert_close(together, alone, rtol=1e-3, atol=1e-3)
+
+
+def test_what_does_not_fit_is_judged_one_by_one(dataset: ObjectsDataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the same detections; where one image does not fit, the sentence says what needs less."""
+    bench = DetectionBench([make_subject(dataset)], protocol="1-scale", precision="fp32")
+    image = torch.randint(0, 256, (3, 3, 45, 60), dtype=torch.uint8)
+    (alone,), _ = bench.judge([image], 0)
+    monkeypatch.setitem(TOGETHER, "cpu", 3)
+    judge, least = bench._judge, 2
+
+    def fail(stored: Sequence[Tensor]) -> list[Tensor]:
+        if len(stored) >= least:
+            raise torch.OutOfMemoryError
+        return judge(stored)
+
+    monkeypatch.setattr(bench, "_judge", fail)
+    (single,), _ = bench.judge([image], 0)
+    assert torch.equal(single, alone)
+    least = 1
+    with pytest.raises(UserError, match="more memory than the device has free; test with protocol=1-scale"):
+        bench.judge([image], 0)
 
 
 def test_bfloat16_differs_by_rounding(dataset: ObjectsDataset) -> None:

@@ -59,7 +59,7 @@ class DetectionBench:
         stored = [image for group in images for image in group]
         rows: dict[int, list[Tensor]] = {}
         for numbers in self._group(stored):
-            found = self._judge([stored[number] for number in numbers])
+            found = self._judge_if_fits([stored[number] for number in numbers])
             rows |= {number: [each[place] for each in found] for place, number in enumerate(numbers)}
         columns = [torch.stack(column) for column in zip(*(rows[number] for number in range(len(stored))), strict=True)]
         return columns[:-1], columns[-1]
@@ -71,6 +71,18 @@ class DetectionBench:
         for shape in sorted({*shapes}):
             numbers = [number for number, one in enumerate(shapes) if one == shape]
             yield from (numbers[first : first + most] for first in range(0, len(numbers), most))
+
+    def _judge_if_fits(self, stored: Sequence[Tensor]) -> list[Tensor]:
+        """Return the same as `_judge`, one image at a time where the device has no room for all."""
+        try:
+            return self._judge(stored)
+        except torch.OutOfMemoryError as error:
+            if len(stored) == 1:
+                raise UserError(
+                    "one image takes more memory than the device has free; test with protocol=1-scale or precision=bf16"
+                ) from error
+        singles = [self._judge_if_fits([image]) for image in stored]  # after the error, which holds what was allocated
+        return [torch.cat(column) for column in zip(*singles, strict=True)]
 
     def _judge(self, stored: Sequence[Tensor]) -> list[Tensor]:
         """Return the detections of each detector in images shown in one shape, and those of all together."""

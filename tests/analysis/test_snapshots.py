@@ -25,9 +25,9 @@ def test_a_snapshot_is_the_network_it_was_taken_of(tmp_path: Path) -> None:
 
 
 def test_what_was_not_kept_is_refused(tmp_path: Path) -> None:
-    """With what there is."""
+    """With what there is, and how to have it."""
     subject = make_subject("cifar-resnet-8")
-    with pytest.raises(UserError, match="has no snapshot of iteration 0; it has none; train a run with --snapshots"):
+    with pytest.raises(UserError, match="no snapshot of iteration 0; it has none; train with --snapshots 0,…"):
         load_snapshot(subject, 0)
-    with pytest.raises(UserError, match="has no snapshot of iteration 0; it has 40, 640"):
+    with pytest.raises(UserError, match="no snapshot of iteration 0; it has 40, 640; train with --snapshots 0,…"):
         load_snapshot(replace(subject, snapshots={640: tmp_path, 40: tmp_path}), 0)

@@ -10,7 +10,7 @@ from tests.analysis.subjects import make_subject
 from torch import Tensor
 
 from reslab.analysis.settings import Settings
-from reslab.analysis.streaming import mean_and_error, sum_over_images
+from reslab.analysis.streaming import mean_and_error, sum_over_images, tell_means
 from reslab.analysis.workbench import Workbench
 
 
@@ -37,9 +37,11 @@ def test_sums_are_over_all_images_whatever_interrupts(tmp_path: Path) -> None:
 
 
 def test_errors_are_those_of_means() -> None:
-    """As numpy has them; one image has none."""
+    """As numpy has them; one image has none, and of no image nothing is told."""
     values = np.random.default_rng(0).normal(3, 2, (4, 30))
     means, errors = mean_and_error(values.sum(1), (values**2).sum(1), 30, width=1.96)
     assert np.allclose(means, values.mean(1))
     assert np.allclose(errors, 1.96 * values.std(1, ddof=1) / np.sqrt(30))
     assert mean_and_error(values[:, 0], values[:, 0] ** 2, 1, width=1.96)[1] == pytest.approx(0, abs=1e-6)
+    none = mean_and_error(np.array([0.0, np.inf]), np.array([0.0, np.inf]), 0, width=1.96)
+    assert tell_means(("here", "there"), *none) == dict.fromkeys(("here", "here_error", "there", "there_error"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from tests.analysis.landscape.test_printed import FOUND
 from tests.runs_by_hand import write_run
 
 from reslab.report.findings import read_sections
-from reslab.report.records import RunRecord, read_records
+from reslab.report.records import Result, RunRecord, read_records
 from reslab.report.site import write_site
 from reslab.runs.directory import RunDirectory
 
@@ -86,6 +87,8 @@ def test_steps_of_a_run_are_lines_along_its_training(tmp_path: Path) -> None:
     sections, damages = read_sections(record)
     (section,) = sections["responses"]
     assert not damages and section.plots[0].content["x"] == [0, 100, record.step]
+    best = replace(record, result=Result(best_step=500, step=record.step))
+    assert read_sections(best)[0]["responses"][0].plots[0].content["x"] == [0, 100, 500]
     run.keep("responses@100", {"data": "cifar10"})
     sections, damages = read_sections(record)
     assert sections["responses"][0].plots[0].content["x"] == [0, record.step]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.analysis.curvature.found import FOUND
 
 from reslab.analysis.curvature.panel import PANEL as CURVATURE
@@ -39,6 +41,14 @@ def test_views_that_span_magnitudes_are_logarithmic() -> None:
     gone = {"largest": [{"value": 0.0, "low": 0.0, "high": 0.0}]}
     (section,) = show_steps({0: panels[0], 10: CURVATURE.read(FOUND | gone)}, key="curvature")
     assert not section.plots[0].content["log"]
+
+
+def test_a_line_follows_one_name() -> None:
+    """Through the steps that have it, wherever it stands there."""
+    whole, less = responses(1, 3, 2), responses(4, 5, 9)
+    (section,) = show_steps({0: replace(less, layers=less.layers[1:]), 40: whole, 640: less}, key="responses")
+    lines = [(line["name"], line["x"], line["y"]) for line in section.plots[0].content["lines"]]
+    assert lines == [("conv0", [40, 640], [1, 4]), ("conv2", [0, 40, 640], [9, 2, 9])]
 
 
 def test_one_step_makes_no_line() -> None:

@@ -93,3 +93,5 @@ def test_long_commands_are_folded() -> None:
     assert shlex.split(folded.replace("\\\n", "")) == shlex.split(command)
     assert "--out results" in folded
     assert RESULTS.name == "results"
+    assert fold(folded) == folded != command
+    assert "\\ \\" not in PAGE

@@ -96,7 +96,8 @@ def name_in_prose(network: str) -> str:
 
 
 def fold(command: str) -> str:
-    """Write a long command in lines that a shell joins."""
-    together = command.replace("--out ", "--out\0").replace("--runs ", "--runs\0")
+    """Write a long command in lines that a shell joins; one that is folded already comes out as it was."""
+    together = " ".join(command.replace("\\\n", " ").split())
+    together = together.replace("--out ", "--out\0").replace("--runs ", "--runs\0")
     lines = textwrap.wrap(together, WIDEST, break_long_words=False, break_on_hyphens=False)
     return " \\\n    ".join(lines).replace("\0", " ")

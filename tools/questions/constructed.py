@@ -36,11 +36,15 @@ def _read(runs: Sequence[RunDirectory], step: int) -> list[Mapping[str, Any]]:
 
 
 def added_change(found: Mapping[str, Any], shallow: str) -> float:
-    """Return by how much the median block changes its input, of those that the shallow network does not have."""
+    """Return by how much the median block changes its input, of those that the shallow network does not have.
+
+    Of a block that is given zeros alone, nothing is known.
+    """
     spec = find(shallow)
     assert isinstance(spec, NetworkSpec)
     known = {plan.name for plan in spec.layout()}
-    return statistics.median(block["change"] for block in found["blocks"] if block["name"] not in known)
+    changes = [block["change"] for block in found["blocks"] if block["name"] not in known]
+    return statistics.median(change for change in changes if change is not None)
 
 
 def _tell() -> Answer:
@@ -58,6 +62,7 @@ def _tell() -> Answer:
     }
     random = {kind: write_range([error_of(run) for run in find_runs(DEEP[kind])]) for kind in DEEP}
     moved = {key: [100 * one["since"]["weights"] for one in steps[STEPS[-1]]] for key, steps in found.items()}
+    outputs = {key: [100 * one["since"]["outputs"] for one in steps[STEPS[-1]]] for key, steps in found.items()}
     plain, residual, (first, middle, last) = ("plain", RATES[0]), ("resnet", RATES[0]), STEPS
     images = {one["images"] for steps in found.values() for those in steps.values() for one in those}
     (tested,) = images
@@ -68,30 +73,34 @@ def _tell() -> Answer:
             f"{began[kind]:.1f}",
             *(write_range(wrong[kind, rate][step]) for step in STEPS),
             write_range(moved[kind, rate], ".2g"),
-            write_range(changes[kind, rate][last], ".2g"),
+            write_range(changes[kind, rate][last], "#.2g"),
             random[kind] if rate == RATES[0] else "",
         ]
         for kind, rate in found
     ]
     return Answer(
         found=(
-            "**A residual net stays at the constructed solution. A plain net leaves it at once, but comes back to its "
+            "**A residual net stays near the constructed solution, a plain net leaves it at once; both end at its "
             f"error.** plain-20, deepened to plain-56 by blocks that are exactly the identity, errs on "
             f"{began['plain']:.1f} % of the test images. One iteration at a learning rate of {RATES[0]:g} makes that "
             f"{write_range(wrong[plain][first])} %, {middle} make it {write_range(wrong[plain][middle])} %, and {last} "
             f"bring it down to {write_range(wrong[plain][last])} %. ResNet-56, made likewise, goes from "
             f"{began['resnet']:.1f} % to {write_range(wrong[residual][first])}, {write_range(wrong[residual][middle])} "
-            f"and {write_range(wrong[residual][last])} %. The added blocks end up changing their input by "
-            f"{write_range(changes[plain][last], '.2g')} of its length in the plain net's median block and by "
-            f"{write_range(changes[residual][last], '.2g')} in the residual net's. From random weights plain-56 ends "
-            f"at {random['plain']} %: a solution as good as the shallow one is there, and SGD does not find it in "
-            "as many iterations."
+            f"and {write_range(wrong[residual][last])} %. By then the outputs have moved by "
+            f"{write_range(outputs[plain], '.0f')} % of their length in the plain net and by "
+            f"{write_range(outputs[residual], '.0f')} % in the residual one. The added blocks end up changing their "
+            f"input by {write_range(changes[plain][last], '#.2g')} of its length in the plain net's median block and "
+            f"by {write_range(changes[residual][last], '#.2g')} in the residual net's. From random weights plain-56 "
+            f"ends at {random['plain']} %: a solution as good as the shallow one is there, and SGD does not find it "
+            "in as many iterations."
         ),
         sure=(
-            f"{tested} test images, so that 1 % is {tested / 100:.1f} of them; {last} iterations of 64 images, "
+            f"{tested} test images, so that 1 % is {tested / 100:.2f} of them; {last} iterations of 64 images, "
             f"{len(_find(DEEP['plain'], RATES[0]))} seeds of each from one shallow network, ranges over seeds. A "
             "plain net's identity kernels hold in tests alone: in training batch norm normalizes them by each batch, "
-            "so the first steps say as much of batch norm as of SGD."
+            "so the first steps say as much of batch norm as of SGD. An added residual branch begins with a scale of "
+            "zero, so its convolutions have no gradient at first. The constructed start has the shallow net's "
+            "iterations behind it."
         ),
         table=write_table(("", *heads), rows),
     )

@@ -1,7 +1,7 @@
 """Sums over images, a batch at a time, kept after each so that whoever is interrupted goes on to the same numbers."""
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
@@ -47,7 +47,16 @@ def computing_exactly() -> contextlib.AbstractContextManager[None]:
 
 
 def mean_and_error(sums: Floats, squares: Floats, images: int, *, width: float) -> tuple[Floats, Floats]:
-    """Return means over images, and `width` standard errors of them."""
-    means = sums / images
-    variances = np.maximum(squares / images - means**2, 0)
+    """Return means over images, and `width` standard errors of them; those of no images are not finite."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = sums / images
+        variances = np.maximum(squares / images - means**2, 0)
     return means, width * np.sqrt(variances / max(1, images - 1))
+
+
+def tell_means(names: Sequence[str], means: Floats, errors: Floats) -> dict[str, float | None]:
+    """Return means and their errors by their names; None for what is not finite."""
+    told: dict[str, float | None] = {}
+    for name, mean, error in zip(names, means.tolist(), errors.tolist(), strict=True):
+        told |= {name: mean, f"{name}_error": error} if np.isfinite(mean) else {name: None, f"{name}_error": None}
+    return told

@@ -26,6 +26,7 @@ def read_sections(record: RunRecord) -> tuple[dict[str, list[Section]], list[Dam
     Where a run was measured at several steps, lines along its training come after the rest.
     """
     run = RunDirectory(record.directory.path)  # not the one that remembers
+    last = (record.result and record.result.best_step) or record.step  # what the final weights are of
     sections: dict[str, list[Section]] = {}
     damages: list[Damage] = []
     for name, panel in list_panels().items():
@@ -42,7 +43,7 @@ def read_sections(record: RunRecord) -> tuple[dict[str, list[Section]], list[Dam
                     damages.append(Damage(record.directory.path.name, said, ""))
                 continue
             sections.setdefault(name, []).extend(made)
-            along.setdefault(kind, {})[record.step if step is None else step] = read
+            along.setdefault(kind, {})[last if step is None else step] = read
         for kind, panels in along.items() if panel.views else ():
             sections.setdefault(name, []).extend(show_steps(panels, key=_key(f"{kind}-along")))
     return {name: made for name, made in sections.items() if made}, damages

@@ -54,7 +54,8 @@ def show_steps(panels: Mapping[int, InstrumentPanel], *, key: str) -> list[Secti
 def _draw(view: View, quantity: str, steps: Sequence[int], marks: Sequence[Sequence[Mark]], *, key: str) -> Plot:
     values = [[mark.value for mark in at] for at in marks]
     low, high = ([_short(of(at)) for at in values] for of in (min, max))
-    names = {0: marks[0][0].name, -1: marks[0][-1].name}
+    fullest = max(marks, key=len)  # at some steps, nothing may be known of a layer or block
+    names = dict.fromkeys((fullest[0].name, fullest[-1].name))
     content = {
         "x": list(steps),
         "y": [_short(_median(at)) for at in marks],
@@ -64,11 +65,17 @@ def _draw(view: View, quantity: str, steps: Sequence[int], marks: Sequence[Seque
         "axes": ["iterations"],
         "band": {"low": low, "high": high},
         "lines": [
-            {"name": name, "x": list(steps), "y": [_short(at[place]) for at in values], "shade": shade, "dashed": True}
-            for shade, (place, name) in enumerate(names.items(), start=1)
+            {"name": name, **_follow(name, steps, marks), "shade": shade, "dashed": True}
+            for shade, name in enumerate(names, start=1)
         ],
     }
     return Plot(f"{key}-{view.key}", "profile", view.title, content, words=f"{view.title} over the iterations")
+
+
+def _follow(name: str, steps: Sequence[int], marks: Sequence[Sequence[Mark]]) -> dict[str, list[float]]:
+    """Return the steps at which there is a mark of this name, and its values there."""
+    found = [(step, mark.value) for step, at in zip(steps, marks, strict=True) for mark in at if mark.name == name]
+    return {"x": [step for step, _ in found], "y": [_short(value) for _, value in found]}
 
 
 def _median(marks: Sequence[Mark]) -> float:

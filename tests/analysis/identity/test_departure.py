@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import torch
 from tests.analysis.subjects import make_subject
 from torch import nn
 
-from reslab.analysis.identity.departure import compare_weights
+from reslab.analysis.identity.departure import compare_outputs, compare_weights, tell_departure
 from reslab.analysis.identity.measure import INSTRUMENT
+from reslab.analysis.identity.printed import PRINTED
 from reslab.analysis.identity.settings import Identity
 from reslab.analysis.workbench import Workbench
 from reslab.networks import save_model
@@ -79,7 +81,41 @@ def _answer(subject: Subject) -> tuple[torch.Tensor, torch.Tensor]:
     return subject.network(images), targets
 
 
+def test_outputs_of_nothing_have_moved_by_nothing_that_can_be_told(tmp_path: Path) -> None:
+    """A snapshot that gives zeros of every image; what can be told still is."""
+    subject = with_start(tmp_path)
+    classifier = _classifier(subject)
+    whole = {name: value.clone() for name, value in classifier.state_dict().items()}
+    with torch.no_grad():
+        for parameter in classifier.parameters():
+            parameter.zero_()
+    save_model(subject.network, tmp_path / "start.safetensors")
+    classifier.load_state_dict(whole)
+    found = INSTRUMENT.measure(subject, FEW, Workbench())
+    since = found["since"]
+    assert (since["outputs"], since["outputs_error"], since["left_out"]) == (None, None, 40)
+    assert since["loss_then"] == pytest.approx(math.log(10)) and since["wrong_error"] is not None
+    assert "of their length, " in PRINTED.sentence(found | {"data": "digits", "settings": {"on": "test"}})
+
+
+def test_images_whose_outputs_were_zeros_are_left_out() -> None:
+    """Of the mean of what moved, and of nothing else."""
+    subject = make_subject("cifar-resnet-8")
+    outputs = torch.eye(10)[:3]
+    then = outputs * torch.tensor([[0.0], [1.0], [0.5]])
+    sums = {
+        name: value.numpy() for name, value in compare_outputs(subject, outputs, then, torch.zeros(3).long()).items()
+    }
+    told = tell_departure(sums, 3, step=0, weights=0.0, width=1.0)
+    assert told["outputs"] == pytest.approx(0.5) and told["left_out"] == 1
+    assert told["wrong"] == pytest.approx(2 / 3)
+
+
 def test_weights_of_nothing_have_not_moved() -> None:
-    """A network beside itself."""
-    network = make_subject("cifar-resnet-8").network
-    assert compare_weights(network, network) == 0
+    """Where all were zeros, nothing is long relative to them."""
+    network, then = (make_subject("cifar-resnet-8").network for _ in range(2))
+    assert compare_weights(network, then) > 0
+    with torch.no_grad():
+        for parameter in then.parameters():
+            parameter.zero_()
+    assert compare_weights(network, then) == 0

@@ -66,9 +66,10 @@ def test_where_there_is_no_addition_there_is_no_branch() -> None:
         assert all(np.isfinite(row["change"]) for row in found["blocks"])
 
 
-def test_images_that_reach_a_block_as_zeros_are_left_out() -> None:
+@pytest.mark.parametrize(("name", "known"), [("cifar-plain-8", 2), ("cifar-resnet-8", 3)])
+def test_images_that_reach_a_block_as_zeros_are_left_out(name: str, known: int) -> None:
     """Of that block's means, and counted; the rest of them is as it was."""
-    subject = make_subject("cifar-plain-8")
+    subject = make_subject(name)
     images, _ = next(iter(subject.batches(3, images=3)))
     anatomy = take_apart(subject.network)
     sums = compare_blocks(anatomy, images)
@@ -76,9 +77,21 @@ def test_images_that_reach_a_block_as_zeros_are_left_out() -> None:
     dying = replace(first, module=Dying(first.module))
     partly = compare_blocks(replace(anatomy, parts=(dying, *anatomy.parts[1:])), images)
     assert partly["left_out"].tolist() == [0, 1, 0] and sums["left_out"].tolist() == [0, 0, 0]
-    assert partly["quantities"][:, :2].isfinite().all()
+    assert partly["quantities"][1:, :known].isfinite().all()
     second = compare_blocks(anatomy, images[1:])["quantities"]
-    assert partly["quantities"][1, :2] == pytest.approx(second[1, :2])
+    assert partly["quantities"][1, :known] == pytest.approx(second[1, :known])
+
+
+@pytest.mark.parametrize("name", ["cifar-plain-8", "cifar-resnet-8"])
+def test_a_block_that_every_image_reaches_as_zeros_is_not_the_identity(name: str) -> None:
+    """Nothing is told of it, least of all that it changes nothing."""
+    subject = make_subject(name)
+    for parameter in cast(ResidualNetwork, subject.network).stem.parameters():
+        nn.init.zeros_(parameter)
+    row = INSTRUMENT.measure(subject, FEW, Workbench())["blocks"][0]
+    assert (row["name"], row["compared_with"], row["left_out"]) == ("conv2_1", "identity", 40)
+    for quantity in ("change", "cosine", "branch"):
+        assert row[quantity] is row[f"{quantity}_error"] is None
 
 
 class Dying(nn.Module):

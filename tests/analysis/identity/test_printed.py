@@ -34,6 +34,16 @@ FOUND = {
 }
 
 
+DEAD = {  # of a block that every image reaches as zeros
+    "name": "conv3_2",
+    "compared_with": "identity",
+    "left_out": 355,
+    "linear_share": None,
+    "output_linear_share": None,
+    **{f"{quantity}{part}": None for quantity in ("change", "cosine", "branch") for part in ("", "_error")},
+}
+
+
 def test_a_sentence_counts_what_is_exactly_the_identity() -> None:
     """Of the blocks that keep dimensions; others have no identity to be."""
     assert PRINTED.sentence(FOUND) == (
@@ -41,6 +51,7 @@ def test_a_sentence_counts_what_is_exactly_the_identity() -> None:
         "it changes is 0.250 times as long as its input"
     )
     assert PRINTED.sentence(FOUND | {"blocks": FOUND["blocks"][2:]}) == "355 images of digits"
+    assert PRINTED.sentence(FOUND | {"blocks": [*FOUND["blocks"], DEAD]}) == PRINTED.sentence(FOUND)
 
 
 def test_a_table_has_a_row_for_each_block() -> None:
@@ -49,6 +60,8 @@ def test_a_table_has_a_row_for_each_block() -> None:
     assert table.rows[0] == ("conv2_1", "identity", "0.5000", "0.0100", "0.9000", "0.6000", "25.0", "50.0")
     assert table.rows[2][-3:] == ("", "", "")
     assert len(table.headings) == len(table.rows[0])
+    (dead,) = PRINTED.table(FOUND | {"blocks": [DEAD]}).rows
+    assert dead == ("conv3_2", "identity", *[""] * 6)
 
 
 def test_what_moved_since_a_snapshot_is_said() -> None:
@@ -59,5 +72,7 @@ def test_what_moved_since_a_snapshot_is_said() -> None:
         "; since step 0 the weights moved by 1.2 % of their length and the outputs by 50 %, 2.0 % of the images are "
         "judged otherwise, and 10.0 % wrong became 8.0 %"
     )
+    untold = PRINTED.sentence(FOUND | {"since": gone | {"outputs": None}})
+    assert "moved by 1.2 % of their length, 2.0 % of the images" in untold
     table = PRINTED.table(found)
     assert table.headings[-1] == "weights moved %" and [row[-1] for row in table.rows] == ["3.1"] * 3

@@ -44,7 +44,7 @@ def test_the_page_has_them_with_their_records(beside: Beside) -> None:
     assert len(set(links)) == len(links) and all((REPOSITORY / link / "result.json").exists() for link in links)
 
 
-def test_a_residual_net_stays_where_a_plain_one_leaves() -> None:
+def test_a_residual_net_stays_near_where_a_plain_one_leaves() -> None:
     """Error along the training, and how far added blocks end up from the identity, by every seed."""
     plain, residual = (read(shortcut=shortcut, rate=0.02) for shortcut in ("none", "A"))
     assert [trial["seed"] for trial, _ in sorted(plain, key=lambda one: one[0]["seed"])] == [0, 1, 2]
@@ -56,6 +56,12 @@ def test_a_residual_net_stays_where_a_plain_one_leaves() -> None:
     assert min(errors["plain"][1]) > 3 * max(errors["residual"][1])
     assert min(errors["plain"][40]) > 5 * max(errors["residual"][40])
     assert all(steps[640]["since"]["wrong"] <= steps[640]["since"]["wrong_then"] for _, steps in plain)
+    began = {100 * steps[640]["since"]["wrong_then"] for _, steps in residual}
+    assert max(began) == min(began) and min(errors["residual"][40]) >= 2 * max(began)
+    assert max(abs(error - max(began)) for error in errors["residual"][640]) < 100 / 355 + 1e-9
+    for runs in (plain, residual):
+        gone = [100 * steps[640]["since"]["outputs"] for _, steps in runs]
+        assert f"{min(gone):.0f} to {max(gone):.0f} %" in part_of(constructed.BESIDE)
     for values in (errors["plain"][1], errors["plain"][40], errors["plain"][640], errors["residual"][40]):
         assert f"{min(values):.1f} to {max(values):.1f}" in part_of(constructed.BESIDE)
     added = [
@@ -67,6 +73,14 @@ def test_a_residual_net_stays_where_a_plain_one_leaves() -> None:
     ]
     assert min(added[0]) > 30 * max(added[1])
     assert f"{min(added[1]):.2g} to {max(added[1]):.2g}" in part_of(constructed.BESIDE)
+    assert f"{min(added[0]):.2f} to {max(added[0]):.2f}" in part_of(constructed.BESIDE)
+
+
+def test_blocks_of_which_nothing_is_known_are_not_counted() -> None:
+    """Among those that were added."""
+    rows = [("conv2_1", 9.0), ("conv2_4", 0.5), ("conv2_5", None), ("conv2_6", 0.7)]
+    found = {"blocks": [{"name": name, "change": change} for name, change in rows]}
+    assert constructed.added_change(found, "plain-20") == pytest.approx(0.6)
 
 
 def test_a_deep_plain_net_from_random_weights_does_not_find_it() -> None:

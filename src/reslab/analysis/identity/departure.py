@@ -6,31 +6,36 @@ Of a run that starts at a constructed solution (paper, section 1), that says whe
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from reslab.analysis.anatomy import Anatomy
 from reslab.analysis.identity.comparing import compare
-from reslab.analysis.streaming import Floats, mean_and_error
+from reslab.analysis.streaming import Floats, mean_and_error, tell_means
 from reslab.networks import Network
 from reslab.tasks.subject import Subject
 
 QUANTITIES = ("outputs", "loss", "loss_then", "wrong", "wrong_then", "judged_otherwise")
+SINCE, LEFT_OUT = "since", "since_left_out"
 
 
 @torch.no_grad()
-def compare_outputs(subject: Subject, outputs: Tensor, then: Tensor, targets: Tensor) -> Tensor:
-    """Return the sums over a batch of each quantity and its square, (quantities, 2).
+def compare_outputs(subject: Subject, outputs: Tensor, then: Tensor, targets: Tensor) -> dict[str, Tensor]:
+    """Return the sums over a batch of each quantity and its square, (quantities, 2), and how many images are left out.
 
     They are the relative length of what changed in the outputs, losses and mistakes of both networks, and whether an
-    image is judged otherwise.
+    image is judged otherwise. Relative to outputs that were nothing but zeros, no change has a length: such an image
+    is left out of the first.
     """
     outputs, then = outputs.float(), then.float()
     wrong, wrong_then = (subject.wrong(values, targets).double() for values in (outputs, then))
     change, _ = compare(then, outputs)
+    void = (then.flatten(1) == 0).all(1) & change.isinf()
+    change[void] = 0.0
     losses = [subject.losses(values, targets).double() for values in (outputs, then)]
     values = torch.stack([change, *losses, wrong, wrong_then, (wrong != wrong_then).double()])
-    return torch.stack([values.sum(1), values.square().sum(1)], 1)
+    return {SINCE: torch.stack([values.sum(1), values.square().sum(1)], 1), LEFT_OUT: void.sum()}
 
 
 def compare_weights(network: Network, then: Network) -> float:
@@ -51,10 +56,15 @@ def _distance(pairs: Iterable[tuple[nn.Parameter, nn.Parameter]]) -> float:
     return (moved / length) ** 0.5 if length else 0.0
 
 
-def tell_departure(sums: Floats, images: int, *, step: int, weights: float, width: float) -> Mapping[str, Any]:
+def tell_departure(
+    sums: Mapping[str, Floats], images: int, *, step: int, weights: float, width: float
+) -> Mapping[str, Any]:
     """Return what is told of it: means over images with their intervals."""
-    means, errors = mean_and_error(sums[:, 0], sums[:, 1], images, width=width)
-    told: dict[str, Any] = {"step": step, "weights": weights}
-    for name, mean, error in zip(QUANTITIES, means.tolist(), errors.tolist(), strict=True):
-        told |= {name: mean, f"{name}_error": error}
-    return told
+    left_out = int(sums[LEFT_OUT])
+    spreads = [
+        mean_and_error(row[:1], row[1:], images - left_out if name == "outputs" else images, width=width)
+        for name, row in zip(QUANTITIES, sums[SINCE], strict=True)
+    ]
+    means, errors = (np.concatenate(one) for one in zip(*spreads, strict=True))
+    told = {"step": step, "weights": weights, **tell_means(QUANTITIES, means, errors)}
+    return told | ({"left_out": left_out} if left_out else {})

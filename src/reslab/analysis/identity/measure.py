@@ -22,7 +22,7 @@ from reslab.analysis.identity.linearity import explain_linearly, multiply
 from reslab.analysis.identity.settings import Identity
 from reslab.analysis.norms import normalizing
 from reslab.analysis.snapshots import load_snapshot
-from reslab.analysis.streaming import Floats, mean_and_error, sum_over_images
+from reslab.analysis.streaming import mean_and_error, sum_over_images, tell_means
 from reslab.analysis.workbench import Workbench
 from reslab.networks.blocks import Block
 from reslab.networks.finite import tell_not_finite
@@ -50,7 +50,7 @@ def compare_blocks(anatomy: Anatomy, images: Tensor, *, linear: bool = False) ->
         without, y = part.bypass(x), part.module(x)
         values = torch.stack([*compare(without, y), _branch_ratio(part, x)])
         void = (without.flatten(1) == 0).all(1) & values[0].isinf()
-        values[:2, void] = 0.0
+        values[:, void] = 0.0
         left_out.append(void.sum())
         quantities.append(torch.stack([values.sum(1), values.square().sum(1)], 1))
         if linear and y.shape[1] <= WIDEST:
@@ -80,7 +80,7 @@ def _measure(subject: Subject, settings: Identity, workbench: Workbench) -> dict
     def add(inputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
         sums = compare_blocks(anatomy, inputs, linear=settings.linear)
         logits = sums.pop(LOGITS)
-        return sums if then is None else sums | {"since": compare_outputs(subject, logits, then(inputs), targets)}
+        return sums if then is None else sums | compare_outputs(subject, logits, then(inputs), targets)
 
     with normalizing(network, settings.norms), contextlib.ExitStack() as stack:
         if then is not None:
@@ -92,7 +92,7 @@ def _measure(subject: Subject, settings: Identity, workbench: Workbench) -> dict
     width = NormalDist().inv_cdf((1 + settings.confidence) / 2)
     told_of = [images - int(number) for number in sums["left_out"]]
     spreads = [
-        mean_and_error(rows[:, 0], rows[:, 1], max(1, number), width=width)
+        mean_and_error(rows[:, 0], rows[:, 1], number, width=width)
         for rows, number in zip(quantities, told_of, strict=True)
     ]
     moved = [None] * len(anatomy.parts) if then is None else compare_parts(anatomy, take_apart(then))
@@ -101,7 +101,7 @@ def _measure(subject: Subject, settings: Identity, workbench: Workbench) -> dict
             "name": part.name,
             "stage": part.stage,
             "compared_with": part.left,
-            **_tell(*spreads[index]),
+            **tell_means(QUANTITIES, *spreads[index]),
             **({} if told_of[index] == images else {"left_out": images - told_of[index]}),
             **(explain_linearly(sums[key]) if (key := f"{part.name}.products") in sums else UNEXPLAINED),
             **({} if then is None else {"weights_moved": moved[index]}),
@@ -116,14 +116,7 @@ def _measure(subject: Subject, settings: Identity, workbench: Workbench) -> dict
     if then is None or settings.since is None:
         return found
     gone = compare_weights(network, then)
-    return found | {"since": tell_departure(sums["since"], images, step=settings.since, weights=gone, width=width)}
-
-
-def _tell(means: Floats, errors: Floats) -> dict[str, float | None]:
-    told: dict[str, float | None] = {}
-    for name, mean, error in zip(QUANTITIES, means.tolist(), errors.tolist(), strict=True):
-        told |= {name: mean, f"{name}_error": error} if np.isfinite(mean) else {name: None, f"{name}_error": None}
-    return told
+    return found | {"since": tell_departure(sums, images, step=settings.since, weights=gone, width=width)}
 
 
 INSTRUMENT = Instrument(settings=Identity, measure=_measure)

@@ -1,5 +1,6 @@
 """What pages show of how far blocks are from the identity; no torch."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from reslab.analysis.catalogue import InstrumentPanel, Mark, View
@@ -9,14 +10,14 @@ from reslab.analysis.catalogue import InstrumentPanel, Mark, View
 class Compared:
     """One block beside the identity: the relative length of the change, the cosine, and what of its output is linear.
 
-    The last may not be known.
+    The last may not be known, and nothing is of a block that is given zeros alone.
     """
 
     name: str
-    change: float
-    change_error: float
-    cosine: float
-    cosine_error: float
+    change: float | None
+    change_error: float | None
+    cosine: float | None
+    cosine_error: float | None
     output_linear_share: float | None
 
 
@@ -47,16 +48,20 @@ class IdentityPanel(InstrumentPanel):
     @property
     def marks(self) -> list[Mark]:
         """The relative changes."""
-        return [Mark.around(row.name, row.change, row.change_error) for row in self.blocks]
+        return _mark((row.name, row.change, row.change_error) for row in self.blocks)
 
     def marks_in(self, view: View) -> list[Mark]:
         """Return what a view shows of every block; linear parts have no interval."""
         if view.key == "cosine":
-            return [Mark.around(row.name, row.cosine, row.cosine_error) for row in self.blocks]
+            return _mark((row.name, row.cosine, row.cosine_error) for row in self.blocks)
         if view.key == "linear":
             shares = [(row.name, row.output_linear_share) for row in self.blocks]
             return [Mark.around(name, 100 * share, 0.0) for name, share in shares if share is not None]
         return self.marks
+
+
+def _mark(rows: Iterable[tuple[str, float | None, float | None]]) -> list[Mark]:
+    return [Mark.around(name, value, off) for name, value, off in rows if value is not None and off is not None]
 
 
 PANEL = IdentityPanel

@@ -15,7 +15,8 @@ def _say(found: Mapping[str, Any]) -> str:
     settings = found["settings"]
     of = "training images" if settings["on"] == "train" else "images"
     skipped = f" (bad images skipped: {count(found['skipped_images'])})" if found.get("skipped_images") else ""
-    changes = [row["change"] for row in found["blocks"] if row["compared_with"] == "identity"]
+    kept = [row["change"] for row in found["blocks"] if row["compared_with"] == "identity"]
+    changes = [change for change in kept if change is not None]
     exact = sum(change == 0 for change in changes)
     told = f"{count(found['images'])} {of} of {found['data']}{skipped}"
     if changes:
@@ -30,10 +31,11 @@ def _say_since(found: Mapping[str, Any]) -> str:
     if "since" not in found:
         return ""
     gone = found["since"]
+    outputs = "" if gone["outputs"] is None else f" and the outputs by {100 * gone['outputs']:.2g} %"
     return (
-        f"; since step {count(gone['step'])} the weights moved by {100 * gone['weights']:.2g} % of their length and "
-        f"the outputs by {100 * gone['outputs']:.2g} %, {100 * gone['judged_otherwise']:.1f} % of the images are "
-        f"judged otherwise, and {100 * gone['wrong_then']:.1f} % wrong became {100 * gone['wrong']:.1f} %"
+        f"; since step {count(gone['step'])} the weights moved by {100 * gone['weights']:.2g} % of their length"
+        f"{outputs}, {100 * gone['judged_otherwise']:.1f} % of the images are judged otherwise, and "
+        f"{100 * gone['wrong_then']:.1f} % wrong became {100 * gone['wrong']:.1f} %"
     )
 
 
@@ -47,10 +49,10 @@ def _tabulate(found: Mapping[str, Any]) -> PrintedTable:
             (
                 row["name"],
                 row["compared_with"],
-                f"{row['change']:.4f}",
-                f"{row['change_error']:.4f}",
-                f"{row['cosine']:.4f}",
-                "" if row["branch"] is None else f"{row['branch']:.4f}",
+                *(
+                    "" if row[quantity] is None else f"{row[quantity]:.4f}"
+                    for quantity in ("change", "change_error", "cosine", "branch")
+                ),
                 *(
                     "" if row[share] is None else f"{100 * row[share]:.1f}"
                     for share in ("linear_share", "output_linear_share")

@@ -7,12 +7,14 @@ import json
 import shutil
 import statistics
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from tests.runs_by_hand import groups_in, labelled_groups, write_run, write_turning_run
 
-from reslab.report.groups import DARK, LIGHT, by_data, group_runs, spread
+from reslab.analysis.catalogue import Mark, View
+from reslab.report.groups import DARK, LIGHT, Group, by_data, group_runs, spread
 from reslab.report.records import read_records
 
 # What a colour becomes without one kind of cone, in linear RGB (Machado, Oliveira, Fernandes, 2009).
@@ -35,6 +37,18 @@ def test_seeds_share_a_mean_curve(tmp_path: Path) -> None:
     end = group.curve[-1].test
     assert end is not None
     assert (end.mean, end.std, end.n) == (statistics.fmean(last), statistics.stdev(last), 3)
+
+
+def test_what_is_unknown_of_one_seed_has_no_mean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other places keep theirs; with nothing found there is no line."""
+    write_run(tmp_path)
+    (group,) = labelled_groups(tmp_path).values()
+    view = View(key="linear", title="Linear share", axis="layers", printed_axis="layers")
+    assert group.line("identity", view) == []
+    seeds = [[("first", 1.0), ("second", 2.0), ("third", 3.0)], [("first", 3.0), ("third", 5.0)]]
+    found = [SimpleNamespace(marks_in=lambda _, row=row: [Mark.around(*each, 0.1) for each in row]) for row in seeds]
+    monkeypatch.setattr(Group, "found", lambda self, instrument: found)
+    assert [(mark.name, mark.value) for mark in group.line("identity", view)] == [("first", 2.0), ("third", 4.0)]
 
 
 def test_an_interrupted_seed_joins_no_mean(tmp_path: Path) -> None:

@@ -119,14 +119,16 @@ class Group:
         """Return the means over these seeds, within one standard deviation; of one run, within its confidence.
 
         By size, each seed is in its own order: a verdict's rank or median is that of this line. Where an axis spans
-        magnitudes, so do means and deviations: they are those of the logarithms.
+        magnitudes, so do means and deviations: they are those of the logarithms. What is unknown of one seed has none.
         """
         lines = [found.marks_in(view) for found in self.found(instrument)]
+        if not lines:
+            return []
+        known = set.intersection(*({mark.name for mark in marks} for marks in lines))
+        lines = [[mark for mark in marks if mark.name in known] for marks in lines]
         if view.by_size:
             lines = [sorted(marks, key=lambda mark: -mark.value) for marks in lines]
-        return (
-            list(lines[0]) if len(lines) == 1 else [_average(marks, log=view.log) for marks in zip(*lines, strict=True)]
-        )
+        return lines[0] if len(lines) == 1 else [_average(marks, log=view.log) for marks in zip(*lines, strict=True)]
 
     @property
     def ends(self) -> tuple[Spread | None, Spread | None]:

@@ -118,7 +118,9 @@ def train(job: Job) -> Outcome:
 
 def train_all(jobs: Sequence[Job], *, together: int) -> Iterator[Outcome | str]:
     """Yield what trainings came to, in their order, or what went wrong; `together` run at once."""
-    os.environ.setdefault("RESLAB_WORKERS", str(max(1, (os.cpu_count() or 1) // together)))
+    share = str(max(1, (os.cpu_count() or 1) // together))
+    for shared in ("RESLAB_WORKERS", "OMP_NUM_THREADS"):  # else each would take all cores
+        os.environ.setdefault(shared, share)
     with ProcessPoolExecutor(together, mp_context=multiprocessing.get_context("spawn")) as processes:
         for future in [processes.submit(train, job) for job in jobs]:
             try:

@@ -96,7 +96,11 @@ def normalize(spec: object, *, usual: str = "") -> None:
 
 def differing_leaves(one: Any, other: Any) -> dict[str, tuple[Any, Any]]:
     """Return the dotted leaves in which plain data differ, with both values (None where one lacks the leaf)."""
-    left, right = (flatten(data, into_lists=True) for data in (one, other))
+    return differing_fields(*[flatten(data, into_lists=True) for data in (one, other)])
+
+
+def differing_fields(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Return the fields in which flattened data differ, with both values (None where one lacks the field)."""
     keys = [*left, *[key for key in right if key not in left]]
     return {key: (left.get(key), right.get(key)) for key in keys if left.get(key) != right.get(key)}
 

@@ -1,5 +1,6 @@
 """One experiment, complete: data, network, recipe, seed. Equal trials share a run, so repeating one is free."""
 
+import functools
 import hashlib
 import json
 import re
@@ -9,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from reslab.errors import UserError, suggest
 from reslab.spec.catalogue import Spec, comparable, name_of, spec_from_dict, spec_to_dict
-from reslab.spec.codec import convert, decode, differing_leaves, encode, normalize, override
+from reslab.spec.codec import convert, decode, differing_fields, encode, flatten, normalize, override
 from reslab.spec.preprocess import Preprocess
 from reslab.spec.recipe import Recipe, change_recipe
 from reslab.spec.task import CLASSIFICATION, encode_task, find_task
@@ -18,6 +19,7 @@ from reslab.spec.task_spec import TaskSpec
 SplitName: TypeAlias = Literal["full", "tuning"]
 OnBadImage: TypeAlias = Literal["stop", "skip"]
 PARTS = ("task", "data", "network", "recipe", "seed")
+MOST_FLATTENED = 4096  # trials
 GROUPS = ("task", "data", "network", "recipe")
 START, PREPARED = "start", "preprocess"
 RECIPE_FIELDS = tuple(Recipe.__dataclass_fields__)
@@ -155,7 +157,12 @@ def trial_from_dict(data: Mapping[str, Any]) -> Trial:
 
 def trial_differences(one: Trial, other: Trial) -> dict[str, tuple[Any, Any]]:
     """Return the dotted fields in which two trials differ, with both values (None where one lacks the field)."""
-    return differing_leaves(*[trial_to_dict(trial) | {"network": comparable(trial.network)} for trial in (one, other)])
+    return differing_fields(_flatten(one), _flatten(other))
+
+
+@functools.lru_cache(maxsize=MOST_FLATTENED)  # verdicts compare each run with the setting of each claim
+def _flatten(trial: Trial) -> dict[str, Any]:
+    return flatten(trial_to_dict(trial) | {"network": comparable(trial.network)}, into_lists=True)
 
 
 def hint_at_field(word: str) -> str:

@@ -99,6 +99,14 @@ def noise(count: int, seed: int = 0) -> ArrayDataset:
     return ArrayDataset(name="cifar10", class_names=PUBLISHED["cifar10"].class_names, train=split, test=split)
 
 
+def test_a_precision_is_told_if_it_is_not_the_usual_one(tmp_path: Path) -> None:
+    """Records of float32 stay as they were."""
+    run = run_trial(make_digits_trial(iterations=4, batch=32), DIGITS, tmp_path)
+    subject = choose_inputs(load_run(run), DIGITS)
+    assert "precision" not in evaluate_subject(subject)
+    assert evaluate_subject(subject, precision="bf16")["precision"] == "bf16"
+
+
 @torch.no_grad()
 @pytest.mark.parametrize(
     ("told", "mean", "std"),

@@ -98,7 +98,8 @@ def _which_images(scores: dict[str, Any]) -> str:
 
 def _how(scores: dict[str, Any]) -> str:
     sides = f" at {', '.join(map(str, scores['shorter_sides']))}" if len(scores["shorter_sides"]) > 1 else ""
-    return f"{scores['preprocess']}, {scores['protocol']}{sides}"
+    precision = f", {scores['precision']}" if "precision" in scores else ""
+    return f"{scores['preprocess']}, {scores['protocol']}{sides}{precision}"
 
 
 def _print_members(found: dict[str, Any], columns: Sequence[Score]) -> None:

@@ -179,6 +179,7 @@ def evaluate_ensemble(
         "images": done,
         "skipped_images": len(first) - done,
         "protocol": protocol,
+        **({} if precision == "fp32" else {"precision": precision}),
     }
     read = [meter.read() for meter in meters]
     for subject, scores in zip(members, read, strict=False):

@@ -1,8 +1,8 @@
 """Bring the records of finished runs home: `python -m tools.collect RUNS... [--into results/cifar10]`.
 
-A record is everything of a run but its weights, checkpoints and event files. One that names a place on the machine it
-ran on is refused: train with a relative --runs. One that is here already and differs is left as it is, and told; what
-was measured of it since then is added.
+A record is everything of a run but its weights, checkpoints and event files, and the place where its photographs were.
+One whose command names a place on the machine it ran on is refused: train with a relative --runs. One that is here
+already and differs is left as it is, and told; what was measured of it since then is added.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import get_args
 from reslab.analysis.catalogue import list_instruments
 from reslab.errors import UserError
 from reslab.files import atomic_write
+from reslab.json_text import to_json
 from reslab.paper.measurements import ENSEMBLE, LATENCY, OtherProtocol
 from reslab.report.agreement import split_copies
 from reslab.report.records import read_record
@@ -34,6 +35,7 @@ FILES = (
     *[f"analysis/{name}.json" for name in (*get_args(OtherProtocol), ENSEMBLE, LATENCY)],
 )
 
+PLACE = "data_at"  # of photographs, in what a sitting leaves
 LARGE = 100_000  # bytes: a number on a line of its own takes four times its room
 
 
@@ -89,9 +91,20 @@ def read_files(run: RunDirectory) -> dict[str, bytes]:
 def _read(path: Path) -> bytes:
     """Return what a file holds; a large table of numbers, such as confusions of many classes, without spaces."""
     content = path.read_bytes()
+    if path.name == "provenance.json":
+        return _without_places(content)
     if path.suffix != ".json" or len(content) <= LARGE:
         return content
     return json.dumps(json.loads(content), separators=(",", ":")).encode() + b"\n"
+
+
+def _without_places(provenance: bytes) -> bytes:
+    """Return where and on what a run ran, as it is written, without where its photographs were on that machine."""
+    told = json.loads(provenance)
+    if not any(PLACE in sitting for sitting in told["sittings"]):
+        return provenance
+    kept = [{name: value for name, value in sitting.items() if name != PLACE} for sitting in told["sittings"]]
+    return (to_json(told | {"sittings": kept}, indent=2, sort_keys=True) + "\n").encode()
 
 
 def _check(run: RunDirectory, into: Path) -> None:

@@ -51,6 +51,17 @@ def test_places_on_a_machine_stay_there(word: str, tmp_path: Path) -> None:
     collect(run, tmp_path / "home")
 
 
+def test_where_photographs_were_stays_there(tmp_path: Path) -> None:
+    """All else of the provenance comes home as it was, and comes home once."""
+    run = write_run(tmp_path / "runs")
+    sitting = SITTING | {"data_images": [3, 2]}
+    run.write("provenance", {"sittings": [sitting | {"data_at": "/scratch/photographs"}]})
+    collect(run, tmp_path / "home")
+    home = RunDirectory(tmp_path / "home" / run.path.name)
+    assert home.read("provenance") == {"sittings": [sitting]}
+    assert collect(run, tmp_path / "home") == "here already"
+
+
 @pytest.mark.parametrize("error", [1.0, "six", None])
 def test_what_contradicts_itself_stays_out(error: object, tmp_path: Path) -> None:
     """As it does of verdicts: the checks are those of report/agreement.py."""

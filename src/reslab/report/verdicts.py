@@ -8,7 +8,7 @@ Where nothing was published, a run of the full setting reads "measured".
 
 import re
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Any, Literal, TypeAlias
@@ -31,7 +31,7 @@ IMMATERIAL = {
     "recipe.sync_norms",
 }
 # Of these, what changes time and memory. Precisions are named in remarks.
-COSTLY = ("network.checkpointing", "recipe.channels_last")
+COSTLY = {"network.checkpointing", "recipe.channels_last"}
 # A run that differs in one of these, or in a field of its network, is another experiment and no reduced setting.
 OTHER = ("data.name", "task", "task.name", "task.head", "task.context", "task.norm")
 A_RUN = re.compile(r".+-[0-9a-f]{12}(@\d+)?")  # that trained the weights which another starts from
@@ -155,12 +155,10 @@ def _judge(claim: Claim, records: Sequence[RunRecord]) -> Verdict:
 def _sample(claim: Claim, setting: Setting, records: Sequence[RunRecord]) -> _Sample:
     """Find the runs of a setting and read the claim's quantity off each."""
     asked, found, unfinished, repeated, unread = setting.trial(seed=0), {}, 0, [], []
+    immaterial = IMMATERIAL - COSTLY if isinstance(claim.measurement, Timed | Latency) else IMMATERIAL
     # Of one seed one run counts, be it copied or trained again in another precision: the one nearest the paper's.
     for run in sorted(records, key=lambda run: (PRECISIONS.index(run.trial.recipe.precision), run.id)):
-        kind = _differences(run, setting, asked)
-        if isinstance(claim.measurement, Timed | Latency):
-            costly = trial_differences(run.trial, asked)
-            kind += tuple((field, *costly[field]) for field in COSTLY if field in costly)
+        kind = _differences(run, setting, asked, immaterial=immaterial)
         if any(field in OTHER or field.startswith("network.") for field, *_ in kind):
             continue
         if run.evidence is None:
@@ -185,7 +183,7 @@ def _sample(claim: Claim, setting: Setting, records: Sequence[RunRecord]) -> _Sa
     )
 
 
-def _differences(run: RunRecord, setting: Setting, asked: Trial) -> Differences:
+def _differences(run: RunRecord, setting: Setting, asked: Trial, *, immaterial: Collection[str]) -> Differences:
     """Return what is material and not the setting's; data without a known fingerprint are told by their numbers."""
     differing = trial_differences(run.trial, asked)
     result = run.evidence.result if run.evidence else {}
@@ -203,7 +201,7 @@ def _differences(run: RunRecord, setting: Setting, asked: Trial) -> Differences:
             differing["data.images"] = (here, setting.images)
     if skipped := result.get("skipped_images"):
         differing["data.skipped_images"] = (skipped, 0)
-    return tuple((field, *values) for field, values in differing.items() if field not in IMMATERIAL)
+    return tuple((field, *values) for field, values in differing.items() if field not in immaterial)
 
 
 def _starts_on(run: RunRecord, data: str) -> bool:

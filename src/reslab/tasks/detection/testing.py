@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from reslab.data.objects.feed import TESTED_TOGETHER
 from reslab.data.objects.fitting import Fitting
 from reslab.errors import UserError
 from reslab.networks.detection.detector import Detector
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 ROUNDS, VOTING = 1, 0.5
 REFERENCE_SIDE = 600  # what the paper's scales belong to
 SCALES = tuple(side / REFERENCE_SIDE for side in SIDES)
-TOGETHER = {"cuda": 4}  # images; on a CPU one keeps all cores busy
+TOGETHER = {"cuda": TESTED_TOGETHER}  # images, as in trainings; on a CPU one keeps all cores busy
 PROTOCOLS = {
     "1-scale": Improvements(),
     "refined": Improvements(rounds=ROUNDS, voting=VOTING),
